@@ -1,0 +1,97 @@
+/* What every source file shares: portability, little-endian loads, checked sizes, memory, errors.
+ */
+#ifndef TFWIRE_COMMON_H
+#define TFWIRE_COMMON_H
+
+#include "tfwire.h"
+
+#include <string.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TFWI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TFWI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TFWI_NOINLINE __attribute__((noinline))
+#define TFWI_INLINE static inline __attribute__((always_inline))
+#else
+#define TFWI_LIKELY(x) (x)
+#define TFWI_UNLIKELY(x) (x)
+#define TFWI_NOINLINE
+#define TFWI_INLINE static inline
+#endif
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define TFWI_X86 1
+#endif
+#if defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__)) && \
+    !defined(__ARM_BIG_ENDIAN)
+#define TFWI_ARM64 1
+#endif
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TFWI_BIG_ENDIAN 1
+#endif
+
+/* ---- Little-endian loads and stores, any alignment ------------------------------------------ */
+
+TFWI_INLINE uint32_t tfwi_swap32(uint32_t v) {
+    return (v >> 24) | ((v >> 8) & 0xff00u) | ((v << 8) & 0xff0000u) | (v << 24);
+}
+
+TFWI_INLINE uint64_t tfwi_swap64(uint64_t v) {
+    return ((uint64_t)tfwi_swap32((uint32_t)v) << 32) | tfwi_swap32((uint32_t)(v >> 32));
+}
+
+TFWI_INLINE uint32_t tfwi_load32(const void *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+#ifdef TFWI_BIG_ENDIAN
+    v = tfwi_swap32(v);
+#endif
+    return v;
+}
+
+TFWI_INLINE uint64_t tfwi_load64(const void *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+#ifdef TFWI_BIG_ENDIAN
+    v = tfwi_swap64(v);
+#endif
+    return v;
+}
+
+TFWI_INLINE void tfwi_store32(void *p, uint32_t v) {
+#ifdef TFWI_BIG_ENDIAN
+    v = tfwi_swap32(v);
+#endif
+    memcpy(p, &v, sizeof v);
+}
+
+TFWI_INLINE void tfwi_store64(void *p, uint64_t v) {
+#ifdef TFWI_BIG_ENDIAN
+    v = tfwi_swap64(v);
+#endif
+    memcpy(p, &v, sizeof v);
+}
+
+/* ---- Checked sizes: true on overflow -------------------------------------------------------- */
+
+TFWI_INLINE bool tfwi_add_overflows(size_t a, size_t b, size_t *out) {
+    *out = a + b;
+    return *out < a;
+}
+
+TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
+    *out = a * b;
+    return a != 0 && *out / a != b;
+}
+
+/* ---- Memory: the only way to it. A test build makes the n-th request fail. ------------------ */
+
+void *tfwi_realloc(void *memory, size_t size); /* memory NULL: allocate; size 0 is taken as 1 */
+void *tfwi_calloc(size_t count, size_t size);
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* Resets every field, sets status and text; error may be NULL. Returns status. */
+int tfwi_fail(tfw_error *error, int status, const char *text);
+
+#endif /* TFWIRE_COMMON_H */

@@ -1,0 +1,50 @@
+"""Builds tfwire._native: the marked region of tfwire.h is the cdef, all of csrc/*.c the source."""
+
+import os
+from pathlib import Path
+
+from cffi import FFI
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+HEADER = HERE / "tfwire.h"
+
+
+def cdef() -> str:
+    """The declarations between the CDEF marks, without the export mark."""
+    text = HEADER.read_text(encoding="ascii")
+    begin = text.index("/* CDEF-BEGIN */")
+    end = text.index("/* CDEF-END */")
+    return text[begin:end].replace("TFW_API ", "")
+
+
+def flags() -> tuple[list[str], list[str]]:
+    """Compiler and linker flags. TFWIRE_SANITIZE=1 builds with ASan and UBSan, TFWIRE_COVERAGE=1
+    with gcov, TFWIRE_DEBUG=1 without optimisation."""
+    compile_args = ["-std=c11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    link_args: list[str] = []
+    if os.environ.get("TFWIRE_DEBUG"):
+        compile_args += ["-O0", "-g"]
+    if os.environ.get("TFWIRE_SANITIZE"):
+        sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        compile_args += ["-g", "-O1", "-fno-omit-frame-pointer", *sanitize]
+        link_args += sanitize
+    if os.environ.get("TFWIRE_COVERAGE"):
+        compile_args += ["-O0", "--coverage"]
+        link_args += ["--coverage"]
+    return compile_args, link_args
+
+
+compile_args, link_args = flags()
+ffi = FFI()
+ffi.cdef(cdef())
+ffi.set_source(
+    "tfwire._native",
+    '#include "tfwire.h"',
+    # setuptools wants paths relative to the project; sorted, so that builds repeat.
+    sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*.c")),
+    include_dirs=[os.path.relpath(HERE, ROOT)],
+    depends=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*.h")),
+    extra_compile_args=compile_args,
+    extra_link_args=link_args,
+)

@@ -1,0 +1,412 @@
+/* tfwire: TFRecord files and tf.train.Example messages, read and written in C.
+ *
+ * The only public header. Conventions, stated once:
+ *
+ * 1. Names. Functions and types begin with tfw_, values with TFW_. tfw_noun_verb works on an
+ *    object, tfw_verb is a pure function.
+ * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary news (TFW_END,
+ *    TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with pinned numbers.
+ * 3. Errors. A tfw_error belongs to the caller, may be NULL everywhere, is the last argument and
+ *    is written only when the result says so. There is no global or thread-local error.
+ * 4. Ownership. Opaque objects come from tfw_X_create and go to tfw_X_free, which accepts NULL.
+ *    Memory that a function hands over is released with tfw_free. Borrowed pointers live until
+ *    the next call on the same object.
+ * 5. Threads. Pure functions, and a tfw_schema once created, serve any number of threads. Every
+ *    other object is for one thread at a time; different objects are independent. The library
+ *    starts no threads and takes no locks.
+ * 6. Manners. The library never prints, aborts, reads the environment or keeps global state, save
+ *    the pointer to the chosen checksum kernel (atomic, set once, idempotent).
+ * 7. Trust. A length is used only after its checksum, memory is reserved only for bytes that are
+ *    present, and no caller's buffer is read or written outside its stated bounds.
+ *
+ * Two towers stand on this header and never call each other: records (bytes <-> spans) and
+ * examples (spans <-> columns). They meet in tfw_span. The text between the CDEF marks is also
+ * what cffi reads, so it holds no preprocessor line but integer constants.
+ */
+#ifndef TFWIRE_H
+#define TFWIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TFW_VERSION_STRING "0.1.0"
+
+#ifndef TFW_API
+#define TFW_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* CDEF-BEGIN */
+
+/* ---- Status and errors ---------------------------------------------------------------------- */
+
+enum tfw_status {
+    TFW_OK = 0,
+    TFW_END = 1,        /* no more records */
+    TFW_NEED_INPUT = 2, /* feed more bytes and call again */
+    TFW_NEED_SPACE = 3, /* the output is full: take what is there and call again */
+
+    TFW_E_ARGUMENT = -1, /* a precondition does not hold */
+    TFW_E_MEMORY = -2,
+    TFW_E_IO = -3,          /* see os_errno */
+    TFW_E_UNSUPPORTED = -4, /* this CPU or build cannot */
+
+    TFW_E_TRUNCATED = -10,  /* the input ends inside a record */
+    TFW_E_LENGTH_CRC = -11, /* header: length and its checksum disagree */
+    TFW_E_DATA_CRC = -12,   /* payload and its checksum disagree */
+    TFW_E_TOO_LARGE = -13,  /* a record above max_record_size */
+
+    TFW_E_WIRE = -20,    /* not a well-formed protobuf message */
+    TFW_E_MISSING = -21, /* a required feature is absent */
+    TFW_E_KIND = -22,    /* values of another kind than the schema says */
+    TFW_E_COUNT = -23,   /* another number of values than the schema says */
+    TFW_E_SCHEMA = -24   /* the schema itself is not valid */
+};
+
+#define TFW_ERROR_TEXT_SIZE 96
+
+/* Why and where a call failed. Fields that do not apply are -1 (text: empty). */
+typedef struct tfw_error {
+    int32_t status;
+    int32_t os_errno;
+    int64_t record;   /* readers: number in the file; batches: index into the spans */
+    int64_t offset;   /* readers: file offset of the record; parsers: offset in the message */
+    int32_t feature;  /* index in the schema */
+    int32_t list;     /* 1 when the feature is one of a SequenceExample's feature lists */
+    int64_t row;      /* feature lists: index of the step */
+    int64_t expected; /* a count, a kind (enum tfw_kind), a checksum or a size, by status */
+    int64_t found;
+    char text[TFW_ERROR_TEXT_SIZE]; /* what was wrong, in a few ASCII words, never payload */
+} tfw_error;
+
+/* The library's version, "major.minor.patch"; equal to TFW_VERSION_STRING of the header it was
+ * compiled with. */
+TFW_API const char *tfw_version(void);
+
+/* The name of a status ("TFW_E_DATA_CRC"), or "TFW_E_UNKNOWN". */
+TFW_API const char *tfw_status_name(int status);
+
+/* Releases memory that a function handed over. NULL is allowed. */
+TFW_API void tfw_free(void *memory);
+
+/* ---- CRC-32C -------------------------------------------------------------------------------- */
+
+/* CRC-32C (Castagnoli, reflected 0x82f63b78) of data, continuing from crc; 0 begins. data may be
+ * NULL when len is 0. */
+TFW_API uint32_t tfw_crc32c(uint32_t crc, const void *data, size_t len);
+
+/* CRC-32C of A followed by B, from the CRC of each and the length of B. */
+TFW_API uint32_t tfw_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
+
+/* The masked form that TFRecord files store: rotate right by 15, add 0xa282ead8. */
+TFW_API uint32_t tfw_crc32c_mask(uint32_t crc);
+TFW_API uint32_t tfw_crc32c_unmask(uint32_t masked);
+
+/* The kernel in use: "portable", "sse42", "avx512", "armv8". */
+TFW_API const char *tfw_crc32c_kernel(void);
+
+/* Kernel i of this build, best first, or NULL past the last; *out_supported (may be NULL) tells
+ * whether this machine can run it. */
+TFW_API const char *tfw_crc32c_kernel_name(size_t i, bool *out_supported);
+
+/* Forces a kernel by name; NULL returns to the best. TFW_E_ARGUMENT: no such kernel in this build;
+ * TFW_E_UNSUPPORTED: this machine cannot run it. */
+TFW_API int tfw_crc32c_select(const char *name);
+
+/* ---- Records: framing ----------------------------------------------------------------------- */
+
+#define TFW_HEADER_SIZE 12 /* uint64 length, uint32 masked CRC of the length, little-endian */
+#define TFW_FOOTER_SIZE 4  /* uint32 masked CRC of the payload */
+
+/* A payload: bytes [offset, offset + length) of the buffer that it comes with. */
+typedef struct tfw_span {
+    uint64_t offset;
+    uint64_t length;
+} tfw_span;
+
+/* What a reader does at damage. Values pinned. */
+enum tfw_on_corrupt {
+    TFW_CORRUPT_RAISE = 0, /* report it */
+    TFW_CORRUPT_SKIP = 1,  /* note the region, resynchronise, go on */
+    TFW_CORRUPT_TAIL = 2,  /* a truncated last record ends the file; other damage is reported */
+    TFW_CORRUPT_STOP = 3   /* any damage ends the file; the region is noted */
+};
+
+#define TFW_NO_DATA_CRC 1 /* flag: leave out payload checksums; headers are always checked */
+
+/* Finds the records at the beginning of data.
+ *
+ * Writes at most span_capacity spans, their number to *out_count and the bytes they take with
+ * their frames to *out_consumed; both are valid whatever is returned.
+ * TFW_OK: data ends at a record's end, or the spans are full. TFW_NEED_INPUT: data ends inside a
+ * record; error->expected holds the bytes that record needs in all, as far as known (12 or more).
+ * TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE: the record at *out_consumed is damaged, with
+ * error->offset = *out_consumed, error->record = *out_count. */
+TFW_API int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
+                     tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                     size_t *out_consumed, tfw_error *error);
+
+/* Writes header and footer around payloads that already lie in data.
+ * REQUIRES: TFW_HEADER_SIZE bytes before and TFW_FOOTER_SIZE bytes after every span belong to it;
+ * TFW_E_ARGUMENT when a frame would leave [0, len). */
+TFW_API int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count,
+                      tfw_error *error);
+
+/* Copies payloads into out as framed records, one after the other. *out_len is the bytes written,
+ * the sum of lengths plus 16 each; TFW_E_ARGUMENT when that exceeds capacity. */
+TFW_API int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count,
+                     uint8_t *out, size_t capacity, size_t *out_len, tfw_error *error);
+
+/* ---- Records: buffered sequential reader ---------------------------------------------------- */
+
+typedef struct tfw_reader tfw_reader;
+
+typedef struct tfw_reader_options {
+    size_t size;              /* sizeof(tfw_reader_options) */
+    uint64_t buffer_size;     /* bytes read at a time; 0: 256 KiB */
+    uint64_t max_record_size; /* 0: no limit but the input's own size */
+    uint64_t offset;          /* where in the file to begin */
+    int32_t fd;               /* file source: read by pread, never moved or closed; -1: fed */
+    uint32_t flags;           /* TFW_NO_DATA_CRC */
+    uint32_t on_corrupt;      /* enum tfw_on_corrupt */
+    uint32_t reserved;        /* 0 */
+} tfw_reader_options;
+
+/* Whole, verified records lying in the reader's buffer until its next call. */
+typedef struct tfw_batch {
+    const uint8_t *data;
+    uint64_t data_len; /* readable bytes at data; every span lies inside */
+    const tfw_span *spans;
+    uint64_t count;
+    uint64_t payload_bytes; /* sum of the lengths */
+    uint64_t offset;        /* file offset of data[0]; a record begins 12 before its payload */
+    uint64_t first_record;  /* number of spans[0] in the file, damaged records counted */
+} tfw_batch;
+
+/* A stretch of the file that was left out. */
+typedef struct tfw_region {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t record;  /* number of the first record left out */
+    int32_t reason;   /* TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE */
+    int32_t reserved;
+} tfw_region;
+
+TFW_API int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader,
+                              tfw_error *error);
+TFW_API void tfw_reader_free(tfw_reader *reader);
+
+/* The next records, at least one and at most max_records (0: as many as the buffer holds).
+ * TFW_END at the end, again and again. TFW_NEED_INPUT (fed source only): reserve, fill, commit,
+ * and call again. Damage under TFW_CORRUPT_RAISE is reported after every record before it was
+ * delivered, and again on every later call. */
+TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
+                            tfw_error *error);
+
+/* Fed source: room for input, *out_len >= 1 bytes at *out_data. Grows with the bytes that have
+ * arrived, never with a length that a header merely declares. */
+TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
+                               tfw_error *error);
+
+/* Fed source: len of the reserved bytes were filled. len == 0 says that the input has ended. */
+TFW_API int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error);
+
+/* The regions left out so far; writes at most capacity of them from index first on, returns how
+ * many there are in all. */
+TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *out_regions,
+                                  size_t capacity);
+
+/* ---- Records: byte strings to and from Python in bulk ---------------------------------------
+ * A pickle stream is a documented, stable format that makes a tuple of bytes objects in one call.
+ * The streams are built here, opcode by opcode; bytes from files are only ever payload. */
+
+/* Writes a pickle of the tuple of data[span] for every span. TFW_NEED_SPACE when capacity is
+ * below tfw_pickle_bound. */
+TFW_API int tfw_pickle_spans(const uint8_t *data, const tfw_span *spans, size_t count,
+                             uint8_t *out, size_t capacity, size_t *out_len);
+
+/* The same for count strings lying one after the other: string i is data[offsets[i]] to
+ * data[offsets[i + 1]]. */
+TFW_API int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count,
+                               uint8_t *out, size_t capacity, size_t *out_len);
+
+/* An upper bound of the pickle of count strings of payload_bytes in all. */
+TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
+
+/* Finds the strings in marshal.dumps(list_or_tuple, 2): spans over the stream itself. Bytes-like
+ * objects and (as UTF-8) str are known; TFW_E_UNSUPPORTED when the stream holds anything else,
+ * TFW_NEED_SPACE when there are more than capacity (*out_count says how many). */
+TFW_API int tfw_marshal_spans(const uint8_t *stream, size_t len, tfw_span *out_spans,
+                              size_t capacity, size_t *out_count);
+
+/* ---- Examples: schema ----------------------------------------------------------------------- */
+
+/* The kinds of a Feature; the numbers are its oneof's field numbers. */
+enum tfw_kind {
+    TFW_NONE = 0, /* a Feature in which no kind is set */
+    TFW_BYTES = 1,
+    TFW_FLOAT = 2, /* float32 */
+    TFW_INT64 = 3
+};
+
+enum tfw_layout {
+    TFW_DENSE = 1,   /* exactly count values in every record (feature list: in every step) */
+    TFW_VARIABLE = 2 /* any number of values; absent means none */
+};
+
+/* One feature that the caller asks for. */
+typedef struct tfw_feature {
+    const char *name; /* bytes of the key, need not be UTF-8 */
+    uint64_t name_len;
+    int32_t kind;                   /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
+    int32_t layout;                 /* enum tfw_layout */
+    uint64_t count;                 /* dense: values per record; variable: ignored */
+    const void *default_values;     /* dense: count int64_t or float, or the bytes of all strings;
+                                       NULL with has_default 0: the feature is required */
+    const int64_t *default_offsets; /* bytes: count + 1 offsets into default_values */
+    int32_t has_default;
+    int32_t reserved;
+} tfw_feature;
+
+typedef struct tfw_schema tfw_schema;
+
+/* Copies everything; the schema is immutable and may be shared. TFW_E_SCHEMA (error->feature):
+ * a key twice, an unknown kind or layout, a default that does not fit, sizes that overflow. */
+TFW_API int tfw_schema_create(const tfw_feature *features, size_t count, tfw_schema **out_schema,
+                              tfw_error *error);
+TFW_API void tfw_schema_free(tfw_schema *schema);
+
+/* ---- Examples: messages to columns ---------------------------------------------------------- */
+
+/* Columns under construction: one per feature of a schema. Dense int64 and float columns are
+ * written into memory that the caller binds; everything else grows here. A record that fails is
+ * taken back whole. */
+typedef struct tfw_columns tfw_columns;
+
+#define TFW_FEATURE_LISTS 1 /* columns of feature lists: rows of steps of values */
+
+/* The schema must outlive the columns. */
+TFW_API int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **out_columns,
+                               tfw_error *error);
+TFW_API void tfw_columns_free(tfw_columns *columns);
+
+/* Forgets all records; bound memory stays bound, and grown memory is kept for reuse. */
+TFW_API void tfw_columns_clear(tfw_columns *columns);
+
+/* Where a dense int64 or float column's records go: capacity records of count values each. */
+TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
+                             tfw_error *error);
+
+/* Records held. */
+TFW_API uint64_t tfw_columns_records(const tfw_columns *columns);
+
+/* A grown column, handed over: every pointer that is not NULL is the caller's and goes to
+ * tfw_free. */
+typedef struct tfw_column {
+    void *values;           /* int64_t or float values, or the bytes of all strings */
+    int64_t *offsets;       /* bytes: value_count + 1 offsets into values; else NULL */
+    int64_t *splits;        /* variable: cells + 1 offsets into the values; dense: NULL */
+    int64_t *steps;         /* feature lists: records + 1 offsets into the cells; else NULL */
+    uint64_t value_count;   /* values, of whatever kind */
+    uint64_t byte_count;    /* size of values in bytes */
+    uint64_t cell_count;    /* records; feature lists: steps of all records */
+} tfw_column;
+
+TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
+                             tfw_error *error);
+
+#define TFW_EMPTY_IS_MISSING 1 /* flag: a dense feature with an empty list counts as missing */
+#define TFW_SINGLE 2           /* flag: duplicates of a key as TensorFlow's single-record parser */
+
+/* Parses serialized Examples, data[spans[i]], and appends a record each to columns.
+ * *out_done (may be NULL) is the number appended, also on failure: record *out_done then failed,
+ * error->record is its index, error->feature the feature, error->expected and found the kinds or
+ * counts, error->offset the position in the message (TFW_E_WIRE). To leave a bad record out, call
+ * again with the spans behind it.
+ * REQUIRES: every span lies in [0, data_len); bound columns have room. */
+TFW_API int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len,
+                      const tfw_span *spans, size_t count, unsigned flags, size_t *out_done,
+                      tfw_error *error);
+
+/* The same for SequenceExamples: context (NULL: none wanted) and feature lists (NULL: none
+ * wanted), the latter created with TFW_FEATURE_LISTS. error->list says which of the two failed.
+ * A feature list that is absent has no steps. */
+TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,
+                               size_t data_len, const tfw_span *spans, size_t count,
+                               unsigned flags, size_t *out_done, tfw_error *error);
+
+/* ---- Examples: messages to dicts, without a schema ------------------------------------------ */
+
+#define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */
+
+/* Decoded messages, handed over; each pointer goes to tfw_free. */
+typedef struct tfw_dicts {
+    uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; numeric
+                             lists are out-of-band buffers, taken in order */
+    int64_t *int64s;      /* the values of all int64 lists */
+    float *floats;        /* the values of all float lists */
+    int64_t *buffers;     /* per out-of-band buffer: kind, begin, end (index into int64s, floats) */
+    uint64_t pickle_len;
+    uint64_t int64_count;
+    uint64_t float_count;
+    uint64_t buffer_count;
+} tfw_dicts;
+
+/* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
+ * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does. */
+TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+                       unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error);
+
+/* ---- Examples: columns to messages ---------------------------------------------------------- */
+
+enum tfw_presence {
+    TFW_ABSENT = 0,  /* the record does not have the feature */
+    TFW_PRESENT = 1, /* a list of the column's kind, perhaps empty */
+    TFW_KINDLESS = 2 /* a Feature in which no kind is set */
+};
+
+/* One feature of many records, to be encoded. */
+typedef struct tfw_input {
+    const char *name;
+    uint64_t name_len;
+    int32_t kind;            /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
+    int32_t reserved;
+    uint64_t count;          /* splits NULL: every record has count values */
+    const void *values;      /* int64_t or float values, or the bytes of all strings */
+    uint64_t value_count;    /* how many there are */
+    uint64_t byte_count;     /* size of values in bytes */
+    const int64_t *offsets;  /* bytes: value_count + 1 offsets into values */
+    const int64_t *splits;   /* cells + 1 offsets into the values, or NULL */
+    const int64_t *steps;    /* feature lists: records + 1 offsets into the cells; else NULL */
+    const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present */
+    uint64_t cell_count;     /* entries of splits less one; splits NULL: ignored */
+} tfw_input;
+
+/* Encodes records [first, first + count) as Examples, features in the order of inputs, each
+ * payload with headroom bytes before and tailroom bytes after it in out (left unwritten).
+ * *out_done records were written, taking *out_len bytes, payload i at out_spans[i].
+ * TFW_NEED_SPACE: out is full; when *out_done is 0, error->expected is the room that the next
+ * record needs. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values.
+ * Numbers are read once: values that change meanwhile give some message, never a wrong write. */
+TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
+                       size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
+                       tfw_span *out_spans, uint64_t *out_done, size_t *out_len, tfw_error *error);
+
+/* The same for SequenceExamples: context features and feature lists. */
+TFW_API int tfw_encode_sequence(const tfw_input *context, size_t context_count,
+                                const tfw_input *lists, size_t list_count, uint64_t first,
+                                uint64_t count, size_t headroom, size_t tailroom, uint8_t *out,
+                                size_t capacity, tfw_span *out_spans, uint64_t *out_done,
+                                size_t *out_len, tfw_error *error);
+
+/* CDEF-END */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TFWIRE_H */

@@ -1,0 +1,5 @@
+# The cffi module is untyped; _core.py is its only importer, so that untyped code ends there.
+from typing import Any
+
+ffi: Any
+lib: Any

@@ -1,0 +1,62 @@
+"""The exceptions of tfwire. Where a builtin says it (OSError, TypeError, ...), it is used."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = ["DataLossError", "Error", "ParseError"]
+
+
+class Error(Exception):
+    """Base of tfwire's own exceptions; never raised itself.
+
+    Every attribute is also in the message. Exceptions can be made from a message alone and
+    survive pickling with their attributes, so worker processes may raise them.
+    """
+
+    def __init__(self, message: str = "", **attributes: Any) -> None:
+        super().__init__(message)
+        for name, value in attributes.items():
+            if not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} has no attribute {name!r}")
+            setattr(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.args, self.__dict__
+
+
+class DataLossError(Error):
+    """A record file is damaged: truncated, a checksum is wrong, or a compressed stream is broken.
+
+    Attributes:
+        path: The file, or None when reading from an object without a name.
+        offset: Byte offset of the damaged record's first byte in the (decompressed) file.
+        record_index: Number of the damaged record, counted from 0.
+        reason: "truncated", "length crc", "data crc", "too large" or "compressed stream".
+    """
+
+    path: str | os.PathLike[str] | None = None
+    offset: int | None = None
+    record_index: int | None = None
+    reason: str | None = None
+
+
+class ParseError(Error, ValueError):
+    """A message is not what the specification says, or not a message at all.
+
+    Attributes:
+        path: The file, where the message came from one.
+        record_index: Number of the record in its batch, or in its file when there is a path.
+        feature: Key of the feature at fault, None when the message itself cannot be read.
+        reason: "malformed", "missing", "kind" or "count".
+        expected: The kind ("int64") or the number of values that the specification asks for.
+        found: The kind or the number of values that the message holds.
+    """
+
+    path: str | os.PathLike[str] | None = None
+    record_index: int | None = None
+    feature: str | None = None
+    reason: str | None = None
+    expected: str | int | None = None
+    found: str | int | None = None

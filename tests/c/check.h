@@ -1,0 +1,89 @@
+/* A small test harness: checks that report and count, guard pages, failing allocations. */
+#ifndef TFWIRE_TESTS_CHECK_H
+#define TFWIRE_TESTS_CHECK_H
+
+#include "common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int check_failures;
+static int check_count;
+
+#define CHECK(condition)                                                                      \
+    do {                                                                                      \
+        check_count++;                                                                        \
+        if (!(condition)) {                                                                   \
+            check_failures++;                                                                 \
+            fprintf(stderr, "%s:%d: %s: failed: %s\n", __FILE__, __LINE__, __func__,          \
+                    #condition);                                                              \
+        }                                                                                     \
+    } while (0)
+
+#define CHECK_EQ(expected, actual)                                                            \
+    do {                                                                                      \
+        long long check_e = (long long)(expected), check_a = (long long)(actual);             \
+        check_count++;                                                                        \
+        if (check_e != check_a) {                                                             \
+            check_failures++;                                                                 \
+            fprintf(stderr, "%s:%d: %s: %s: expected %lld, found %lld\n", __FILE__, __LINE__, \
+                    __func__, #actual, check_e, check_a);                                     \
+        }                                                                                     \
+    } while (0)
+
+#define RUN(test)                                      \
+    do {                                               \
+        int check_before = check_failures;             \
+        test();                                        \
+        if (check_failures != check_before) {          \
+            fprintf(stderr, "FAILED %s\n", #test);     \
+        }                                              \
+    } while (0)
+
+/* Ends main: prints one line, returns the exit status. */
+static int check_report(const char *name) {
+    printf("%s: %d checks, %d failed\n", name, check_count, check_failures);
+    return check_failures != 0;
+}
+
+/* len bytes whose last byte is followed by an unreadable page, and whose page is preceded by
+ * another; at_end false: whose first byte follows an unreadable page. */
+typedef struct guarded {
+    uint8_t *data;
+    void *map;
+    size_t map_len;
+} guarded;
+
+static inline guarded guarded_new(size_t len, bool at_end) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t inner = (len / page + 1) * page;
+    guarded g = {.map_len = inner + 2 * page};
+    g.map = mmap(NULL, g.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.map == MAP_FAILED) {
+        abort();
+    }
+    uint8_t *first = (uint8_t *)g.map + page;
+    if (mprotect(g.map, page, PROT_NONE) != 0 || mprotect(first + inner, page, PROT_NONE) != 0) {
+        abort();
+    }
+    g.data = at_end ? first + inner - len : first;
+    return g;
+}
+
+static inline void guarded_free(guarded g) { munmap(g.map, g.map_len); }
+
+/* A small, seeded generator (xorshift64*); state must not be 0. */
+static inline uint64_t check_random(uint64_t *state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+#ifdef TFW_TEST_FAULTS
+extern long tfwi_test_fail_allocation; /* error.c: the n-th request from now fails; -1: none */
+#endif
+
+#endif /* TFWIRE_TESTS_CHECK_H */
