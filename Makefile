@@ -1,34 +1,120 @@
-# make demo, make test: all that a newcomer needs. Everything is made in .venv on first use.
+# make demo, make test: all that a newcomer needs. Each makes what it lacks in .venv and build.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-CC ?= cc
+ORACLE = .venv-oracle
+PIP = -m pip install --quiet --disable-pip-version-check
+
+# Tests start the command and other programs as a user would; they find the package in src.
+export PYTHONPATH = src
 
 READY = $(VENV)/.ready
+ORACLE_READY = $(ORACLE)/.ready
 NATIVE = build/.native
+SOURCES = $(wildcard csrc/*.c)
+HEADERS = $(wildcard csrc/*.h) tests/c/check.h
+C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 
-.PHONY: build test demo clean
+.PHONY: build test demo bench oracle lint check-all check-c check-clang check-cross \
+        check-kernels check-sanitized clean
 
 build: $(NATIVE)
 
-$(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    'setuptools>=77' wheel 'cffi>=1.17'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	    --editable '.[test,demo]'
-	touch $@
-
-# In place, so that the sources, the tests and the editable install see the same module.
-$(NATIVE): $(READY) setup.py $(wildcard csrc/*)
-	$(BIN)/python setup.py --quiet build_ext --inplace
-	mkdir -p build && touch $@
-
-test: $(NATIVE)
+test: $(NATIVE) check-c
 	$(BIN)/python -m pytest -q -m 'not slow'
 
 demo: $(NATIVE)
 	$(BIN)/python -m tfwire demo
 
+# ---- What they need -------------------------------------------------------------------------
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) 'setuptools>=77' wheel 'cffi>=1.17'
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[test,demo]'
+	touch $@
+
+# In place, so that the sources, the tests and the editable install see the same module.
+$(NATIVE): $(READY) setup.py csrc/ffi_build.py $(SOURCES) $(HEADERS)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	mkdir -p build && touch $@
+
+$(ORACLE_READY): pyproject.toml
+	$(PYTHON) -m venv $(ORACLE)
+	$(ORACLE)/bin/python $(PIP) 'tensorflow-cpu>=2.21' 'setuptools>=77' wheel 'cffi>=1.17' \
+	    ml_dtypes isal pytest pytest-benchmark hypothesis crc32c google-crc32c
+	touch $@
+
+$(BIN)/ruff: $(READY)
+	$(BIN)/python $(PIP) ruff mypy types-protobuf
+
+# ---- The C tests: every allocation can be made to fail, ASan and UBSan watch --------------------
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes \
+           -Wmissing-prototypes -Werror
+TEST_FLAGS = -std=c11 -g -O1 -DTFW_TEST_FAULTS -Icsrc -Itests/c
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# $(call c_tests,folder,compiler,flags,runner): compiles the library and every test, runs each.
+define c_tests
+	mkdir -p build/$(1)
+	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} \
+	    $(2) $(TEST_FLAGS) $(WARNINGS) $(3) -c csrc/{}.c -o build/$(1)/{}.o
+	printf '%s\n' $(C_TESTS) | xargs -P 2 -I{} \
+	    $(2) $(TEST_FLAGS) $(3) tests/c/{}.c $(SOURCES:csrc/%.c=build/$(1)/%.o) -o build/$(1)/{}
+	for test in $(C_TESTS); do $(4) build/$(1)/$$test || exit 1; done
+endef
+
+check-c: build/c/.passed
+
+build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*.c)
+	$(call c_tests,c,$(CC),$(SANITIZE),)
+	touch $@
+
+check-clang:
+	$(call c_tests,clang,clang,$(SANITIZE),)
+
+# The ARM kernel is executed, not only compiled; s390x is big-endian.
+check-cross:
+	$(call c_tests,aarch64,aarch64-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-aarch64-static)
+	$(call c_tests,s390x,s390x-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-s390x-static)
+
+# ---- The slower checks ------------------------------------------------------------------------
+
+check-kernels: $(NATIVE)
+	for kernel in portable sse42 avx512; do \
+	    TFWIRE_CRC32C=$$kernel $(BIN)/python -c 'import tfwire; tfwire.crc32c(b"")' 2>/dev/null \
+	        || { echo "kernel $$kernel: not supported here"; continue; }; \
+	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
+	        tests/test_checksum.py tests/test_records.py tests/test_corruption.py || exit 1; \
+	done
+
+# The Python tests over a sanitized core, built in a copy so that the tree keeps its fast module.
+check-sanitized: $(READY)
+	rm -rf build/sanitized && mkdir -p build/sanitized
+	cp -r csrc src tests setup.py pyproject.toml README.md LICENSE build/sanitized
+	cd build/sanitized && rm -f src/tfwire/_native*.so && \
+	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace && \
+	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	    $(abspath $(BIN))/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
+	        --ignore tests/test_packaging.py
+
+lint: $(BIN)/ruff
+	$(BIN)/ruff check src tests benchmarks examples setup.py csrc
+	$(BIN)/ruff format --check src tests benchmarks examples setup.py csrc
+	$(BIN)/mypy
+
+oracle: $(ORACLE_READY) $(NATIVE)
+	$(ORACLE)/bin/python setup.py --quiet build_ext --inplace
+	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python -m pytest -q tests/oracle
+
+bench: $(ORACLE_READY) $(NATIVE)
+	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
+
+check-all: lint check-clang check-cross check-kernels check-sanitized oracle
+	$(BIN)/python -m pytest -q -m slow
+
 clean:
-	rm -rf build .venv src/tfwire/_native*.so src/*.egg-info .pytest_cache .hypothesis
+	rm -rf build .venv .venv-oracle src/tfwire/_native*.so src/*.egg-info .pytest_cache \
+	    .hypothesis .mypy_cache .ruff_cache

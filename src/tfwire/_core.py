@@ -73,10 +73,9 @@ def adopt(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
 
 
-if text(lib.tfw_version()) != __version__:
-    raise ImportError(
-        f"tfwire {__version__} found a native module of version {text(lib.tfw_version())}; reinstall"
-    )
+_native_version = text(lib.tfw_version())
+if _native_version != __version__:
+    raise ImportError(f"tfwire {__version__} found a native module {_native_version}; reinstall")
 
 
 def _choose_kernel() -> None:

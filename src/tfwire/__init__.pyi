@@ -1,0 +1,70 @@
+# The public names, for type checkers; the module itself imports them on first use.
+from tfwire import train as train
+from tfwire._version import __version__ as __version__
+from tfwire.checksum import (
+    combine_crc32c as combine_crc32c,
+    crc32c as crc32c,
+    crc32c_kernel as crc32c_kernel,
+    mask_crc as mask_crc,
+    masked_crc32c as masked_crc32c,
+    unmask_crc as unmask_crc,
+)
+from tfwire.columns import (
+    BytesColumn as BytesColumn,
+    RaggedTensor as RaggedTensor,
+    SparseTensor as SparseTensor,
+)
+from tfwire.errors import (
+    DataLossError as DataLossError,
+    Error as Error,
+    ParseError as ParseError,
+)
+from tfwire.example import (
+    bytes_feature as bytes_feature,
+    decode_example as decode_example,
+    decode_examples as decode_examples,
+    decode_sequence_example as decode_sequence_example,
+    encode_example as encode_example,
+    encode_examples as encode_examples,
+    encode_rows as encode_rows,
+    encode_sequence_example as encode_sequence_example,
+    float_feature as float_feature,
+    int64_feature as int64_feature,
+)
+from tfwire.features import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    RaggedFeature as RaggedFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+    float32 as float32,
+    int64 as int64,
+    string as string,
+)
+from tfwire.inference import (
+    infer_schema as infer_schema,
+)
+from tfwire.json_format import (
+    decode_json_example as decode_json_example,
+    example_to_json as example_to_json,
+)
+from tfwire.parsing import (
+    Parser as Parser,
+    SequenceParser as SequenceParser,
+    parse_example as parse_example,
+    parse_sequence_example as parse_sequence_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
+from tfwire.records import (
+    TFRecordOptions as TFRecordOptions,
+    TFRecordWriter as TFRecordWriter,
+    read_records as read_records,
+    tf_record_iterator as tf_record_iterator,
+    write_records as write_records,
+)
+from tfwire.tensors import (
+    decode_raw as decode_raw,
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)

@@ -1,0 +1,57 @@
+"""The tfwire command: one module per subcommand, imported only when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from tfwire._version import __version__
+from tfwire.errors import Error
+
+__all__ = ["main"]
+
+# Subcommand and its line in --help; module tfwire.cli.NAME has add_arguments() and run().
+_COMMANDS = {
+    "demo": "walk through the library on real data, ending with a speed table",
+}
+
+
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    """The parser of the whole command; only the chosen subcommand's module is imported."""
+    parser = argparse.ArgumentParser(
+        prog="tfwire",
+        description="Read, write and look into TFRecord files without TensorFlow.",
+    )
+    parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, help_text in _COMMANDS.items():
+        command = commands.add_parser(name, help=help_text, description=help_text)
+        if name == chosen:
+            import_module(f"tfwire.cli.{name}").add_arguments(command)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: Words after the program's name; None takes them from the command line.
+
+    Returns:
+        The exit status: 0, 1 when the data is at fault, 2 for wrong usage.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    options = _parser(chosen).parse_args(words)
+    try:
+        return int(import_module(f"tfwire.cli.{options.command}").run(options))
+    except BrokenPipeError:
+        # The reader of our output has left (tfwire ... | head); say nothing more to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Error, OSError, ValueError) as problem:
+        print(f"tfwire {options.command}: {problem}", file=sys.stderr)
+        return 1
