@@ -1,0 +1,160 @@
+"""Many byte strings as one buffer with spans, the form in which batches go into C."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._core import ffi, lib
+
+__all__ = ["Spans", "bytes_of", "spans_of"]
+
+# What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
+_BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
+
+# marshal needs no Python code per message but copies into a growing buffer; join knows its size
+# beforehand. They break even near this mean length.
+_LONG = 4096
+
+
+class Spans(NamedTuple):
+    """Byte strings in one buffer: message i is ``data[spans[i].offset:][:spans[i].length]``.
+
+    Attributes:
+        owner: Keeps the memory of ``data`` and ``spans`` alive; hold it during the call.
+        data: ``const uint8_t *``.
+        data_len: Bytes at ``data``.
+        spans: ``tfw_span *``, ``num_spans`` of them.
+        num_spans: Number of messages.
+    """
+
+    owner: Any
+    data: Any
+    data_len: int
+    spans: Any
+    num_spans: int
+
+
+def bytes_of(value: Any, what: str = "a serialized message") -> Any:
+    """A value as an object with a contiguous buffer of bytes.
+
+    Bytes-like objects come back as they are or as a copy, 0-d object arrays and objects with a
+    ``numpy()`` method are unwrapped.
+
+    Raises:
+        TypeError: The value is no bytes-like object. str is refused: text is no message.
+    """
+    if type(value) is bytes:
+        return value
+    if isinstance(value, str):
+        raise TypeError(f"{what} must be bytes-like, found str")
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
+        return bytes_of(value[()], what)
+    if hasattr(value, "numpy"):
+        return bytes_of(value.numpy(), what)
+    try:
+        view = memoryview(value)
+    except TypeError:
+        raise TypeError(f"{what} must be bytes-like, found {type(value).__name__}") from None
+    return value if view.c_contiguous else view.tobytes()
+
+
+def spans_of(serialized: Any) -> Spans:
+    """Many byte strings in one buffer, with the least work per string that Python allows.
+
+    Args:
+        serialized: A sequence or iterable of bytes-like objects, a rank-1 object array of them,
+            an object with a ``numpy()`` method that gives one, or a BytesColumn (used in place).
+
+    Returns:
+        The buffer and its spans; also unpacks as ``(owner, data, data_len, spans, num_spans)``.
+
+    Raises:
+        TypeError: ``serialized`` is a single byte string, or item i is no bytes-like object.
+    """
+    if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
+        return _column_spans(serialized)
+    messages = _list_of(serialized)
+    types = set(map(type, messages))
+    if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < _LONG:
+        spans = _marshal_spans(messages)
+        if spans is not None:
+            return spans
+    if not types <= {bytes, bytearray}:  # where len() is the number of bytes
+        messages = [
+            bytes(bytes_of(message, f"serialized message {i}"))
+            for i, message in enumerate(messages)
+        ]
+    return _joined_spans(messages)
+
+
+def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
+    """The messages as a list or tuple."""
+    if hasattr(serialized, "numpy"):
+        serialized = serialized.numpy()
+    if isinstance(serialized, np.ndarray):
+        if serialized.dtype.kind == "S":
+            raise TypeError(
+                "numpy 'S' arrays drop trailing NUL bytes, so they cannot hold serialized "
+                "messages; use dtype=object"
+            )
+        if serialized.ndim != 1:
+            raise TypeError(f"expected messages of rank 1, found rank {serialized.ndim}")
+        return list(serialized)
+    if isinstance(serialized, (bytes, bytearray, memoryview, str)):
+        raise TypeError(
+            f"expected a list of serialized messages, found {type(serialized).__name__}"
+        )
+    if isinstance(serialized, (list, tuple)):
+        return serialized
+    if isinstance(serialized, Iterable):
+        return list(serialized)
+    raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
+
+
+def _marshal_spans(messages: list[Any] | tuple[Any, ...]) -> Spans | None:
+    """All messages through one marshal stream; None when marshal or C declines."""
+    try:
+        stream = marshal.dumps(messages, 2)
+    except ValueError:  # a strided view, or more than 2 GiB in one message
+        return None
+    table = np.empty((len(messages), 2), np.uint64)
+    data = ffi.from_buffer("uint8_t[]", stream)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    count = ffi.new("size_t *")
+    if lib.tfw_marshal_spans(data, len(stream), spans, len(messages), count) != lib.TFW_OK:
+        return None
+    return Spans((data, spans), data, len(stream), spans, len(messages))
+
+
+def _joined_spans(messages: list[Any] | tuple[Any, ...]) -> Spans:
+    """Messages one after the other; a single one stays where it is."""
+    joined = messages[0] if len(messages) == 1 else b"".join(messages)
+    table = np.empty((len(messages), 2), np.uint64)
+    table[:, 1] = np.fromiter(map(len, messages), np.uint64, len(messages))
+    np.cumsum(table[:, 1], out=table[:, 0])
+    table[:, 0] -= table[:, 1]
+    return _spans(joined, table)
+
+
+def _column_spans(column: Any) -> Spans:
+    """The strings of a BytesColumn, where they are."""
+    data = np.ascontiguousarray(column.data)
+    offsets = np.ascontiguousarray(column.offsets, np.int64)
+    if offsets.ndim != 1 or len(offsets) == 0:
+        raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
+    if offsets[0] < 0 or offsets[-1] > data.nbytes or (np.diff(offsets) < 0).any():
+        raise ValueError(f"offsets must not decrease and stay within the {data.nbytes} bytes")
+    table = np.empty((len(offsets) - 1, 2), np.uint64)
+    table[:, 0] = offsets[:-1]
+    np.subtract(offsets[1:], offsets[:-1], out=table[:, 1], casting="unsafe")
+    return _spans(data, table)
+
+
+def _spans(buffer: Any, table: np.ndarray[Any, Any]) -> Spans:
+    data = ffi.from_buffer("uint8_t[]", buffer)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    return Spans((data, spans), data, len(data), spans, len(table))

@@ -1,0 +1,127 @@
+"""Lists of byte strings become one buffer with spans, by whichever path."""
+
+import array
+import marshal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tfwire import _spans
+from tfwire._core import ffi
+from tfwire._spans import spans_of
+
+MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
+
+
+def read(spans):
+    """The strings that C would see."""
+    assert spans.data_len == len(ffi.buffer(spans.data, spans.data_len))
+    return [
+        ffi.buffer(spans.data + spans.spans[i].offset, spans.spans[i].length)[:]
+        for i in range(spans.num_spans)
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        tuple,
+        iter,
+        lambda messages: np.array(messages, object),
+        lambda messages: [bytearray(m) for m in messages],
+        lambda messages: [memoryview(m) for m in messages],
+        lambda messages: [np.array(m, object) for m in messages],
+        lambda messages: [SimpleNamespace(numpy=lambda m=m: m) for m in messages],
+        lambda messages: SimpleNamespace(numpy=lambda: np.array(messages, object)),
+        lambda messages: [type("Bytes", (bytes,), {})(m) for m in messages],
+    ],
+    ids=[
+        "list",
+        "tuple",
+        "iterator",
+        "object array",
+        "bytearray",
+        "memoryview",
+        "0-d array",
+        "numpy()",
+        "numpy() of all",
+        "subclass",
+    ],
+)
+def test_every_holder_of_bytes_gives_the_same_strings(wrap):
+    assert MESSAGES == read(spans_of(wrap(MESSAGES)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 1000])
+def test_any_number_of_messages(count):
+    messages = [b"m%d" % i for i in range(count)]
+    assert messages == read(spans_of(messages))
+
+
+def test_long_messages_are_joined():
+    messages = [b"a" * 5000, b"b" * 6000]
+    assert messages == read(spans_of(messages))
+
+
+def test_a_view_of_wider_items_counts_bytes():
+    """len() of a memoryview is its number of items, not of bytes."""
+    words = array.array("i", [1, 2])
+    assert [words.tobytes()] * 2 == read(spans_of([memoryview(words)] * 2))
+    assert [words.tobytes(), b"x"] == read(spans_of([words, b"x"]))
+
+
+def test_a_strided_view_is_copied():
+    assert [b"ace", b"x"] == read(spans_of([memoryview(b"abcdef")[::2], b"x"]))
+
+
+def test_messages_that_marshal_refuses_are_joined(monkeypatch):
+    def refuse(*_):
+        raise ValueError
+
+    monkeypatch.setattr(_spans, "marshal", SimpleNamespace(dumps=refuse))
+    assert MESSAGES == read(spans_of(MESSAGES))
+
+
+def test_marshal_format_is_the_one_that_c_reads():
+    """Version 2 of the format: no references, so equal strings are written out twice."""
+    assert b"[\x02\0\0\0s\x01\0\0\0as\x01\0\0\0a" == marshal.dumps([b"a", b"a"], 2)
+
+
+def test_a_column_is_used_in_place():
+    data = np.frombuffer(b"xxonetwo", np.uint8)
+    spans = spans_of(SimpleNamespace(data=data, offsets=np.array([2, 5, 5, 8])))
+    assert [b"one", b"", b"two"] == read(spans)
+    assert data.ctypes.data == int(ffi.cast("uintptr_t", spans.data))
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [-1, 3], [3, 2], []])
+def test_offsets_that_leave_the_data_are_refused(offsets):
+    column = SimpleNamespace(data=b"12345678", offsets=np.array(offsets, np.int64))
+    column.data = np.frombuffer(column.data, np.uint8)
+    with pytest.raises(ValueError, match="offsets"):
+        spans_of(column)
+
+
+@pytest.mark.parametrize("single", [b"x", bytearray(b"x"), memoryview(b"x"), "x", 3, None])
+def test_a_single_message_is_no_list(single):
+    with pytest.raises(TypeError, match="expected a list of serialized messages, found"):
+        spans_of(single)
+
+
+@pytest.mark.parametrize("item", ["text", 3, None, 1.5])
+def test_an_item_that_is_not_bytes_is_named(item):
+    with pytest.raises(TypeError, match="serialized message 1 must be bytes-like, found"):
+        spans_of([b"fine", item])
+
+
+def test_fixed_width_numpy_strings_are_refused():
+    """numpy drops their trailing NULs, and messages often end with one."""
+    with pytest.raises(TypeError, match="trailing NUL"):
+        spans_of(np.array([b"a\0", b"b"]))
+
+
+def test_messages_have_rank_one():
+    with pytest.raises(TypeError, match="rank 2"):
+        spans_of(np.array([[b"a"]], object))
