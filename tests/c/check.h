@@ -2,6 +2,10 @@
 #ifndef TFWIRE_TESTS_CHECK_H
 #define TFWIRE_TESTS_CHECK_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_ANONYMOUS under -std=c11 */
+#endif
+
 #include "common.h"
 
 #include <stdio.h>

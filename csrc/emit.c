@@ -1,0 +1,179 @@
+/* Byte strings to and from Python, thousands at a time.
+ *
+ * To Python: a pickle (protocol 4) of a tuple of bytes objects,
+ *
+ *     PROTO 4, MARK, then per string SHORT_BINBYTES, BINBYTES or BINBYTES8, TUPLE, STOP
+ *
+ * which pickle.loads turns into objects at the price of a list display. No memo, no frames: both
+ * are optional. From Python: marshal.dumps(list, 2), whose strings are found in place. Version 2
+ * is the last one without references and without short forms, so few type codes remain.
+ */
+#include "common.h"
+
+#include "copy.h"
+
+enum {
+    PROTO = 0x80,
+    MARK = '(',
+    SHORT_BINBYTES = 'C', /* uint8 length */
+    BINBYTES = 'B',       /* uint32 length */
+    BINBYTES8 = 0x8e,     /* uint64 length */
+    TUPLE = 't',
+    STOP = '.',
+
+    PICKLE_PROTOCOL = 4,
+    PICKLE_FRAME = 5 /* PROTO 4 MARK ... TUPLE STOP */
+};
+
+static const uint64_t LONGEST_BINBYTES = UINT32_MAX;
+
+/* ---- Pickle --------------------------------------------------------------------------------- */
+
+uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes) {
+    /* BINBYTES takes 5 bytes, and only strings of 4 GiB need the 4 more of BINBYTES8. */
+    uint64_t opcodes = count * 5 + (payload_bytes >> 32) * 4;
+    return PICKLE_FRAME + opcodes + payload_bytes + TFWI_COPY_SLACK;
+}
+
+static uint8_t *put_begin(uint8_t *out) {
+    out[0] = PROTO;
+    out[1] = PICKLE_PROTOCOL;
+    out[2] = MARK;
+    return out + 3;
+}
+
+static uint8_t *put_end(uint8_t *out) {
+    out[0] = TUPLE;
+    out[1] = STOP;
+    return out + 2;
+}
+
+/* Writes one string; out has TFWI_COPY_SLACK bytes more than the string takes. */
+TFWI_INLINE uint8_t *put_string(uint8_t *out, const uint8_t *data, uint64_t len, bool roomy) {
+    if (TFWI_UNLIKELY(len > LONGEST_BINBYTES)) {
+        out[0] = BINBYTES8;
+        tfwi_store64(out + 1, len);
+        out += 9;
+    } else { /* one store and no branch, as lengths around 256 are not rare */
+        bool is_short = len < 256;
+        tfwi_store64(out, (len << 8) | (is_short ? SHORT_BINBYTES : BINBYTES));
+        out += is_short ? 2 : 5;
+    }
+    tfwi_copy(out, data, (size_t)len, roomy);
+    return out + len;
+}
+
+int tfw_pickle_spans(const uint8_t *data, const tfw_span *spans, size_t count, uint8_t *out,
+                     size_t capacity, size_t *out_len) {
+    uint64_t payload_bytes = 0;
+    *out_len = 0;
+    for (size_t i = 0; i < count; i++) {
+        payload_bytes += spans[i].length;
+    }
+    if (capacity < tfw_pickle_bound(count, payload_bytes)) {
+        return TFW_NEED_SPACE;
+    }
+    /* All spans lie in one buffer, so that bytes up to the end of the last may be read. */
+    uint64_t readable = count != 0 ? spans[count - 1].offset + spans[count - 1].length : 0;
+    uint8_t *p = put_begin(out);
+    for (size_t i = 0; i < count; i++) {
+        const tfw_span span = spans[i];
+        p = put_string(p, data + span.offset, span.length,
+                       span.offset + TFWI_COPY_SLACK <= readable);
+    }
+    *out_len = (size_t)(put_end(p) - out);
+    return TFW_OK;
+}
+
+/* True when the offsets begin at 0 or more and never decrease. */
+static bool ascending(const int64_t *offsets, size_t count) {
+    bool fine = offsets[0] >= 0;
+    for (size_t i = 0; i < count; i++) {
+        fine &= offsets[i] <= offsets[i + 1];
+    }
+    return fine;
+}
+
+int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count, uint8_t *out,
+                       size_t capacity, size_t *out_len) {
+    *out_len = 0;
+    uint64_t first = 0;
+    uint64_t readable = 0;
+    if (count != 0) {
+        if (!ascending(offsets, count)) {
+            return TFW_E_ARGUMENT;
+        }
+        first = (uint64_t)offsets[0];
+        readable = (uint64_t)offsets[count];
+    }
+    if (capacity < tfw_pickle_bound(count, readable - first)) {
+        return TFW_NEED_SPACE;
+    }
+    uint8_t *p = put_begin(out);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t begin = (uint64_t)offsets[i];
+        uint64_t end = (uint64_t)offsets[i + 1];
+        p = put_string(p, data + begin, end - begin, begin + TFWI_COPY_SLACK <= readable);
+    }
+    *out_len = (size_t)(put_end(p) - out);
+    return TFW_OK;
+}
+
+/* ---- Marshal -------------------------------------------------------------------------------- */
+
+enum {
+    MARSHAL_LIST = '[',  /* uint32 count */
+    MARSHAL_TUPLE = '(', /* uint32 count */
+    MARSHAL_BYTES = 's', /* uint32 length; every object with a buffer is written so */
+    MARSHAL_STR = 'u',   /* uint32 length, UTF-8 in which a surrogate may stand */
+    MARSHAL_HEAD = 5     /* type code and uint32 */
+};
+
+/* Whether UTF-8 text holds a surrogate, ED A0 80 to ED BF BF, which str.encode refuses. */
+static bool has_surrogate(const uint8_t *text, size_t len) {
+    const uint8_t *end = text + len;
+    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
+        if (end - text >= 2 && text[1] >= 0xa0) {
+            return true;
+        }
+        text++;
+    }
+    return false;
+}
+
+int tfw_marshal_spans(const uint8_t *stream, size_t len, tfw_span *out_spans, size_t capacity,
+                      size_t *out_count) {
+    *out_count = 0;
+    if (len < MARSHAL_HEAD || (stream[0] != MARSHAL_LIST && stream[0] != MARSHAL_TUPLE)) {
+        return TFW_E_UNSUPPORTED;
+    }
+    size_t count = tfwi_load32(stream + 1);
+    if (count > (len - MARSHAL_HEAD) / MARSHAL_HEAD) {
+        return TFW_E_UNSUPPORTED;
+    }
+    if (count > capacity) {
+        *out_count = count;
+        return TFW_NEED_SPACE;
+    }
+    size_t at = MARSHAL_HEAD;
+    for (size_t i = 0; i < count; i++) {
+        if (TFWI_UNLIKELY(len - at < MARSHAL_HEAD)) {
+            return TFW_E_UNSUPPORTED;
+        }
+        uint8_t type = stream[at];
+        size_t length = tfwi_load32(stream + at + 1);
+        at += MARSHAL_HEAD;
+        if (TFWI_UNLIKELY(length > len - at) ||
+            TFWI_UNLIKELY(type != MARSHAL_BYTES &&
+                          (type != MARSHAL_STR || has_surrogate(stream + at, length)))) {
+            return TFW_E_UNSUPPORTED;
+        }
+        out_spans[i] = (tfw_span){.offset = at, .length = length};
+        at += length;
+    }
+    if (at != len) {
+        return TFW_E_UNSUPPORTED;
+    }
+    *out_count = count;
+    return TFW_OK;
+}

@@ -1,0 +1,92 @@
+/* The search for the next record behind damage.
+ *
+ * TFRecord has no magic number, but a header checks itself: a place whose 12 bytes verify, whose
+ * length is plausible and whose payload verifies too is a record, or a copy of one inside another
+ * record's payload, which nobody can tell apart.
+ *
+ * Hostile input may hold a header that verifies every 12 bytes, each promising a payload of all
+ * that follows. Checksumming each of them would take quadratic time. But the CRC of [a, b) follows
+ * from those of [base, a) and [base, b), so the CRCs of a prefix every STRIDE bytes are kept, each
+ * byte goes into them once, and a candidate costs two remainders of a stride and one combination.
+ */
+#include "frame.h"
+
+enum { STRIDE = 256 };
+
+/* Makes sure that the checksums of all whole strides within [base, end) are there. */
+static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
+    size_t needed = (end - resync->base) / STRIDE + 1; /* prefixes[0] is the empty one */
+    if (needed > resync->capacity) {
+        size_t capacity = needed + needed / 2;
+        uint32_t *grown = tfwi_realloc(resync->prefixes, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return TFW_E_MEMORY;
+        }
+        resync->prefixes = grown;
+        resync->capacity = capacity;
+    }
+    uint32_t crc = resync->count != 0 ? resync->prefixes[resync->count - 1] : 0;
+    for (size_t i = resync->count; i < needed; i++) {
+        if (i != 0) {
+            crc = tfw_crc32c(crc, data + resync->base + (i - 1) * STRIDE, STRIDE);
+        }
+        resync->prefixes[i] = crc;
+    }
+    if (needed > resync->count) {
+        resync->count = needed;
+    }
+    return TFW_OK;
+}
+
+/* CRC of [base, at). */
+static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_t at) {
+    size_t strides = (at - resync->base) / STRIDE;
+    size_t rest = (at - resync->base) % STRIDE;
+    return tfw_crc32c(resync->prefixes[strides], data + at - rest, rest);
+}
+
+/* Whether the payload [begin, end) agrees with the footer behind it. */
+static int verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
+                  bool *out_verifies) {
+    if (resync->count == 0) {
+        resync->base = begin;
+    }
+    int status = extend(resync, data, end);
+    if (status == TFW_OK) {
+        /* Combining is a sum in GF(2), so it also takes a prefix away again. */
+        uint32_t crc = tfw_crc32c_combine(prefix_crc(resync, data, begin),
+                                          prefix_crc(resync, data, end), end - begin);
+        *out_verifies = tfw_crc32c_mask(crc) == tfwi_load32(data + end);
+    }
+    return status;
+}
+
+int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint64_t available,
+                     uint64_t max_record_size, size_t *at) {
+    const uint64_t limit = tfwi_length_limit(max_record_size);
+    for (size_t p = *at; p + TFWI_FRAME_SIZE <= end; p++) {
+        const uint64_t length = tfwi_load64(data + p);
+        if (TFWI_LIKELY(length > limit) || length > available - p - TFWI_FRAME_SIZE ||
+            !tfwi_header_verifies(data + p)) {
+            continue;
+        }
+        *at = p;
+        if (length > end - p - TFWI_FRAME_SIZE) {
+            return TFW_NEED_INPUT;
+        }
+        bool verifies = false;
+        size_t payload = p + TFW_HEADER_SIZE;
+        int status = verify(resync, data, payload, payload + (size_t)length, &verifies);
+        if (status != TFW_OK || verifies) {
+            return status;
+        }
+    }
+    if (end - *at >= TFWI_FRAME_SIZE) {
+        *at = end - TFWI_FRAME_SIZE + 1;
+    }
+    return TFW_NEED_INPUT;
+}
+
+void tfwi_resync_moved(tfwi_resync *resync) { resync->count = 0; }
+
+void tfwi_resync_free(tfwi_resync *resync) { tfw_free(resync->prefixes); }
