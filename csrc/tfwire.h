@@ -382,15 +382,17 @@ typedef struct tfw_input {
     const int64_t *offsets;  /* bytes: value_count + 1 offsets into values */
     const int64_t *splits;   /* cells + 1 offsets into the values, or NULL */
     const int64_t *steps;    /* feature lists: records + 1 offsets into the cells; else NULL */
-    const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present */
-    uint64_t cell_count;     /* entries of splits less one; splits NULL: ignored */
+    const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present; feature
+                                lists: TFW_KINDLESS holds for every step */
+    uint64_t cell_count;     /* entries of splits less one; feature lists: steps of all records */
 } tfw_input;
 
 /* Encodes records [first, first + count) as Examples, features in the order of inputs, each
- * payload with headroom bytes before and tailroom bytes after it in out (left unwritten).
+ * payload with headroom bytes before and tailroom bytes after it in out (for the caller to fill).
  * *out_done records were written, taking *out_len bytes, payload i at out_spans[i].
- * TFW_NEED_SPACE: out is full; when *out_done is 0, error->expected is the room that the next
- * record needs. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values.
+ * TFW_NEED_SPACE: out is full, that is, the next record might not fit; error->expected is room
+ * enough for it. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, or a
+ * message of 2 GiB; error->record and error->feature say where.
  * Numbers are read once: values that change meanwhile give some message, never a wrong write. */
 TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
                        size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable
+import pickle
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["Spans", "bytes_of", "spans_of"]
+__all__ = ["Spans", "bytes_of", "spans_of", "strings_of"]
 
 # What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
 _BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
+
+# Below this mean length a pickle stream makes bytes objects faster than slices do.
+_SHORT = 2048
 
 # marshal needs no Python code per message but copies into a growing buffer; join knows its size
 # beforehand. They break even near this mean length.
@@ -158,3 +162,24 @@ def _spans(buffer: Any, table: np.ndarray[Any, Any]) -> Spans:
     data = ffi.from_buffer("uint8_t[]", buffer)
     spans = ffi.from_buffer("tfw_span[]", table)
     return Spans((data, spans), data, len(data), spans, len(table))
+
+
+def strings_of(buffer: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]) -> Sequence[bytes]:
+    """The strings that spans (rows of offset and length) mark in a buffer, as bytes objects."""
+    lengths = int(spans[:, 1].sum())
+    if len(spans) > 1 and lengths < _SHORT * len(spans):
+        out = np.empty(lib.tfw_pickle_bound(len(spans), lengths), np.uint8)
+        size = ffi.new("size_t *")
+        status = lib.tfw_pickle_spans(
+            ffi.from_buffer("uint8_t[]", buffer),
+            ffi.from_buffer("tfw_span[]", spans),
+            len(spans),
+            ffi.from_buffer("uint8_t[]", out),
+            len(out),
+            size,
+        )
+        if status == lib.TFW_OK:
+            strings: tuple[bytes, ...] = pickle.loads(out.data[: size[0]])
+            return strings
+    view = buffer.data
+    return [bytes(view[begin : begin + length]) for begin, length in spans.tolist()]

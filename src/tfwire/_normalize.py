@@ -1,0 +1,252 @@
+"""Python values as the columns that C encodes: which kind they are, and their arrays.
+
+bool and ints are int64, floats (and ints among floats) float32, str and bytes bytes. What is not
+clearly one of them is a TypeError that names the feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._core import lib
+
+__all__ = ["Cell", "as_float32", "as_int64", "as_strings", "cell_of", "key_bytes", "show"]
+
+Array = np.ndarray[Any, Any]
+
+NONE: int = lib.TFW_NONE
+BYTES: int = lib.TFW_BYTES
+FLOAT: int = lib.TFW_FLOAT
+INT64: int = lib.TFW_INT64
+
+_SCALARS: dict[type, int] = {
+    bool: INT64,
+    int: INT64,
+    float: FLOAT,
+    bytes: BYTES,
+    str: BYTES,
+    bytearray: BYTES,
+    memoryview: BYTES,
+}
+
+
+class Cell(NamedTuple):
+    """The values of one feature in one record, flat.
+
+    Attributes:
+        kind: NONE (an empty list says nothing about its kind), BYTES, FLOAT or INT64.
+        values: A sequence of Python or numpy scalars, or an array of rank 1.
+        shape: The shape they had, for checking that nested lists are not ragged.
+    """
+
+    kind: int
+    values: Any
+    shape: tuple[int, ...]
+
+
+def show(name: str | bytes) -> str:
+    """How messages show the feature at fault."""
+    return f"feature {name!r}"
+
+
+def key_bytes(name: Any) -> bytes:
+    """The bytes of a feature's key; bytes that are no UTF-8 travel in str as surrogateescape."""
+    if isinstance(name, str):
+        return name.encode("utf-8", "surrogateescape")
+    if isinstance(name, bytes):
+        return bytes(name)
+    raise TypeError(f"keys of features must be str or bytes, found {type(name).__name__}")
+
+
+def scalar_kind(cls: type) -> int | None:
+    """The kind of scalars of a class, None when they are no scalars that can be encoded."""
+    kind = _SCALARS.get(cls)
+    if kind is not None:
+        return kind
+    if issubclass(cls, (int, np.integer, np.bool_)):
+        return INT64
+    if issubclass(cls, (float, np.floating)):
+        return FLOAT
+    if issubclass(cls, (bytes, str, bytearray)):
+        return BYTES
+    if issubclass(cls, np.generic):
+        return dtype_kind(np.dtype(cls))
+    return None
+
+
+def dtype_kind(dtype: np.dtype[Any]) -> int | None:
+    """The kind of an array's elements; None for objects and for what cannot be encoded."""
+    if dtype.kind in "biu":
+        return INT64
+    if dtype.kind == "f":
+        return FLOAT
+    if dtype.kind in "SU":
+        return BYTES
+    if dtype.type.__module__.startswith("ml_dtypes"):  # bfloat16, int4, ...: numpy calls them void
+        return FLOAT if "float" in dtype.name else INT64
+    return None
+
+
+def joint_kind(kinds: Iterable[int], name: str | bytes) -> int:
+    """The kind of values of several kinds: floats where ints stand among them."""
+    found = set(kinds) - {NONE}
+    if len(found) <= 1:
+        return found.pop() if found else NONE
+    if found == {INT64, FLOAT}:
+        return FLOAT
+    raise TypeError(f"{show(name)}: numbers and strings cannot be mixed in one list")
+
+
+def cell_of(value: Any, name: str | bytes) -> Cell:
+    """The values of one feature in one record.
+
+    Raises:
+        TypeError: A value that no feature can hold (None, complex, datetime, dict, ...), or
+            numbers and strings mixed.
+        ValueError: Nested lists of different lengths.
+    """
+    kind = scalar_kind(type(value))
+    if kind is not None:
+        return Cell(kind, (value,), ())
+    if isinstance(value, np.ndarray):
+        return _array_cell(value, name)
+    if hasattr(value, "numpy"):
+        return cell_of(value.numpy(), name)
+    if hasattr(value, "WhichOneof"):
+        return _message_cell(value)
+    if isinstance(value, Sequence):
+        return _list_cell(value, name)
+    if hasattr(value, "__array__"):
+        return _array_cell(np.asarray(value), name)
+    raise _refusal(value, name)
+
+
+def _refusal(value: Any, name: str | bytes) -> TypeError:
+    found = "None" if value is None else type(value).__name__
+    advice = "; leave the key out where there is no value" if value is None else ""
+    return TypeError(
+        f"{show(name)}: expected numbers, strings, or lists or arrays of them, "
+        f"found {found}{advice}"
+    )
+
+
+def _list_cell(values: Sequence[Any], name: str | bytes) -> Cell:
+    if len(values) == 0:
+        return Cell(NONE, (), (0,))
+    kinds = {scalar_kind(cls) for cls in set(map(type, values))}
+    if None not in kinds:
+        return Cell(joint_kind(kinds, name), values, (len(values),))  # type: ignore[arg-type]
+    cells = [cell_of(value, name) for value in values]
+    shape = cells[0].shape
+    for cell in cells:
+        if cell.shape != shape:
+            raise ValueError(
+                f"{show(name)}: nested lists must agree in shape, found {shape} and {cell.shape}"
+            )
+    kind = joint_kind((cell.kind for cell in cells), name)
+    return Cell(kind, join_cells(kind, cells, name), (len(values), *shape))
+
+
+def _array_cell(array: Array, name: str | bytes) -> Cell:
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
+        array = array.data
+    kind = dtype_kind(array.dtype)
+    if kind == BYTES or array.dtype.kind == "O":
+        flat = array.ravel().tolist()
+        if array.dtype.kind == "O":
+            cell = _list_cell(flat, name)
+            return Cell(cell.kind, cell.values, array.shape)
+        return Cell(BYTES, flat, array.shape)
+    if kind is None:
+        raise TypeError(f"{show(name)}: arrays of {array.dtype} have no encoding")
+    return Cell(kind, array.ravel(), array.shape)
+
+
+def _message_cell(feature: Any) -> Cell:
+    """The values of a tf.train.Feature, ours or TensorFlow's."""
+    which = feature.WhichOneof("kind")
+    if which is None:
+        return Cell(NONE, (), (0,))
+    kind = {"bytes_list": BYTES, "float_list": FLOAT, "int64_list": INT64}[which]
+    values = list(getattr(feature, which).value)
+    if kind == BYTES:
+        return Cell(BYTES, values, (len(values),))
+    array = np.array(values, np.float32 if kind == FLOAT else np.int64)
+    return Cell(kind, array, (len(values),))
+
+
+def join_cells(kind: int, cells: Sequence[Cell], name: str | bytes) -> Any:
+    """The values of many cells, one after the other."""
+    if len(cells) == 1:
+        return cells[0].values
+    if kind not in (FLOAT, INT64) or not any(isinstance(c.values, np.ndarray) for c in cells):
+        return list(chain.from_iterable(cell.values for cell in cells))
+    convert = as_float32 if kind == FLOAT else as_int64
+    return np.concatenate([convert(cell.values, name) for cell in cells])
+
+
+# ---- Arrays -----------------------------------------------------------------------------------
+
+
+def as_int64(values: Any, name: str | bytes) -> Array:
+    """Values as a contiguous int64 array of rank 1.
+
+    Raises:
+        ValueError: A value outside of int64.
+    """
+    try:
+        if isinstance(values, np.ndarray):
+            if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+                _check_uint64(values)
+            return np.ascontiguousarray(values, np.int64).ravel()
+        return np.fromiter(values, np.int64, len(values))
+    except OverflowError:
+        raise ValueError(f"{show(name)}: a value outside of int64 [-2**63, 2**63)") from None
+
+
+def _check_uint64(values: Array) -> None:
+    if values.size and int(values.max()) >= 2**63:
+        raise OverflowError
+
+
+def as_float32(values: Any, name: str | bytes) -> Array:
+    """Values as a contiguous float32 array of rank 1, rounded as C does: beyond the range inf."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(values, np.ndarray):
+            return np.ascontiguousarray(values, np.float32).ravel()
+        try:
+            return np.array(values, np.float64).astype(np.float32)
+        except OverflowError:
+            raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
+
+
+def as_strings(values: Sequence[Any], name: str | bytes) -> tuple[Any, Array]:
+    """Strings as their bytes, one after the other, and int64 offsets, one more than strings."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    types = set(map(type, values))
+    if types == {str}:
+        text = "".join(values)
+        if text.isascii():
+            np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+            return text.encode(), offsets
+    if types != {bytes}:
+        values = [_string(value, name) for value in values]
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return values[0] if len(values) == 1 else b"".join(values), offsets
+
+
+def _string(value: Any, name: str | bytes) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{show(name)}: str with a lone surrogate at index {error.start} has no UTF-8 form"
+            ) from None
+    return bytes(value)

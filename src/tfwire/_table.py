@@ -1,0 +1,203 @@
+"""Rows and columns of Python values as the columns that C encodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tfwire._core import lib
+from tfwire._encoder import Column, make_column
+from tfwire._normalize import (
+    BYTES,
+    NONE,
+    Array,
+    Cell,
+    cell_of,
+    dtype_kind,
+    join_cells,
+    joint_kind,
+    key_bytes,
+    scalar_kind,
+    show,
+)
+
+__all__ = ["columns_of_mapping", "columns_of_rows", "lists_of_mapping"]
+
+Named = list[tuple[bytes, Column]]
+
+
+def splits_of(lengths: Any, count: int) -> Array:
+    """Lengths as offsets: count + 1 entries from 0 on."""
+    splits = np.zeros(count + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, count), out=splits[1:])
+    return splits
+
+
+def named(columns: Mapping[Any, Any], sort_keys: bool) -> list[tuple[bytes, Any, Any]]:
+    """(key's bytes, key, value) of every item, in the order of the output.
+
+    Raises:
+        ValueError: Two keys have the same bytes.
+    """
+    items = [(key_bytes(name), name, value) for name, value in columns.items()]
+    if len({item[0] for item in items}) != len(items):
+        raise ValueError("two keys are the same feature, once as str and once as bytes")
+    return sorted(items, key=lambda item: item[0]) if sort_keys else items
+
+
+# ---- Rows -------------------------------------------------------------------------------------
+
+
+class _Cells:
+    """The cells of one feature, in the rows that have it."""
+
+    def __init__(self, name: str | bytes) -> None:
+        self.name = name
+        self.rows: list[int] = []
+        self.cells: list[Cell] = []
+
+    def column(self, kind: int, num_rows: int) -> Column:
+        lengths = [len(cell.values) for cell in self.cells]
+        values = join_cells(kind, self.cells, self.name)
+        presence = None
+        if kind == NONE or len(self.rows) != num_rows:
+            presence = np.full(num_rows, lib.TFW_ABSENT, np.uint8)
+            presence[self.rows] = lib.TFW_KINDLESS if kind == NONE else lib.TFW_PRESENT
+            by_row = np.zeros(num_rows, np.int64)
+            by_row[self.rows] = lengths
+            lengths = by_row.tolist()
+        return make_column(
+            kind, values, self.name, splits=splits_of(lengths, num_rows), presence=presence
+        )
+
+
+def columns_of_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Named:
+    """Rows as columns. A feature that has another kind in another row gets a column of each."""
+    features: dict[tuple[bytes, int], _Cells] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {i}: expected a mapping of names to values, found {row!r:.40}")
+        for key, name, value in named(row, sort_keys=False):
+            cell = cell_of(value, name)
+            feature = features.get((key, cell.kind))
+            if feature is None:
+                feature = features[key, cell.kind] = _Cells(name)
+            feature.rows.append(i)
+            feature.cells.append(cell)
+    order = sorted(features) if sort_keys else list(features)
+    return [(key, features[key, kind].column(kind, len(rows))) for key, kind in order]
+
+
+# ---- Columns ----------------------------------------------------------------------------------
+
+
+def columns_of_mapping(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Named, int]:
+    """Columns whose first axis counts the records, and the number of records.
+
+    Raises:
+        ValueError: The columns differ in length.
+    """
+    found: Named = []
+    first = ""
+    num_records = 0
+    for key, name, value in named(columns, sort_keys):
+        column, length = column_of(value, name)
+        if found and length != num_records:
+            raise ValueError(
+                f"columns differ in length: {first} has {num_records} records, "
+                f"{show(name)} has {length}"
+            )
+        first, num_records = first or show(name), length
+        found.append((key, column))
+    return found, num_records
+
+
+def lists_of_mapping(feature_lists: Mapping[Any, Any], sort_keys: bool = True) -> Named:
+    """The feature lists of one SequenceExample: columns whose first axis counts the steps."""
+    found: Named = []
+    for key, name, value in named(feature_lists, sort_keys):
+        column, length = column_of(value, name)
+        steps = np.array([0, length], np.int64)
+        found.append((key, column._replace(steps=steps)))
+    return found
+
+
+def column_of(value: Any, name: str | bytes) -> tuple[Column, int]:
+    """A column and its number of cells (records, or steps of a feature list)."""
+    if isinstance(value, np.ndarray):
+        return _array_column(value, name)
+    if hasattr(value, "row_splits"):
+        return _ragged_column(value, name)
+    if hasattr(value, "offsets"):
+        return _string_column(value), len(value.offsets) - 1
+    if hasattr(value, "numpy"):
+        return column_of(value.numpy(), name)
+    if hasattr(value, "feature"):  # a tf.train.FeatureList
+        return _list_column(list(value.feature), name)
+    if isinstance(value, Sequence) and scalar_kind(type(value)) is None:
+        return _list_column(value, name)
+    if hasattr(value, "__array__"):
+        return _array_column(np.asarray(value), name)
+    found = "None" if value is None else type(value).__name__
+    raise TypeError(f"{show(name)}: expected a column with one entry per record, found {found}")
+
+
+def _array_column(array: Array, name: str | bytes) -> tuple[Column, int]:
+    if array.ndim == 0:
+        raise TypeError(f"{show(name)}: expected a column with one entry per record, found rank 0")
+    if array.dtype.kind == "O" and array.ndim == 1:
+        return _list_column(array.tolist(), name)
+    cell = cell_of(array, name)
+    per_record = int(np.prod(array.shape[1:]))
+    kind = cell.kind if cell.kind != NONE else dtype_kind(array.dtype) or BYTES
+    return make_column(kind, cell.values, name, per_record=per_record), len(array)
+
+
+def _list_column(cells: Sequence[Any], name: str | bytes) -> tuple[Column, int]:
+    types = set(map(type, cells))
+    kinds = {scalar_kind(cls) for cls in types}
+    if cells and None not in kinds:
+        kind = joint_kind(kinds, name)  # type: ignore[arg-type]
+        return make_column(kind, cells, name), len(cells)
+    if types <= {list, tuple}:
+        flat = list(chain.from_iterable(cells))
+        kinds = {scalar_kind(cls) for cls in set(map(type, flat))}
+        if None not in kinds:
+            kind = joint_kind(kinds, name)  # type: ignore[arg-type]
+            return _ragged(kind, flat, map(len, cells), len(cells), name)
+    found = [cell_of(cell, name) for cell in cells]
+    kind = joint_kind((cell.kind for cell in found), name)
+    lengths = (len(cell.values) for cell in found)
+    return _ragged(kind, join_cells(kind, found, name), lengths, len(found), name)
+
+
+def _ragged(
+    kind: int, values: Any, lengths: Any, count: int, name: str | bytes
+) -> tuple[Column, int]:
+    """A column of cells of any length. Where no cell says what kind they are, none is set."""
+    presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
+    splits = splits_of(lengths, count)
+    return make_column(kind, values, name, splits=splits, presence=presence), count
+
+
+def _ragged_column(ragged: Any, name: str | bytes) -> tuple[Column, int]:
+    """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
+    splits = np.ascontiguousarray(ragged.row_splits, np.int64)
+    values = ragged.values
+    while hasattr(values, "row_splits"):
+        splits = np.asarray(values.row_splits, np.int64)[splits]
+        values = values.values
+    column, _ = column_of(values, name)
+    splits = splits * column.per_record if column.splits is None else column.splits[splits]
+    if len(splits) == 0 or splits[0] != 0 or splits[-1] != column.num_values:
+        raise ValueError(f"{show(name)}: row_splits do not cover the values")
+    return column._replace(splits=splits, per_record=1), len(splits) - 1
+
+
+def _string_column(column: Any) -> Column:
+    """A BytesColumn, used in place."""
+    offsets = np.ascontiguousarray(column.offsets, np.int64)
+    return Column(BYTES, np.ascontiguousarray(column.data), len(offsets) - 1, offsets=offsets)
