@@ -1,0 +1,209 @@
+/* Byte strings as pickle streams, and found in marshal streams. */
+#include "check.h"
+
+#include "copy.h"
+
+/* Reads the pickle that emit.c may write: count strings equal to data[spans]. */
+static bool pickle_holds(const uint8_t *pickle, size_t len, const uint8_t *data,
+                         const tfw_span *spans, size_t count) {
+    size_t at = 3;
+    if (len < 5 || pickle[0] != 0x80 || pickle[1] != 4 || pickle[2] != '(') {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t length;
+        if (pickle[at] == 'C') {
+            length = pickle[at + 1];
+            at += 2;
+        } else if (pickle[at] == 'B') {
+            length = tfwi_load32(pickle + at + 1);
+            at += 5;
+        } else {
+            return false;
+        }
+        if (length != spans[i].length || length > len - at ||
+            (length != 0 && memcmp(pickle + at, data + spans[i].offset, length) != 0)) {
+            return false;
+        }
+        at += length;
+    }
+    return at + 2 == len && pickle[at] == 't' && pickle[at + 1] == '.';
+}
+
+/* Lengths around every class of opcode and copy, in a buffer that ends at an unreadable page. */
+static void pickled_spans_read_back(void) {
+    for (uint64_t seed = 1; seed < 200; seed++) {
+        const size_t classes[] = {1, 20, 128, 129, 260, 700};
+        tfw_span spans[40];
+        uint64_t state = seed, payload_bytes = 0;
+        size_t count = seed % 40, len = 0;
+        for (size_t i = 0; i < count; i++) {
+            len += check_random(&state) % 17; /* a gap */
+            spans[i] = (tfw_span){len, check_random(&state) % classes[check_random(&state) % 6]};
+            len += spans[i].length;
+            payload_bytes += spans[i].length;
+        }
+        size_t bound = tfw_pickle_bound(count, payload_bytes), out_len = 99;
+        guarded data = guarded_new(len, true), out = guarded_new(bound, true);
+        for (size_t i = 0; i < len; i++) {
+            data.data[i] = (uint8_t)check_random(&state);
+        }
+        CHECK_EQ(TFW_OK, tfw_pickle_spans(data.data, spans, count, out.data, bound, &out_len));
+        CHECK(pickle_holds(out.data, out_len, data.data, spans, count));
+        CHECK_EQ(TFW_NEED_SPACE,
+                 tfw_pickle_spans(data.data, spans, count, out.data, bound - 1, &out_len));
+        CHECK_EQ(0, out_len);
+        guarded_free(data);
+        guarded_free(out);
+    }
+}
+
+static void spans_in_any_order_read_back(void) {
+    uint8_t data[900], out[4096];
+    const tfw_span spans[] = {{600, 300}, {0, 200}, {850, 50}, {0, 0}, {100, 700}, {10, 5}};
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (uint8_t)(i * 7);
+    }
+    CHECK_EQ(TFW_OK, tfw_pickle_spans(data, spans, 6, out, sizeof out, &len));
+    CHECK(pickle_holds(out, len, data, spans, 6));
+}
+
+static void pickled_offsets_read_back(void) {
+    uint8_t out[8192];
+    for (uint64_t seed = 1; seed < 100; seed++) {
+        int64_t offsets[21];
+        tfw_span spans[20];
+        uint64_t state = seed;
+        size_t out_len = 99;
+        offsets[0] = (int64_t)(seed % 7);
+        for (size_t i = 0; i < 20; i++) {
+            uint64_t length = check_random(&state) % (seed % 3 == 0 ? 300 : 12);
+            spans[i] = (tfw_span){(uint64_t)offsets[i], length};
+            offsets[i + 1] = offsets[i] + (int64_t)length;
+        }
+        guarded data = guarded_new((size_t)offsets[20], true);
+        for (int64_t i = 0; i < offsets[20]; i++) {
+            data.data[i] = (uint8_t)check_random(&state);
+        }
+        CHECK_EQ(TFW_OK, tfw_pickle_offsets(data.data, offsets, 20, out, sizeof out, &out_len));
+        CHECK(pickle_holds(out, out_len, data.data, spans, 20));
+        CHECK_EQ(TFW_NEED_SPACE, tfw_pickle_offsets(data.data, offsets, 20, out, 60, &out_len));
+        guarded_free(data);
+    }
+}
+
+static void offsets_that_decrease_are_refused(void) {
+    uint8_t data[16] = {0}, out[512];
+    const int64_t decreasing[] = {0, 5, 4}, negative[] = {-1, 4, 5};
+    size_t len = 99;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, decreasing, 2, out, sizeof out, &len));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, negative, 2, out, sizeof out, &len));
+    CHECK_EQ(0, len);
+}
+
+static void no_strings_make_an_empty_tuple(void) {
+    uint8_t out[512];
+    size_t len = 0;
+    CHECK_EQ(TFW_OK, tfw_pickle_spans(NULL, NULL, 0, out, sizeof out, &len));
+    CHECK(pickle_holds(out, len, NULL, NULL, 0));
+    CHECK_EQ(TFW_OK, tfw_pickle_offsets(NULL, NULL, 0, out, sizeof out, &len));
+    CHECK(pickle_holds(out, len, NULL, NULL, 0));
+}
+
+static void the_bound_counts_the_long_opcodes(void) {
+    const uint64_t gib4 = UINT64_C(1) << 32;
+    CHECK(tfw_pickle_bound(2, 2 * gib4) >= 5 + 2 * (9 + gib4) + TFWI_COPY_SLACK);
+    CHECK(tfw_pickle_bound(3, gib4 + 10) >= 5 + 9 + 5 + 5 + gib4 + 10 + TFWI_COPY_SLACK);
+}
+
+/* [b"ab", "\u00e9", b"", b"xyz"] as marshal.dumps(.., 2) writes it. */
+static const uint8_t STREAM[] = "[\x04\0\0\0s\x02\0\0\0" "abu\x02\0\0\0\xc3\xa9s\0\0\0\0s\x03\0\0\0xyz";
+
+static void marshalled_strings_are_found(void) {
+    const size_t len = sizeof STREAM - 1;
+    const tfw_span expected[] = {{10, 2}, {17, 2}, {24, 0}, {29, 3}};
+    for (int tuple = 0; tuple < 2; tuple++) {
+        guarded stream = guarded_new(len, true);
+        tfw_span spans[4];
+        size_t count = 99;
+        memcpy(stream.data, STREAM, len);
+        stream.data[0] = tuple ? '(' : '[';
+        CHECK_EQ(TFW_OK, tfw_marshal_spans(stream.data, len, spans, 4, &count));
+        CHECK_EQ(4, count);
+        CHECK_EQ(0, memcmp(expected, spans, sizeof expected));
+        CHECK_EQ(TFW_NEED_SPACE, tfw_marshal_spans(stream.data, len, spans, 3, &count));
+        CHECK_EQ(4, count);
+        guarded_free(stream);
+    }
+}
+
+static void marshal_streams_of_anything_else_are_refused(void) {
+    const struct {
+        const char *text;
+        size_t len;
+    } streams[] = {
+        {"", 0}, {"[\0\0\0", 4}, {"i\x01\0\0\0", 5}, {"{\0\0\0\0", 5}, {"[\x01\0\0\0i\x07\0\0\0", 10},
+        {"[\x01\0\0\0N", 6}, {"[\x01\0\0\0t\x01\0\0\0a", 11}, {"[\x01\0\0\0[\0\0\0\0", 10},
+        {"[\0\0\0\0s", 6}, {"[\xff\xff\xff\xffs\0\0\0\0", 10}, {"[\x01\0\0\0s\xff\xff\xff\xff", 10},
+        {"[\x01\0\0\0u\x03\0\0\0\xed\xa0\x80", 13}, {"[\x01\0\0\0u\x04\0\0\0a\xed\xbf\xbf", 14},
+        {"[\x01\0\0\0u\x06\0\0\0\xed\x9f\xbf\xed\xb0\x80", 16}, {"[\x02\0\0\0s\x05\0\0\0abcde", 15},
+    };
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        tfw_span spans[4];
+        size_t count = 99;
+        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_spans((const uint8_t *)streams[i].text,
+                                                      streams[i].len, spans, 4, &count));
+        CHECK_EQ(0, count);
+    }
+}
+
+static void text_beside_the_surrogates_is_found(void) {
+    const char *streams[] = {"[\x01\0\0\0u\x03\0\0\0\xed\x9f\xbf", "[\x01\0\0\0u\x03\0\0\0\xee\x80\x80",
+                             "[\x01\0\0\0s\x03\0\0\0\xed\xa0\x80", "[\x01\0\0\0s\x03\0\0\0\0\0\xed"};
+    for (size_t i = 0; i < 4; i++) {
+        tfw_span span;
+        size_t count = 0;
+        CHECK_EQ(TFW_OK,
+                 tfw_marshal_spans((const uint8_t *)streams[i], 13, &span, 1, &count));
+        CHECK_EQ(1, count);
+    }
+}
+
+static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
+    const size_t len = sizeof STREAM - 1;
+    tfw_span spans[4];
+    size_t count;
+    for (size_t cut = 0; cut < len; cut++) {
+        guarded stream = guarded_new(cut, true);
+        memcpy(stream.data, STREAM, cut);
+        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_spans(stream.data, cut, spans, 4, &count));
+        guarded_free(stream);
+    }
+    guarded stream = guarded_new(len, true);
+    memcpy(stream.data, STREAM, len);
+    for (size_t bit = 0; bit < len * 8; bit++) {
+        stream.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        int status = tfw_marshal_spans(stream.data, len, spans, 4, &count);
+        CHECK(status == TFW_OK || status == TFW_E_UNSUPPORTED || status == TFW_NEED_SPACE);
+        for (size_t i = 0; status == TFW_OK && i < count; i++) {
+            CHECK(spans[i].offset <= len && spans[i].length <= len - spans[i].offset);
+        }
+        stream.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    guarded_free(stream);
+}
+
+int main(void) {
+    RUN(pickled_spans_read_back);
+    RUN(spans_in_any_order_read_back);
+    RUN(pickled_offsets_read_back);
+    RUN(offsets_that_decrease_are_refused);
+    RUN(no_strings_make_an_empty_tuple);
+    RUN(the_bound_counts_the_long_opcodes);
+    RUN(marshalled_strings_are_found);
+    RUN(marshal_streams_of_anything_else_are_refused);
+    RUN(text_beside_the_surrogates_is_found);
+    RUN(every_cut_and_every_flip_of_a_marshal_stream_is_survived);
+    return check_report("emit");
+}
