@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._normalize import Array, as_float32, as_int64, as_strings
+from tfwire._normalize import Array, Name, as_float32, as_int64, as_strings
 
 __all__ = ["Block", "Column", "encode_blocks", "make_column", "native_inputs"]
 
@@ -40,7 +40,7 @@ class Column(NamedTuple):
     presence: Array | None = None
 
 
-def make_column(kind: int, values: Any, name: str | bytes, **layout: Any) -> Column:
+def make_column(kind: int, values: Any, name: Name, **layout: Any) -> Column:
     """A column of flat values; layout: the fields behind ``num_values``. Kind NONE has none."""
     if kind == lib.TFW_BYTES:
         data, offsets = as_strings(values, name)

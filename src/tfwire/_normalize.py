@@ -14,9 +14,21 @@ import numpy as np
 
 from tfwire._core import lib
 
-__all__ = ["Cell", "as_float32", "as_int64", "as_strings", "cell_of", "key_bytes", "show"]
+__all__ = [
+    "Array",
+    "Cell",
+    "Name",
+    "as_float32",
+    "as_int64",
+    "as_strings",
+    "cell_of",
+    "key_bytes",
+    "show",
+]
 
 Array = np.ndarray[Any, Any]
+
+Name = str | bytes | None  # of the feature that a message is about; None: a value on its own
 
 NONE: int = lib.TFW_NONE
 BYTES: int = lib.TFW_BYTES
@@ -48,9 +60,9 @@ class Cell(NamedTuple):
     shape: tuple[int, ...]
 
 
-def show(name: str | bytes) -> str:
+def show(name: Name) -> str:
     """How messages show the feature at fault."""
-    return f"feature {name!r}"
+    return "value" if name is None else f"feature {name!r}"
 
 
 def key_bytes(name: Any) -> bytes:
@@ -91,7 +103,7 @@ def dtype_kind(dtype: np.dtype[Any]) -> int | None:
     return None
 
 
-def joint_kind(kinds: Iterable[int], name: str | bytes) -> int:
+def joint_kind(kinds: Iterable[int], name: Name) -> int:
     """The kind of values of several kinds: floats where ints stand among them."""
     found = set(kinds) - {NONE}
     if len(found) <= 1:
@@ -101,7 +113,7 @@ def joint_kind(kinds: Iterable[int], name: str | bytes) -> int:
     raise TypeError(f"{show(name)}: numbers and strings cannot be mixed in one list")
 
 
-def cell_of(value: Any, name: str | bytes) -> Cell:
+def cell_of(value: Any, name: Name) -> Cell:
     """The values of one feature in one record.
 
     Raises:
@@ -125,7 +137,7 @@ def cell_of(value: Any, name: str | bytes) -> Cell:
     raise _refusal(value, name)
 
 
-def _refusal(value: Any, name: str | bytes) -> TypeError:
+def _refusal(value: Any, name: Name) -> TypeError:
     found = "None" if value is None else type(value).__name__
     advice = "; leave the key out where there is no value" if value is None else ""
     return TypeError(
@@ -134,7 +146,7 @@ def _refusal(value: Any, name: str | bytes) -> TypeError:
     )
 
 
-def _list_cell(values: Sequence[Any], name: str | bytes) -> Cell:
+def _list_cell(values: Sequence[Any], name: Name) -> Cell:
     if len(values) == 0:
         return Cell(NONE, (), (0,))
     kinds = {scalar_kind(cls) for cls in set(map(type, values))}
@@ -151,7 +163,7 @@ def _list_cell(values: Sequence[Any], name: str | bytes) -> Cell:
     return Cell(kind, join_cells(kind, cells, name), (len(values), *shape))
 
 
-def _array_cell(array: Array, name: str | bytes) -> Cell:
+def _array_cell(array: Array, name: Name) -> Cell:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
@@ -181,7 +193,7 @@ def _message_cell(feature: Any) -> Cell:
     return Cell(kind, array, (len(values),))
 
 
-def join_cells(kind: int, cells: Sequence[Cell], name: str | bytes) -> Any:
+def join_cells(kind: int, cells: Sequence[Cell], name: Name) -> Any:
     """The values of many cells, one after the other."""
     if len(cells) == 1:
         return cells[0].values
@@ -194,7 +206,7 @@ def join_cells(kind: int, cells: Sequence[Cell], name: str | bytes) -> Any:
 # ---- Arrays -----------------------------------------------------------------------------------
 
 
-def as_int64(values: Any, name: str | bytes) -> Array:
+def as_int64(values: Any, name: Name) -> Array:
     """Values as a contiguous int64 array of rank 1.
 
     Raises:
@@ -215,7 +227,7 @@ def _check_uint64(values: Array) -> None:
         raise OverflowError
 
 
-def as_float32(values: Any, name: str | bytes) -> Array:
+def as_float32(values: Any, name: Name) -> Array:
     """Values as a contiguous float32 array of rank 1, rounded as C does: beyond the range inf."""
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(values, np.ndarray):
@@ -226,7 +238,7 @@ def as_float32(values: Any, name: str | bytes) -> Array:
             raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
 
 
-def as_strings(values: Sequence[Any], name: str | bytes) -> tuple[Any, Array]:
+def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
     """Strings as their bytes, one after the other, and int64 offsets, one more than strings."""
     offsets = np.zeros(len(values) + 1, np.int64)
     types = set(map(type, values))
@@ -241,7 +253,7 @@ def as_strings(values: Sequence[Any], name: str | bytes) -> tuple[Any, Array]:
     return values[0] if len(values) == 1 else b"".join(values), offsets
 
 
-def _string(value: Any, name: str | bytes) -> bytes:
+def _string(value: Any, name: Name) -> bytes:
     if isinstance(value, str):
         try:
             return value.encode()

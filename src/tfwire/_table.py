@@ -15,6 +15,7 @@ from tfwire._normalize import (
     NONE,
     Array,
     Cell,
+    Name,
     cell_of,
     dtype_kind,
     join_cells,
@@ -54,7 +55,7 @@ def named(columns: Mapping[Any, Any], sort_keys: bool) -> list[tuple[bytes, Any,
 class _Cells:
     """The cells of one feature, in the rows that have it."""
 
-    def __init__(self, name: str | bytes) -> None:
+    def __init__(self, name: Name) -> None:
         self.name = name
         self.rows: list[int] = []
         self.cells: list[Cell] = []
@@ -125,7 +126,7 @@ def lists_of_mapping(feature_lists: Mapping[Any, Any], sort_keys: bool = True) -
     return found
 
 
-def column_of(value: Any, name: str | bytes) -> tuple[Column, int]:
+def column_of(value: Any, name: Name) -> tuple[Column, int]:
     """A column and its number of cells (records, or steps of a feature list)."""
     if isinstance(value, np.ndarray):
         return _array_column(value, name)
@@ -145,7 +146,7 @@ def column_of(value: Any, name: str | bytes) -> tuple[Column, int]:
     raise TypeError(f"{show(name)}: expected a column with one entry per record, found {found}")
 
 
-def _array_column(array: Array, name: str | bytes) -> tuple[Column, int]:
+def _array_column(array: Array, name: Name) -> tuple[Column, int]:
     if array.ndim == 0:
         raise TypeError(f"{show(name)}: expected a column with one entry per record, found rank 0")
     if array.dtype.kind == "O" and array.ndim == 1:
@@ -156,7 +157,7 @@ def _array_column(array: Array, name: str | bytes) -> tuple[Column, int]:
     return make_column(kind, cell.values, name, per_record=per_record), len(array)
 
 
-def _list_column(cells: Sequence[Any], name: str | bytes) -> tuple[Column, int]:
+def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
     types = set(map(type, cells))
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
@@ -175,7 +176,7 @@ def _list_column(cells: Sequence[Any], name: str | bytes) -> tuple[Column, int]:
 
 
 def _ragged(
-    kind: int, values: Any, lengths: Any, count: int, name: str | bytes
+    kind: int, values: Any, lengths: Any, count: int, name: Name
 ) -> tuple[Column, int]:
     """A column of cells of any length. Where no cell says what kind they are, none is set."""
     presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
@@ -183,7 +184,7 @@ def _ragged(
     return make_column(kind, values, name, splits=splits, presence=presence), count
 
 
-def _ragged_column(ragged: Any, name: str | bytes) -> tuple[Column, int]:
+def _ragged_column(ragged: Any, name: Name) -> tuple[Column, int]:
     """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
     splits = np.ascontiguousarray(ragged.row_splits, np.int64)
     values = ragged.values

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tfwire._core import check, ffi, lib, new_error
+import numpy as np
+
+from tfwire._core import adopt, check, ffi, lib, new_error, text
 from tfwire._encoder import Block, encode_blocks
-from tfwire._spans import strings_of
+from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
+from tfwire._spans import Spans, bytes_of, spans_of, strings_of
 from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
+from tfwire.errors import ParseError
 
 __all__ = [
+    "bytes_feature",
+    "decode_example",
+    "decode_examples",
+    "decode_sequence_example",
     "encode_example",
     "encode_examples",
     "encode_framed",
     "encode_rows",
     "encode_sequence_example",
+    "float_feature",
+    "int64_feature",
 ]
+
+# The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
+Values = np.ndarray[Any, Any] | list[bytes]
 
 Features = Mapping[str, Any] | Mapping[bytes, Any]
 
@@ -131,3 +145,159 @@ def _strings(blocks: Iterator[Block]) -> list[bytes]:
     for block in blocks:
         records += strings_of(block.buffer, block.spans)
     return records
+
+
+# ---- Decoding ---------------------------------------------------------------------------------
+
+
+def decode_example(serialized: Any) -> dict[str, Values]:
+    """Decodes one serialized ``tf.train.Example`` without a specification.
+
+    Args:
+        serialized: A bytes-like object, or an object whose ``numpy()`` is one.
+
+    Returns:
+        Feature names to values: an int64 or float32 array of rank 1, or a list of bytes; an empty
+        list for a Feature without a kind. Names that are no UTF-8 hold their bytes as
+        surrogateescape does.
+
+    Raises:
+        ParseError: Not a well-formed message.
+        TypeError: ``serialized`` is not bytes-like.
+
+    Example:
+        >>> decode_example(encode_example({"label": 3, "name": "goat"}))
+        {'label': array([3]), 'name': [b'goat']}
+    """
+    decoded: dict[str, Values] = _decode(spans_of([bytes_of(serialized)]), 0)[0]
+    return decoded
+
+
+def decode_examples(serialized: Any) -> list[dict[str, Values]]:
+    """Decodes many serialized Examples; their arrays are slices of arrays common to all.
+
+    Args:
+        serialized: A list or array of bytes-like objects, or a BytesColumn.
+
+    Returns:
+        One dict per message, as decode_example gives it.
+
+    Raises:
+        ParseError: A message is not well-formed; ``record_index`` says which.
+        TypeError: An item is not bytes-like.
+    """
+    return _decode(spans_of(serialized), 0)
+
+
+def decode_sequence_example(
+    serialized: Any,
+) -> tuple[dict[str, Values], dict[str, list[Values]]]:
+    """Decodes one serialized ``tf.train.SequenceExample`` without a specification.
+
+    Returns:
+        The context as decode_example gives it, and the feature lists: names to one entry of
+        values per step.
+
+    Raises:
+        ParseError: Not a well-formed message.
+        TypeError: ``serialized`` is not bytes-like.
+    """
+    decoded: tuple[dict[str, Values], dict[str, list[Values]]]
+    decoded = _decode(spans_of([bytes_of(serialized)]), lib.TFW_SEQUENCE)[0]
+    return decoded
+
+
+def _decode(spans: Spans, flags: int) -> list[Any]:
+    """Messages as Python objects. C writes a pickle of the dicts; their arrays join them here."""
+    dicts, done, error = ffi.new("tfw_dicts *"), ffi.new("size_t *"), new_error()
+    status = lib.tfw_decode(
+        spans.data, spans.data_len, spans.spans, spans.num_spans, flags, dicts, done, error
+    )
+    if status == lib.TFW_E_WIRE:
+        raise ParseError(
+            f"message {error.record} is malformed at byte {error.offset}: {text(error.text)}",
+            record_index=error.record,
+            reason="malformed",
+        )
+    check(status, error)
+    arrays = {
+        INT64: adopt(dicts.int64s, dicts.int64_count, np.int64),
+        FLOAT: adopt(dicts.floats, dicts.float_count, np.float32),
+    }
+    table = adopt(dicts.buffers, 3 * dicts.buffer_count, np.int64).reshape(-1, 3)
+    stream = ffi.gc(dicts.pickle, lib.tfw_free)
+    buffers = (arrays[kind][begin:end] for kind, begin, end in table.tolist())
+    decoded: list[Any] = pickle.loads(ffi.buffer(stream, dicts.pickle_len), buffers=buffers)
+    return decoded
+
+
+# ---- Features one by one ----------------------------------------------------------------------
+
+
+def bytes_feature(value: Any) -> Any:
+    """A ``tf.train.Feature`` holding a bytes_list.
+
+    Args:
+        value: bytes, bytearray, memoryview, str (as UTF-8), an object whose ``numpy()`` is one of
+            them, or a list or object array of them. An array of numbers becomes one string, its
+            bytes in row-major order (``tobytes()``), as the tutorials store images.
+
+    Raises:
+        TypeError: A value that is no string.
+    """
+    from tfwire.train import BytesList, Feature
+
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+        value = value.tobytes()
+    cell = cell_of(value, None)
+    if cell.kind in (INT64, FLOAT):
+        helper = "int64_feature" if cell.kind == INT64 else "float_feature"
+        raise TypeError(f"bytes_feature takes strings, found {_found(cell.values)}; use {helper}")
+    strings = [v.encode() if isinstance(v, str) else bytes(v) for v in cell.values]
+    return Feature(bytes_list=BytesList(value=strings))
+
+
+def float_feature(value: Any) -> Any:
+    """A ``tf.train.Feature`` holding a float_list.
+
+    Args:
+        value: A float or int of Python or numpy, or a list or array of them (flattened row by
+            row); rounded to float32, beyond its range to infinity.
+
+    Raises:
+        TypeError: A value that is no number.
+    """
+    from tfwire.train import Feature, FloatList
+
+    cell = cell_of(value, None)
+    if cell.kind not in (INT64, FLOAT, NONE):
+        raise TypeError(
+            f"float_feature takes numbers, found {_found(cell.values)}; use bytes_feature"
+        )
+    return Feature(float_list=FloatList(value=as_float32(cell.values, None).tolist()))
+
+
+def int64_feature(value: Any) -> Any:
+    """A ``tf.train.Feature`` holding an int64_list.
+
+    Args:
+        value: A bool or int of Python or numpy (an IntEnum too), or a list or array of them
+            (flattened row by row).
+
+    Raises:
+        TypeError: A value that is no integer, as 1.0.
+        ValueError: An integer outside of int64.
+    """
+    from tfwire.train import Feature, Int64List
+
+    cell = cell_of(value, None)
+    if cell.kind not in (INT64, NONE):
+        helper = "float_feature" if cell.kind == FLOAT else "bytes_feature"
+        raise TypeError(f"int64_feature takes integers, found {_found(cell.values)}; use {helper}")
+    return Feature(int64_list=Int64List(value=as_int64(cell.values, None).tolist()))
+
+
+def _found(values: Any) -> str:
+    return type(values[0]).__name__ if len(values) else f"an array of {values.dtype}"
