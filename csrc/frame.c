@@ -20,13 +20,14 @@ static int stop(tfw_error *error, int status, uint64_t expected, uint64_t found)
 }
 
 /* Looks at the record at data, which is perhaps not whole. TFW_OK: *out_length is its payload's. */
-TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
-                             uint64_t *out_length, tfw_error *error) {
+TFWI_INLINE int check_record(const tfwi_crc32c_kernel *kernel, const uint8_t *data, size_t len,
+                             uint64_t limit, unsigned flags, uint64_t *out_length,
+                             tfw_error *error) {
     if (TFWI_UNLIKELY(len < TFW_HEADER_SIZE)) {
         return stop(error, TFW_NEED_INPUT, TFW_HEADER_SIZE, len);
     }
     uint32_t stored = tfwi_load32(data + TFWI_LENGTH_SIZE);
-    uint32_t computed = tfwi_length_crc(data);
+    uint32_t computed = tfwi_length_crc(kernel, data);
     if (TFWI_UNLIKELY(stored != computed)) {
         return stop(error, TFW_E_LENGTH_CRC, stored, computed);
     }
@@ -40,7 +41,7 @@ TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit, un
     if ((flags & TFW_NO_DATA_CRC) == 0) {
         const uint8_t *payload = data + TFW_HEADER_SIZE;
         stored = tfwi_load32(payload + length);
-        computed = tfwi_masked_crc(payload, (size_t)length);
+        computed = tfwi_payload_crc(kernel, payload, length);
         if (TFWI_UNLIKELY(stored != computed)) {
             return stop(error, TFW_E_DATA_CRC, stored, computed);
         }
@@ -52,13 +53,14 @@ TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit, un
 int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
               tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
               tfw_error *error) {
-    uint64_t limit = tfwi_length_limit(max_record_size);
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    const uint64_t limit = tfwi_length_limit(max_record_size);
     size_t count = 0;
     size_t at = 0;
     int status = TFW_OK;
     while (count < span_capacity && at < len) {
         uint64_t length = 0;
-        status = check_record(data + at, len - at, limit, flags, &length, error);
+        status = check_record(kernel, data + at, len - at, limit, flags, &length, error);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
             break;
         }
@@ -119,9 +121,12 @@ int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned
 
 /* ---- Framing -------------------------------------------------------------------------------- */
 
-static void put_header(uint8_t *header, uint64_t length) {
+/* Writes header and footer around a payload. */
+TFWI_INLINE void put_frame(const tfwi_crc32c_kernel *kernel, uint8_t *payload, size_t length) {
+    uint8_t *header = payload - TFW_HEADER_SIZE;
     tfwi_store64(header, length);
-    tfwi_store32(header + TFWI_LENGTH_SIZE, tfwi_length_crc(header));
+    tfwi_store32(header + TFWI_LENGTH_SIZE, tfwi_length_crc(kernel, header));
+    tfwi_store32(payload + length, tfwi_payload_crc(kernel, payload, length));
 }
 
 static bool inside(const tfw_span *span, size_t len) {
@@ -137,21 +142,21 @@ static int bad_span(tfw_error *error, size_t i, const char *text) {
 }
 
 int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count, tfw_error *error) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     for (size_t i = 0; i < count; i++) {
         const tfw_span *span = &spans[i];
         if (!inside(span, len) || span->offset < TFW_HEADER_SIZE ||
             len - span->offset - span->length < TFW_FOOTER_SIZE) {
             return bad_span(error, i, "no room for the frame around a payload");
         }
-        uint8_t *payload = data + span->offset;
-        put_header(payload - TFW_HEADER_SIZE, span->length);
-        tfwi_store32(payload + span->length, tfwi_masked_crc(payload, (size_t)span->length));
+        put_frame(kernel, data + span->offset, (size_t)span->length);
     }
     return TFW_OK;
 }
 
 int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count, uint8_t *out,
              size_t capacity, size_t *out_len, tfw_error *error) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     size_t at = 0;
     *out_len = 0;
     for (size_t i = 0; i < count; i++) {
@@ -166,9 +171,8 @@ int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t coun
         }
         uint8_t *payload = out + at + TFW_HEADER_SIZE;
         bool roomy = len - offset >= TFWI_COPY_SLACK && room >= TFW_HEADER_SIZE + TFWI_COPY_SLACK;
-        put_header(out + at, length);
         tfwi_copy(payload, data + offset, length, roomy);
-        tfwi_store32(payload + length, tfwi_masked_crc(payload, length));
+        put_frame(kernel, payload, length);
         at += length + TFWI_FRAME_SIZE;
     }
     *out_len = at;

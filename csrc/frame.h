@@ -6,25 +6,26 @@
 #ifndef TFWIRE_FRAME_H
 #define TFWIRE_FRAME_H
 
-#include "common.h"
+#include "crc32c.h"
 
 enum {
     TFWI_LENGTH_SIZE = 8,
     TFWI_FRAME_SIZE = TFW_HEADER_SIZE + TFW_FOOTER_SIZE /* what a record takes beside its payload */
 };
 
-TFWI_INLINE uint32_t tfwi_masked_crc(const uint8_t *data, size_t len) {
-    uint32_t crc = tfw_crc32c(0, data, len);
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
-
 /* The checksum that a header should hold for the length that it holds. */
-TFWI_INLINE uint32_t tfwi_length_crc(const uint8_t *header) {
-    return tfwi_masked_crc(header, TFWI_LENGTH_SIZE);
+TFWI_INLINE uint32_t tfwi_length_crc(const tfwi_crc32c_kernel *kernel, const uint8_t *header) {
+    return tfwi_crc32c_mask(kernel->crc8(header));
 }
 
-TFWI_INLINE bool tfwi_header_verifies(const uint8_t *header) {
-    return tfwi_length_crc(header) == tfwi_load32(header + TFWI_LENGTH_SIZE);
+TFWI_INLINE bool tfwi_header_verifies(const tfwi_crc32c_kernel *kernel, const uint8_t *header) {
+    return tfwi_length_crc(kernel, header) == tfwi_load32(header + TFWI_LENGTH_SIZE);
+}
+
+/* The checksum that a footer should hold. */
+TFWI_INLINE uint32_t tfwi_payload_crc(const tfwi_crc32c_kernel *kernel, const uint8_t *payload,
+                                      uint64_t length) {
+    return tfwi_crc32c_mask(kernel->crc(0, payload, (size_t)length));
 }
 
 /* The longest payload to accept: the caller's limit (0: none), but never so long that adding a

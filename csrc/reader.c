@@ -183,6 +183,21 @@ static int make_room(tfw_reader *reader) {
     return TFW_OK;
 }
 
+/* How much to take in next. A long record is read to its end and the next header, so that
+ * nothing of what follows has to be moved. */
+static size_t input_size(const tfw_reader *reader) {
+    size_t room = reader->capacity - reader->end;
+    uint64_t want = reader->buffer_size;
+    uint64_t there = reader->end - reader->begin;
+    if (reader->needed > there && reader->needed - there + TFW_HEADER_SIZE > want) {
+        want = reader->needed - there + TFW_HEADER_SIZE;
+    }
+    if (want > LARGEST_READ) {
+        want = LARGEST_READ;
+    }
+    return want < room ? (size_t)want : room;
+}
+
 static void arrived(tfw_reader *reader, size_t len) {
     reader->end += len;
     reader->ended = len == 0;
@@ -212,21 +227,6 @@ static uint64_t input_end(const tfw_reader *reader) {
     return (uint64_t)info.st_size;
 }
 
-/* How much to read next. A long record is read to its end and the next header, so that nothing
- * of what follows has to be moved. */
-static size_t read_size(const tfw_reader *reader) {
-    size_t room = reader->capacity - reader->end;
-    uint64_t want = reader->buffer_size;
-    uint64_t there = reader->end - reader->begin;
-    if (reader->needed > there && reader->needed - there + TFW_HEADER_SIZE > want) {
-        want = reader->needed - there + TFW_HEADER_SIZE;
-    }
-    if (want > LARGEST_READ) {
-        want = LARGEST_READ;
-    }
-    return want < room ? (size_t)want : room;
-}
-
 static int read_file(tfw_reader *reader, tfw_error *error) {
     uint64_t offset = file_offset(reader, reader->end);
     ssize_t got;
@@ -234,7 +234,7 @@ static int read_file(tfw_reader *reader, tfw_error *error) {
         got = 0; /* no file is that long */
     } else {
         do {
-            got = pread(reader->fd, window(reader) + reader->end, read_size(reader),
+            got = pread(reader->fd, window(reader) + reader->end, input_size(reader),
                         (off_t)offset);
         } while (got < 0 && errno == EINTR);
     }
@@ -264,7 +264,7 @@ int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
     if (make_room(reader) != TFW_OK) {
         return fail_here(reader, error, TFW_E_MEMORY, "no memory for more input");
     }
-    reader->reserved = reader->capacity - reader->end;
+    reader->reserved = input_size(reader);
     *out_data = window(reader) + reader->end;
     *out_len = reader->reserved;
     return TFW_OK;
@@ -335,50 +335,48 @@ static const char *other_format(const uint8_t *data, size_t len) {
 static void describe_damage(tfw_reader *reader) {
     tfw_error *damage = &reader->damage;
     const uint8_t *data = window(reader) + reader->begin;
-    size_t left = reader->end - reader->begin;
+    const size_t left = reader->end - reader->begin;
     damage->record = (int64_t)reader->record;
     damage->offset = (int64_t)file_offset(reader, reader->begin);
-    tfwi_describe(data, damage);
-    if (damage->status == TFW_E_TRUNCATED && left < TFW_HEADER_SIZE) {
-        if (damage->record > 0) {
-            snprintf(damage->text, sizeof damage->text, "%zu stray bytes after record %" PRId64,
-                     left, damage->record - 1);
-        } else {
-            snprintf(damage->text, sizeof damage->text,
-                     "%zu stray bytes and no record, which takes 16 or more", left);
-        }
+    const bool stray = damage->status == TFW_E_TRUNCATED && left < TFW_HEADER_SIZE;
+    const char *format = NULL;
+    if (damage->offset == 0 && (stray || damage->status == TFW_E_LENGTH_CRC)) {
+        format = other_format(data, left);
     }
-    if (damage->offset == 0 &&
-        (damage->status == TFW_E_LENGTH_CRC || damage->status == TFW_E_TRUNCATED)) {
-        const char *format = damage->status == TFW_E_TRUNCATED && left >= TFW_HEADER_SIZE
-                                 ? NULL
-                                 : other_format(data, left);
-        if (format != NULL) {
-            snprintf(damage->text, sizeof damage->text,
-                     "not a TFRecord file? it begins like %s", format);
-        }
+    if (format != NULL) {
+        snprintf(damage->text, sizeof damage->text, "not a TFRecord file? it begins like %s",
+                 format);
+    } else if (stray && damage->record > 0) {
+        snprintf(damage->text, sizeof damage->text, "%zu stray bytes after record %" PRId64, left,
+                 damage->record - 1);
+    } else if (stray) {
+        snprintf(damage->text, sizeof damage->text,
+                 "%zu stray bytes and no record, which takes 16 or more", left);
+    } else {
+        tfwi_describe(data, damage);
     }
 }
 
-static int finish(tfw_reader *reader, int status) {
-    if (status == TFW_END) {
-        tfwi_fail(&reader->outcome, TFW_END, "");
-    } else {
-        describe_damage(reader);
-        reader->outcome = reader->damage;
-    }
+static int finish(tfw_reader *reader) {
+    tfwi_fail(&reader->outcome, TFW_END, "");
     return TFW_OK;
 }
 
-/* Ends the file at the damage, quietly: the rest becomes a region. */
-static int finish_noted(tfw_reader *reader) {
+static int finish_with_damage(tfw_reader *reader) {
+    describe_damage(reader);
+    reader->outcome = reader->damage;
+    return TFW_OK;
+}
+
+/* Ends the file quietly at the damage: the rest becomes a region. */
+static int finish_with_region(tfw_reader *reader) {
     uint64_t begin = file_offset(reader, reader->begin);
     uint64_t end = input_end(reader);
     if (end == UINT64_MAX) {
         end = file_offset(reader, reader->end);
     }
     int status = note_region(reader, begin, end, reader->damage.status);
-    return status == TFW_OK ? finish(reader, TFW_END) : status;
+    return status == TFW_OK ? finish(reader) : status;
 }
 
 /* Whether the damaged payload at begin is followed by a header or the end of the input. If not,
@@ -389,7 +387,7 @@ static int length_is_right(const tfw_reader *reader, uint64_t size, bool *out_ri
     if (left < TFW_HEADER_SIZE && !reader->ended) {
         return TFW_NEED_INPUT;
     }
-    *out_right = left < TFW_HEADER_SIZE || tfwi_header_verifies(next);
+    *out_right = left < TFW_HEADER_SIZE || tfwi_header_verifies(tfwi_crc32c_current(), next);
     return TFW_OK;
 }
 
@@ -420,15 +418,15 @@ static int skip_damaged(tfw_reader *reader) {
 static int meet_damage(tfw_reader *reader) {
     switch (reader->on_corrupt) {
     case TFW_CORRUPT_SKIP: return skip_damaged(reader);
-    case TFW_CORRUPT_STOP: return finish_noted(reader);
+    case TFW_CORRUPT_STOP: return finish_with_region(reader);
     case TFW_CORRUPT_TAIL:
         if (reader->damage.status == TFW_E_TRUNCATED) {
-            return finish_noted(reader);
+            return finish_with_region(reader);
         }
         break;
     case TFW_CORRUPT_RAISE: break;
     }
-    return finish(reader, reader->damage.status);
+    return finish_with_damage(reader);
 }
 
 /* Looks for the next record that verifies and extends the open region up to it. */
@@ -482,7 +480,7 @@ static int more_input(tfw_reader *reader, tfw_error *error) {
     size_t left = reader->end - reader->begin;
     if (reader->ended) {
         if (left == 0) {
-            return finish(reader, TFW_END);
+            return finish(reader);
         }
         cut_short(reader, left);
         return TFW_OK;

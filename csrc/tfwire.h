@@ -128,7 +128,11 @@ typedef struct tfw_span {
     uint64_t length;
 } tfw_span;
 
-/* What a reader does at damage. Values pinned. */
+/* What a reader does at damage. Values pinned.
+ *
+ * Skipping: a record whose payload is damaged is stepped over exactly, if its length leads to
+ * another header or to the end. Otherwise the next place is searched whose header and payload both
+ * verify; records inside a payload cannot be told from others then. */
 enum tfw_on_corrupt {
     TFW_CORRUPT_RAISE = 0, /* report it */
     TFW_CORRUPT_SKIP = 1,  /* note the region, resynchronise, go on */
@@ -179,15 +183,17 @@ typedef struct tfw_reader_options {
 /* Whole, verified records lying in the reader's buffer until its next call. */
 typedef struct tfw_batch {
     const uint8_t *data;
-    uint64_t data_len; /* readable bytes at data; every span lies inside */
+    uint64_t data_len; /* readable bytes at data, 64 of them zero bytes behind the input */
     const tfw_span *spans;
     uint64_t count;
     uint64_t payload_bytes; /* sum of the lengths */
     uint64_t offset;        /* file offset of data[0]; a record begins 12 before its payload */
-    uint64_t first_record;  /* number of spans[0] in the file, damaged records counted */
+    uint64_t first_record;  /* number of spans[0] in the file; a damaged record counts as one, and
+                               so does all that was searched through behind it */
 } tfw_batch;
 
-/* A stretch of the file that was left out. */
+/* A stretch of the file that was left out. Stretches that touch are one, so the last may grow.
+ * TFW_CORRUPT_STOP with a fed source: it ends with what had been fed. */
 typedef struct tfw_region {
     uint64_t begin;
     uint64_t end;
@@ -200,7 +206,7 @@ TFW_API int tfw_reader_create(const tfw_reader_options *options, tfw_reader **ou
                               tfw_error *error);
 TFW_API void tfw_reader_free(tfw_reader *reader);
 
-/* The next records, at least one and at most max_records (0: as many as the buffer holds).
+/* The next records, at least one and at most max_records (0: as many as are ready).
  * TFW_END at the end, again and again. TFW_NEED_INPUT (fed source only): reserve, fill, commit,
  * and call again. Damage under TFW_CORRUPT_RAISE is reported after every record before it was
  * delivered, and again on every later call. */

@@ -42,7 +42,7 @@ static inline void file_append_record(file *f, const void *payload, size_t len) 
 static inline void file_append_header(file *f, uint64_t length) {
     uint8_t header[TFW_HEADER_SIZE];
     tfwi_store64(header, length);
-    tfwi_store32(header + 8, tfwi_length_crc(header));
+    tfwi_store32(header + 8, tfwi_length_crc(tfwi_crc32c_current(), header));
     file_append(f, header, sizeof header);
 }
 
@@ -105,8 +105,8 @@ static inline bool outcome_equal(const outcome *a, const outcome *b) {
 }
 
 static inline void outcome_print(const char *name, const outcome *o) {
-    fprintf(stderr, "%s: %zu records, %zu regions, status %d at %lld record %lld\n", name, o->count,
-            o->region_count, o->status, (long long)o->offset, (long long)o->record);
+    fprintf(stderr, "%s: %zu records, %zu regions, status %d at %lld record %lld\n", name,
+            o->count, o->region_count, o->status, (long long)o->offset, (long long)o->record);
     for (size_t i = 0; i < o->region_count && i < 8; i++) {
         fprintf(stderr, "  [%llu, %llu) record %llu reason %d\n",
                 (unsigned long long)o->regions[i].begin, (unsigned long long)o->regions[i].end,
@@ -131,7 +131,7 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
     if (left < TFW_HEADER_SIZE) {
         return TFW_E_TRUNCATED;
     }
-    if (!tfwi_header_verifies(f->data + at)) {
+    if (!tfwi_header_verifies(tfwi_crc32c_current(), f->data + at)) {
         return TFW_E_LENGTH_CRC;
     }
     length = tfwi_load64(f->data + at);
@@ -142,8 +142,9 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
         return TFW_E_TRUNCATED;
     }
     const uint8_t *payload = f->data + at + TFW_HEADER_SIZE;
+    uint32_t stored = tfwi_load32(payload + length);
     if ((flags & TFW_NO_DATA_CRC) == 0 &&
-        tfwi_masked_crc(payload, (size_t)length) != tfwi_load32(payload + length)) {
+        tfwi_payload_crc(tfwi_crc32c_current(), payload, length) != stored) {
         return TFW_E_DATA_CRC;
     }
     return TFW_OK;
@@ -153,7 +154,7 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
 static inline size_t model_skip(const file *f, size_t at, uint64_t limit, int reason) {
     if (reason == TFW_E_DATA_CRC) {
         size_t end = at + (size_t)tfwi_load64(f->data + at) + TFWI_FRAME_SIZE;
-        if (f->len - end < TFW_HEADER_SIZE || tfwi_header_verifies(f->data + end)) {
+        if (f->len - end < TFW_HEADER_SIZE || tfwi_header_verifies(tfwi_crc32c_current(), f->data + end)) {
             return end;
         }
     }

@@ -118,7 +118,8 @@ static void the_bound_counts_the_long_opcodes(void) {
 }
 
 /* [b"ab", "\u00e9", b"", b"xyz"] as marshal.dumps(.., 2) writes it. */
-static const uint8_t STREAM[] = "[\x04\0\0\0s\x02\0\0\0" "abu\x02\0\0\0\xc3\xa9s\0\0\0\0s\x03\0\0\0xyz";
+static const uint8_t STREAM[] =
+    "[\x04\0\0\0s\x02\0\0\0" "abu\x02\0\0\0\xc3\xa9s\0\0\0\0s\x03\0\0\0xyz";
 
 static void marshalled_strings_are_found(void) {
     const size_t len = sizeof STREAM - 1;
@@ -143,7 +144,8 @@ static void marshal_streams_of_anything_else_are_refused(void) {
         const char *text;
         size_t len;
     } streams[] = {
-        {"", 0}, {"[\0\0\0", 4}, {"i\x01\0\0\0", 5}, {"{\0\0\0\0", 5}, {"[\x01\0\0\0i\x07\0\0\0", 10},
+        {"", 0}, {"[\0\0\0", 4}, {"i\x01\0\0\0", 5}, {"{\0\0\0\0", 5},
+        {"[\x01\0\0\0i\x07\0\0\0", 10},
         {"[\x01\0\0\0N", 6}, {"[\x01\0\0\0t\x01\0\0\0a", 11}, {"[\x01\0\0\0[\0\0\0\0", 10},
         {"[\0\0\0\0s", 6}, {"[\xff\xff\xff\xffs\0\0\0\0", 10}, {"[\x01\0\0\0s\xff\xff\xff\xff", 10},
         {"[\x01\0\0\0u\x03\0\0\0\xed\xa0\x80", 13}, {"[\x01\0\0\0u\x04\0\0\0a\xed\xbf\xbf", 14},
@@ -159,8 +161,9 @@ static void marshal_streams_of_anything_else_are_refused(void) {
 }
 
 static void text_beside_the_surrogates_is_found(void) {
-    const char *streams[] = {"[\x01\0\0\0u\x03\0\0\0\xed\x9f\xbf", "[\x01\0\0\0u\x03\0\0\0\xee\x80\x80",
-                             "[\x01\0\0\0s\x03\0\0\0\xed\xa0\x80", "[\x01\0\0\0s\x03\0\0\0\0\0\xed"};
+    const char *streams[] = {
+        "[\x01\0\0\0u\x03\0\0\0\xed\x9f\xbf", "[\x01\0\0\0u\x03\0\0\0\xee\x80\x80",
+        "[\x01\0\0\0s\x03\0\0\0\xed\xa0\x80", "[\x01\0\0\0s\x03\0\0\0\0\0\xed"};
     for (size_t i = 0; i < 4; i++) {
         tfw_span span;
         size_t count = 0;

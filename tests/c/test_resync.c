@@ -294,7 +294,7 @@ static void many_plausible_headers_are_searched_in_linear_time(void) {
     while (f.len + 12 < len) {
         uint8_t *header = f.data + f.len;
         tfwi_store64(header, len - f.len - 16);
-        tfwi_store32(header + 8, tfwi_length_crc(header));
+        tfwi_store32(header + 8, tfwi_length_crc(tfwi_crc32c_current(), header));
         f.len += 12;
     }
     memset(f.data + f.len, 0, len - f.len);
