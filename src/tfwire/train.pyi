@@ -1,0 +1,77 @@
+# The message classes are made at run time; this is what they offer to type checkers.
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from google.protobuf.internal.containers import (
+    MessageMap,
+    RepeatedCompositeFieldContainer,
+    RepeatedScalarFieldContainer,
+)
+from google.protobuf.message import Message
+
+class BytesList(Message):
+    @property
+    def value(self) -> RepeatedScalarFieldContainer[bytes]: ...
+    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+
+class FloatList(Message):
+    @property
+    def value(self) -> RepeatedScalarFieldContainer[float]: ...
+    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+
+class Int64List(Message):
+    @property
+    def value(self) -> RepeatedScalarFieldContainer[int]: ...
+    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+
+class Feature(Message):
+    @property
+    def bytes_list(self) -> BytesList: ...
+    @property
+    def float_list(self) -> FloatList: ...
+    @property
+    def int64_list(self) -> Int64List: ...
+    def __init__(
+        self,
+        *,
+        bytes_list: Message | Mapping[str, Any] | None = ...,
+        float_list: Message | Mapping[str, Any] | None = ...,
+        int64_list: Message | Mapping[str, Any] | None = ...,
+    ) -> None: ...
+    def WhichOneof(
+        self, oneof_group: str | bytes
+    ) -> Literal["bytes_list", "float_list", "int64_list"] | None: ...
+
+class Features(Message):
+    @property
+    def feature(self) -> MessageMap[str, Feature]: ...
+    def __init__(self, *, feature: Mapping[str, Message] | None = ...) -> None: ...
+
+class FeatureList(Message):
+    @property
+    def feature(self) -> RepeatedCompositeFieldContainer[Feature]: ...
+    def __init__(self, *, feature: Iterable[Message] | None = ...) -> None: ...
+
+class FeatureLists(Message):
+    @property
+    def feature_list(self) -> MessageMap[str, FeatureList]: ...
+    def __init__(self, *, feature_list: Mapping[str, Message] | None = ...) -> None: ...
+
+class Example(Message):
+    @property
+    def features(self) -> Features: ...
+    def __init__(self, *, features: Message | Mapping[str, Any] | None = ...) -> None: ...
+
+class SequenceExample(Message):
+    @property
+    def context(self) -> Features: ...
+    @property
+    def feature_lists(self) -> FeatureLists: ...
+    def __init__(
+        self,
+        *,
+        context: Message | Mapping[str, Any] | None = ...,
+        feature_lists: Message | Mapping[str, Any] | None = ...,
+    ) -> None: ...
+
+def to_dict(message: Any) -> dict[str, Any]: ...
