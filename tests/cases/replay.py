@@ -1,0 +1,56 @@
+"""Runs cases through tfwire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tfwire as tfw
+from cases.results import build_spec, plain_dict
+
+
+class Io:
+    """tfwire's features, and the dtypes that TensorFlow has and specs refuse."""
+
+    int32, float64, bool = np.int32, np.float64, np.bool_
+    int64, float32, string = tfw.int64, tfw.float32, tfw.string
+    FixedLenFeature = tfw.FixedLenFeature
+    FixedLenSequenceFeature = tfw.FixedLenSequenceFeature
+    VarLenFeature = tfw.VarLenFeature
+    RaggedFeature = tfw.RaggedFeature
+    SparseFeature = tfw.SparseFeature
+
+
+def call(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The dicts that tfwire's function for this case returns."""
+    messages = [bytes.fromhex(message) for message in case["serialized"]]
+    spec = build_spec(Io, case["spec"])
+    if case["call"] == "single":
+        return [tfw.parse_single_example(messages[0], spec)]
+    if case["call"] == "batch":
+        return [tfw.parse_example(messages, spec, example_names=case.get("example_names"))]
+    lists = build_spec(Io, case["lists"])
+    if case["call"] == "sequence single":
+        return list(tfw.parse_single_sequence_example(messages[0], spec or None, lists or None))
+    return list(tfw.parse_sequence_example(messages, spec or None, lists or None))
+
+
+def answer(case: dict[str, Any]) -> dict[str, Any]:
+    """What tfwire answers, in the form of the table."""
+    try:
+        return {"values": [plain_dict(values) for values in call(case)]}
+    except tfw.ParseError as error:
+        return {"error": "ParseError", "reason": error.reason, "key": error.feature}
+    except (ValueError, TypeError) as error:
+        return {"error": type(error).__name__, "reason": "other", "key": None}
+
+
+def agrees(expected: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Values are equal. Errors give the same reason for the same key; the reason "other" is for
+    wrong specs and partitions, of which only the class of the exception is the same."""
+    if "values" in expected or "values" in found:
+        return expected == found
+    if expected["reason"] == "other" or expected["error"] != "ParseError":
+        return True
+    return expected["reason"] == found["reason"] and expected["key"] in (None, found["key"])

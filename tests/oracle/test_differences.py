@@ -1,0 +1,293 @@
+"""Every deliberate difference from TensorFlow: a row of docs/differences.md and a test each.
+
+The rows of "Parsing messages" are proved by the case table (test_table.py); of each other row
+the test here has the name, and shows what TensorFlow does before it shows what tfwire does.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfwire as tfw
+from cases import wire
+from cases.differences import PATTERNS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
+
+InvalidArgument = tf.errors.InvalidArgumentError
+TensorFlowDataLoss = tf.errors.DataLossError
+
+EXAMPLE = wire.example({b"a": wire.feature(wire.INT64, [1, 2, 3])})
+
+
+def documented():
+    return re.findall(r"^\| `([a-z-]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
+
+
+def test_every_difference_has_a_row_and_every_row_a_test():
+    tests = {name[5:].replace("_", "-") for name in globals() if name.startswith("test_")}
+    tests.discard("every-difference-has-a-row-and-every-row-a-test")
+    rows = documented()
+    assert len(set(rows)) == len(rows)
+    assert {*PATTERNS, "process-dies"} | tests == set(rows)
+
+
+def dataset_records(path, compression=None):
+    return list(tf.data.TFRecordDataset([str(path)], compression).as_numpy_iterator())
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of three records."""
+    tfw.write_records(tmp_path / "three", [b"first", b"second", b"third"])
+    return tmp_path / "three"
+
+
+# ---- Specs and errors -----------------------------------------------------------------------
+
+
+def test_error_text():
+    secret = b"secret" + b"\xff"
+    with pytest.raises((InvalidArgument, UnicodeDecodeError)) as theirs:
+        tf.io.parse_example([secret], {"a": tf.io.VarLenFeature(tf.int64)})
+    assert isinstance(theirs.value, UnicodeDecodeError) or "secret" in str(theirs.value)
+    with pytest.raises(tfw.ParseError) as ours:
+        tfw.parse_example([secret], {"a": tfw.VarLenFeature(tfw.int64)})
+    assert "secret" not in str(ours.value)
+    assert "malformed" == ours.value.reason
+
+
+def test_missing_index():
+    batch = [EXAMPLE, EXAMPLE, b""]
+    with pytest.raises(InvalidArgument) as theirs:
+        tf.io.parse_example(batch, {"a": tf.io.FixedLenFeature([3], tf.int64)})
+    assert "Index" not in str(theirs.value)
+    with pytest.raises(tfw.ParseError) as ours:
+        tfw.parse_example(batch, {"a": tfw.FixedLenFeature([3], tfw.int64)})
+    assert (2, "a", "missing") == (ours.value.record_index, ours.value.feature, ours.value.reason)
+
+
+def test_both_counts():
+    with pytest.raises(InvalidArgument) as theirs:
+        tf.io.parse_single_example(EXAMPLE, {"a": tf.io.FixedLenFeature([2], tf.int64)})
+    assert "2" not in str(theirs.value).split("[Op:")[0].split("}}")[-1]
+    with pytest.raises(tfw.ParseError) as ours:
+        tfw.parse_single_example(EXAMPLE, {"a": tfw.FixedLenFeature([2], tfw.int64)})
+    assert (2, 3) == (ours.value.expected, ours.value.found)
+
+
+def ragged_message(partition):
+    return wire.example(
+        {b"v": wire.feature(wire.INT64, [1, 2]), b"p": wire.feature(wire.INT64, partition)}
+    )
+
+
+def ragged_spec(io, cls, **fields):
+    partition = getattr(io.RaggedFeature, cls)("p")
+    return {"r": io.RaggedFeature(io.int64, value_key="v", partitions=[partition], **fields)}
+
+
+class TensorFlowIo:
+    int64, int32, RaggedFeature = tf.int64, tf.int32, tf.io.RaggedFeature
+
+
+def test_row_splits_range():
+    message = ragged_message([0, 5])
+    broken = tf.io.parse_single_example(message, ragged_spec(TensorFlowIo, "RowSplits"))["r"]
+    assert [0, 5] == broken.row_splits.numpy().tolist()
+    assert 2 == len(broken.values)
+    with pytest.raises(ValueError, match="r"):
+        tfw.parse_single_example(message, ragged_spec(tfw, "RowSplits"))
+
+
+def test_row_lengths_wrap():
+    message = ragged_message([2**32 + 2])
+    spec = ragged_spec(TensorFlowIo, "RowLengths", row_splits_dtype=tf.int32)
+    wrapped = tf.io.parse_single_example(message, spec)["r"]
+    assert [0, 2] == wrapped.row_splits.numpy().tolist()
+    with pytest.raises(ValueError, match="r"):
+        tfw.parse_single_example(message, ragged_spec(tfw, "RowLengths"))
+
+
+def test_tensor_shape():
+    """TensorFlow's part runs in a process of its own, which is ended before it is done."""
+    shape = wire.field(2, wire.tag(1, 0) + wire.varint(2**62))
+    tensor = wire.tag(1, 0) + wire.varint(1) + wire.field(2, shape) + wire.field(4, bytes(4))
+    code = f"import tensorflow as tf; tf.io.parse_tensor({tensor!r}, tf.float32)"
+    with pytest.raises((subprocess.TimeoutExpired, subprocess.CalledProcessError)):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=20, capture_output=True)
+    with pytest.raises(ValueError, match="shape"):
+        tfw.parse_tensor(tensor, tfw.float32)
+
+
+def test_key_order():
+    message = wire.example({k: wire.feature(wire.INT64, [1]) for k in (b"a", b"b", b"c")})
+
+    def spec(io):
+        return {
+            "c": io.FixedLenFeature([], io.int64),
+            "a": io.FixedLenFeature([], io.int64),
+            "b": io.VarLenFeature(io.int64),
+        }
+
+    class Io:
+        int64 = tf.int64
+        FixedLenFeature, VarLenFeature = tf.io.FixedLenFeature, tf.io.VarLenFeature
+
+    assert ["b", "a", "c"] == list(tf.io.parse_single_example(message, spec(Io)))
+    assert ["c", "a", "b"] == list(tfw.parse_single_example(message, spec(tfw)))
+
+
+# ---- Reading files --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 11])
+def test_stray_bytes(path, size):
+    path.write_bytes(path.read_bytes() + bytes(size))
+    assert [b"first", b"second", b"third"] == dataset_records(path)
+    with pytest.raises(tfw.DataLossError) as ours:
+        list(tfw.read_records(path))
+    assert ("truncated", 3) == (ours.value.reason, ours.value.record_index)
+
+
+def test_hostile_length(path):
+    """TensorFlow's part runs in a process with a limit of memory: there it ends."""
+    length = struct.pack("<Q", 2**40)
+    path.write_bytes(length + struct.pack("<I", tfw.masked_crc32c(length)) + bytes(100))
+    code = (
+        "import resource, tensorflow as tf\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**35, 2**35))\n"
+        f"try: list(tf.data.TFRecordDataset([{str(path)!r}]))\n"
+        "except tf.errors.DataLossError: pass\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120)
+    assert run.returncode != 0
+    with pytest.raises(tfw.DataLossError) as ours:
+        list(tfw.read_records(path))
+    assert ours.value.reason in ("too large", "truncated")
+
+
+def test_file_name(path):
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(TensorFlowDataLoss) as theirs:
+        dataset_records(path)
+    assert str(path) not in str(theirs.value)
+    with pytest.raises(tfw.DataLossError, match=re.escape(str(path))) as ours:
+        list(tfw.read_records(path))
+    assert (2, 43) == (ours.value.record_index, ours.value.offset)
+
+
+def test_compression_detected(tmp_path):
+    tfw.write_records(tmp_path / "file", [b"record"], "GZIP")
+    with pytest.raises(TensorFlowDataLoss, match="Is this even a TFRecord file"):
+        dataset_records(tmp_path / "file")
+    assert [b"record"] == list(tfw.read_records(tmp_path / "file"))
+
+
+def test_compression_name(tmp_path):
+    tfw.write_records(tmp_path / "file", [b"record"], "GZIP")
+    for name in ("gzip", "LZ4"):
+        with pytest.raises(TensorFlowDataLoss, match="Is this even a TFRecord file"):
+            dataset_records(tmp_path / "file", name)
+    assert [b"record"] == list(tfw.read_records(tmp_path / "file", "gzip"))
+    with pytest.raises(ValueError, match="LZ4"):
+        list(tfw.read_records(tmp_path / "file", "LZ4"))
+
+
+def test_zlib_members(tmp_path, path):
+    data = path.read_bytes()
+    twice = tmp_path / "twice"
+    twice.write_bytes(zlib.compress(data) + zlib.compress(data))
+    assert 3 == len(dataset_records(twice, "ZLIB"))
+    assert 6 == len(list(tfw.read_records(twice)))
+
+
+def test_gzip_cut(tmp_path, path):
+    cut = tmp_path / "cut"
+    cut.write_bytes(gzip.compress(path.read_bytes())[:-4])
+    assert 3 == len(dataset_records(cut, "GZIP"))
+    with pytest.raises(tfw.DataLossError) as ours:
+        list(tfw.read_records(cut))
+    assert "compressed stream" == ours.value.reason
+
+
+# ---- Writing files and messages -------------------------------------------------------------
+
+
+def test_accepted_records(tmp_path):
+    example = tf.train.Example()
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for record in (memoryview(b"a"), example, {"a": 1}):
+            with pytest.raises(TypeError):
+                writer.write(record)
+    with tfw.TFRecordWriter(tmp_path / "ours") as writer:
+        for record in (memoryview(b"a"), example, {"a": 1}):
+            writer.write(record)
+    expected = [b"a", b"", tfw.encode_example({"a": 1})]
+    assert expected == list(tfw.read_records(tmp_path / "ours"))
+
+
+def test_accepted_paths(tmp_path):
+    with pytest.raises(TypeError):
+        tf.io.TFRecordWriter(tmp_path / "theirs")
+    with tfw.TFRecordWriter(tmp_path / "ours"):
+        pass
+    assert 0 == (tmp_path / "ours").stat().st_size
+
+
+FORK = """
+import os, sys
+{imports}
+writer = {writer}({path!r})
+writer.write(b"record")
+pid = os.fork()
+if pid == 0:
+    try:
+        writer.close()
+    finally:
+        os._exit(0)
+os.waitpid(pid, 0)
+writer.close()
+"""
+
+
+def test_fork_while_writing(tmp_path):
+    """The child closes the writer that it inherited with a record in its buffer."""
+    writers = {
+        "theirs": ("import tensorflow as tf", "tf.io.TFRecordWriter"),
+        "ours": ("import tfwire", "tfwire.TFRecordWriter"),
+    }
+    sizes = {}
+    for name, (imports, writer) in writers.items():
+        path = str(tmp_path / name)
+        code = FORK.format(imports=imports, writer=writer, path=path)
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+        sizes[name] = os.path.getsize(path)
+    assert {"theirs": 2 * 22, "ours": 22} == sizes
+
+
+def test_coercion():
+    for value in (True, np.bool_(True)):
+        with pytest.raises(TypeError):
+            tf.train.Int64List(value=[value])
+        assert [1] == list(tfw.train.Int64List(value=[value]).value)
+        assert [1] == tfw.decode_example(tfw.encode_example({"a": value}))["a"].tolist()
+
+
+def test_message_classes():
+    ours, theirs = tfw.train.Example(), tf.train.Example()
+    assert not isinstance(ours, tf.train.Example)
+    assert theirs.SerializeToString() == ours.SerializeToString()

@@ -1,0 +1,122 @@
+"""tfwire's messages and encoders beside TensorFlow's, in one process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+
+FLOATS = st.floats(width=32)
+INT64S = st.integers(-(2**63), 2**63 - 1)
+VALUES = st.one_of(
+    st.lists(INT64S, min_size=1), st.lists(FLOATS, min_size=1), st.lists(st.binary(), min_size=1)
+)
+MAPPINGS = st.dictionaries(st.text(max_size=8), VALUES, max_size=6)
+
+
+def tensorflow_feature(values):
+    if isinstance(values[0], int):
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+    if isinstance(values[0], float):
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+
+def tensorflow_example(mapping):
+    feature = {key: tensorflow_feature(values) for key, values in mapping.items()}
+    return tf.train.Example(features=tf.train.Features(feature=feature))
+
+
+@settings(max_examples=200, deadline=None)
+@given(mapping=MAPPINGS)
+def test_encode_example_gives_tensorflows_deterministic_bytes(mapping):
+    expected = tensorflow_example(mapping).SerializeToString(deterministic=True)
+    assert expected == tfw.encode_example(mapping)
+
+
+@settings(max_examples=200, deadline=None)
+@given(mapping=MAPPINGS)
+def test_decode_example_gives_what_tensorflow_wrote(mapping):
+    """TensorFlow writes map entries in hash order; floats are compared by their bits."""
+    decoded = tfw.decode_example(tensorflow_example(mapping).SerializeToString())
+    assert sorted(mapping) == sorted(decoded)
+    for key, values in mapping.items():
+        found = decoded[key]
+        if isinstance(values[0], float):
+            assert np.array(values, np.float32).tobytes() == found.tobytes()
+        else:
+            assert values == list(found)
+
+
+@settings(max_examples=100, deadline=None)
+@given(context=MAPPINGS, lists=st.dictionaries(st.text(max_size=4), st.lists(VALUES), max_size=3))
+def test_encode_sequence_example_gives_tensorflows_deterministic_bytes(context, lists):
+    steps = {
+        key: tf.train.FeatureList(feature=[tensorflow_feature(values) for values in rows])
+        for key, rows in lists.items()
+    }
+    parts = {}
+    if context:
+        parts["context"] = tensorflow_example(context).features
+    if lists:
+        parts["feature_lists"] = tf.train.FeatureLists(feature_list=steps)
+    expected = tf.train.SequenceExample(**parts).SerializeToString(deterministic=True)
+    assert expected == tfw.encode_sequence_example(context, lists)
+
+
+def test_messages_cross_over_by_their_bytes():
+    theirs = tensorflow_example({"a": [1, 2], "b": [b"x"], "c": [0.5]})
+    ours = tfw.train.Example.FromString(theirs.SerializeToString())
+    assert theirs.SerializeToString(deterministic=True) == ours.SerializeToString(
+        deterministic=True
+    )
+    assert str(theirs) == str(ours)
+    assert theirs == tf.train.Example.FromString(ours.SerializeToString())
+
+
+def test_tensorflows_messages_are_written_as_they_are(tmp_path):
+    message = tensorflow_example({"a": [1]})
+    tfw.write_records(tmp_path / "file", [message])
+    assert [message.SerializeToString()] == list(tfw.read_records(tmp_path / "file"))
+
+
+USE = """
+e = tfwire.train.Example(features=tfwire.train.Features(feature={"a": tfwire.int64_feature(3)}))
+t = tf.train.Example.FromString(e.SerializeToString())
+assert 3 == t.features.feature["a"].int64_list.value[0]
+assert e == tfwire.train.Example.FromString(t.SerializeToString())
+"""
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import tensorflow as tf, tfwire, tfwire.train",
+        "import tfwire, tfwire.train; tfwire.train.Example(); import tensorflow as tf",
+    ],
+    ids=["tensorflow first", "tfwire first"],
+)
+def test_tensorflow_may_be_imported_before_or_after(imports):
+    """Both build the same protobuf messages; the pools must not collide in either order."""
+    subprocess.run([sys.executable, "-c", imports + USE], check=True, timeout=120)
+
+
+DTYPES = ["float32", "float64", "int32", "uint8", "int64", "bool", "complex64", "complex128",
+          "float16", "uint16", "int8", "int16", "uint32", "uint64"]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3), (2, 1, 2)])
+def test_tensors_have_the_same_bytes_and_come_back(dtype, shape):
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    expected = tf.io.serialize_tensor(tf.constant(values)).numpy()
+    assert expected == tfw.serialize_tensor(values)
+    found = tfw.parse_tensor(expected, dtype)
+    assert (values.dtype, values.shape) == (found.dtype, found.shape)
+    assert np.array_equal(values, found)
