@@ -1,0 +1,218 @@
+/* Serialized Examples to columns: the complete parser, by all rules of protobuf. */
+#include "decode.h"
+#include "message.h"
+
+/* ---- Values to cells ------------------------------------------------------------------------ */
+
+#define VARINTS_AT_ONCE 512
+
+static void cell_restart(void *self, int32_t kind) { tfwi_cell_restart(self, kind); }
+
+static bool cell_bytes(void *self, const uint8_t *data, size_t len) {
+    return tfwi_cell_append_bytes(self, data, len);
+}
+
+/* The cell's next values: at most wanted, fewer where the cell has less room, none out of
+ * memory. REQUIRES: the cell has room. */
+static void *cell_reserve(tfwi_column *column, size_t wanted, size_t *out_room) {
+    uint64_t room = tfwi_cell_room(column);
+    size_t count = room < wanted ? (size_t)room : wanted;
+    size_t index = (size_t)(column->first + column->found), size;
+    if (tfwi_mul_overflows(index + count, column->value_size, &size) ||
+        !tfwi_array_reserve(&column->values, size)) {
+        return NULL;
+    }
+    *out_room = count;
+    return column->values.data + index * column->value_size;
+}
+
+static bool cell_floats(void *self, const uint8_t *block, size_t count) {
+    tfwi_column *column = self;
+    if (count != 0 && tfwi_cell_room(column) != 0) {
+        size_t room;
+        void *out = cell_reserve(column, count, &room);
+        if (out == NULL) {
+            return false;
+        }
+        tfwi_copy_floats(out, block, room);
+    }
+    column->found += count;
+    return true;
+}
+
+static bool cell_int64(void *self, int64_t value) {
+    tfwi_column *column = self;
+    if (tfwi_cell_room(column) != 0) {
+        size_t room;
+        int64_t *out = cell_reserve(column, 1, &room);
+        if (out == NULL) {
+            return false;
+        }
+        *out = value;
+    }
+    column->found++;
+    return true;
+}
+
+static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_fault *fault) {
+    tfwi_column *column = self;
+    int64_t unwanted[64];
+    while (p != end) {
+        /* A block of n bytes holds at most n values. */
+        size_t left = (size_t)(end - p), room = sizeof unwanted / sizeof unwanted[0], count;
+        int64_t *out = unwanted;
+        if (tfwi_cell_room(column) != 0) {
+            out = cell_reserve(column, left < VARINTS_AT_ONCE ? left : VARINTS_AT_ONCE, &room);
+            if (out == NULL) {
+                return tfwi_out_of_memory(fault);
+            }
+        }
+        p = tfwi_read_varints(p, end, out, room, &count, fault);
+        if (p == NULL) {
+            return false;
+        }
+        column->found += count;
+    }
+    return true;
+}
+
+static const tfwi_sink cell_sink = {cell_restart, cell_bytes, cell_floats, cell_int64,
+                                    cell_varints};
+
+bool tfwi_parse_feature(tfwi_column *column, const uint8_t *p, const uint8_t *end, int32_t *kind,
+                        tfwi_fault *fault) {
+    return tfwi_walk_feature(&cell_sink, column, p, end, kind, fault);
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+/* Whether an entry without a kind makes an earlier entry of its key void. TensorFlow has three
+ * parsers, and each has an answer of its own. */
+static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
+    return (flags & TFW_SEQUENCE) != 0 || (column->variable && (flags & TFW_SINGLE) == 0);
+}
+
+static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    tfw_columns *columns = parser->columns;
+    tfwi_entry entry;
+    if (!tfwi_read_entry(p, end, &entry, &parser->fault)) {
+        return false;
+    }
+    size_t feature = tfwi_columns_find(columns, entry.key, entry.key_len);
+    if (feature == TFWI_NOT_FOUND) {
+        return true;
+    }
+    parser->feature = feature;
+    tfwi_column *column = &columns->columns[feature];
+    if (column->serial != columns->serial) {
+        column->serial = columns->serial;
+        tfwi_cell_begin(column, columns->records);
+    }
+    int32_t kind = TFW_NONE;
+    const uint8_t *begin, *stop;
+    while (tfwi_next_piece(&entry, &begin, &stop)) {
+        if (!tfwi_parse_feature(column, begin, stop, &kind, &parser->fault)) {
+            return false;
+        }
+    }
+    if (kind == TFW_NONE && kindless_replaces(column, parser->flags)) {
+        tfwi_cell_restart(column, TFW_NONE);
+    }
+    parser->feature = TFWI_NOT_FOUND;
+    return true;
+}
+
+bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    while (p != end) {
+        tfwi_field field;
+        p = tfwi_read_field(p, end, &field, &parser->fault);
+        if (p == NULL) {
+            return false;
+        }
+        if (field.number == 1 && field.type == TFWI_BYTES &&
+            !parse_entry(parser, field.data, field.data + field.len)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    while (p != end) {
+        tfwi_field field;
+        p = tfwi_read_field(p, end, &field, &parser->fault);
+        if (p == NULL) {
+            return false;
+        }
+        if (field.number == 1 && field.type == TFWI_BYTES &&
+            !tfwi_parse_features(parser, field.data, field.data + field.len)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Records -------------------------------------------------------------------------------- */
+
+int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error) {
+    const tfwi_fault *fault = &parser->fault;
+    tfwi_fail(error, fault->status, fault->text);
+    if (error != NULL) {
+        error->offset = fault->status == TFW_E_WIRE ? fault->at - message : -1;
+        error->feature = parser->feature != TFWI_NOT_FOUND ? (int32_t)parser->feature : -1;
+    }
+    return fault->status;
+}
+
+int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].offset > len || spans[i].length > len - spans[i].offset) {
+            tfwi_fail(error, TFW_E_ARGUMENT, "a span leaves the data");
+            if (error != NULL) {
+                error->record = (int64_t)i;
+            }
+            return TFW_E_ARGUMENT;
+        }
+    }
+    return TFW_OK;
+}
+
+static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len, unsigned flags,
+                        tfw_error *error) {
+    tfwi_parser parser = {.columns = columns, .flags = flags, .feature = TFWI_NOT_FOUND};
+    tfwi_record_begin(columns);
+    if (!parse_example(&parser, message, message + len)) {
+        return tfwi_parser_fail(&parser, message, error);
+    }
+    int status = tfwi_columns_finish(columns, flags, error);
+    columns->records += status == TFW_OK;
+    return status;
+}
+
+int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len, const tfw_span *spans,
+              size_t count, unsigned flags, size_t *out_done, tfw_error *error) {
+    static const uint8_t nothing[1];
+    size_t done = 0;
+    if (out_done != NULL) {
+        *out_done = 0;
+    }
+    if (columns->lists || (flags & ~(unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE)) != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of feature lists, or unknown flags");
+    }
+    int status = tfwi_check_spans(spans, count, data_len, error);
+    if (status == TFW_OK) {
+        status = tfwi_columns_prepare(columns, count, error);
+    }
+    data = data != NULL ? data : nothing; /* pointers into no bytes are compared, too */
+    for (; status == TFW_OK && done < count; done += status == TFW_OK) {
+        status = parse_record(columns, data + spans[done].offset, (size_t)spans[done].length,
+                              flags, error);
+        if (status != TFW_OK && error != NULL) {
+            error->record = (int64_t)done;
+        }
+    }
+    if (out_done != NULL) {
+        *out_done = done;
+    }
+    return status;
+}

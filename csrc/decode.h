@@ -1,0 +1,34 @@
+/* What the parsers of Examples and of SequenceExamples share. */
+#ifndef TFWIRE_DECODE_H
+#define TFWIRE_DECODE_H
+
+#include "columns.h"
+
+/* A walk over one message. */
+typedef struct tfwi_parser {
+    tfw_columns *columns;
+    unsigned flags;
+    size_t feature; /* the one being parsed, or TFWI_NOT_FOUND */
+    tfwi_fault fault;
+} tfwi_parser;
+
+/* Adds a Feature, or a piece of one, to a column's cell. *kind is what earlier pieces set. */
+bool tfwi_parse_feature(tfwi_column *column, const uint8_t *p, const uint8_t *end, int32_t *kind,
+                        tfwi_fault *fault);
+
+/* Adds the entries of a Features message, or a piece of one, to the record begun. */
+bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end);
+
+/* Begins a record. */
+TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
+    columns->serial++;
+    columns->position = 0;
+}
+
+/* Reports why a walk was given up; message is where it began. */
+int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);
+
+/* Whether spans lie within len bytes. */
+int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error);
+
+#endif /* TFWIRE_DECODE_H */

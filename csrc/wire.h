@@ -1,0 +1,96 @@
+/* The protobuf wire format: varints, fields, groups. Nothing here knows what a message means.
+ *
+ * Readers take the bytes [p, end), return where they stopped, and return NULL when the bytes are
+ * not well-formed, with the place and the reason in the fault.
+ */
+#ifndef TFWIRE_WIRE_H
+#define TFWIRE_WIRE_H
+
+#include "common.h"
+
+/* Why a walk over a message was given up. */
+typedef struct tfwi_fault {
+    int status;
+    const uint8_t *at; /* TFW_E_WIRE: the byte at which the bad part begins */
+    const char *text;
+} tfwi_fault;
+
+enum tfwi_wire_type {
+    TFWI_VARINT = 0,
+    TFWI_FIXED64 = 1,
+    TFWI_BYTES = 2,
+    TFWI_GROUP = 3,
+    TFWI_END_GROUP = 4,
+    TFWI_FIXED32 = 5
+};
+
+#define TFWI_MAX_VARINT 10    /* bytes of a varint */
+#define TFWI_MAX_HEADER 5     /* bytes of a varint that is a tag or a length, as in protobuf */
+#define TFWI_MAX_NESTING 100  /* groups within groups, as in protobuf */
+
+/* A field as it lies in a message. */
+typedef struct tfwi_field {
+    uint32_t number;
+    uint32_t type;       /* enum tfwi_wire_type */
+    uint64_t value;      /* varint: the number */
+    const uint8_t *data; /* all others: the payload, without a group's tags */
+    size_t len;
+} tfwi_field;
+
+/* Notes a malformed message; returns NULL, for readers to return. */
+const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text);
+
+/* Notes failing memory; returns false. */
+bool tfwi_out_of_memory(tfwi_fault *fault);
+
+/* A varint of any length up to max_len bytes; bits above the 64th are dropped. */
+const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_t max_len,
+                                     uint64_t *out_value, tfwi_fault *fault);
+
+/* What follows a tag that is neither one byte nor that of a string of less than 128 bytes. */
+const uint8_t *tfwi_read_any_field(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
+                                   tfwi_fault *fault);
+
+TFWI_INLINE const uint8_t *tfwi_read_varint(const uint8_t *p, const uint8_t *end,
+                                            uint64_t *out_value, tfwi_fault *fault) {
+    if (TFWI_LIKELY(p != end && *p < 0x80)) {
+        *out_value = *p;
+        return p + 1;
+    }
+    return tfwi_read_long_varint(p, end, TFWI_MAX_VARINT, out_value, fault);
+}
+
+/* The next field. REQUIRES: p != end. */
+TFWI_INLINE const uint8_t *tfwi_read_field(const uint8_t *p, const uint8_t *end,
+                                           tfwi_field *out_field, tfwi_fault *fault) {
+    /* Nearly every field: number 1 to 15, a string, shorter than 128 bytes and all there. */
+    if (TFWI_LIKELY(end - p >= 2 && (p[0] & 0x87) == TFWI_BYTES && p[0] > 7 && p[1] < 0x80 &&
+                    p[1] <= end - p - 2)) {
+        *out_field = (tfwi_field){
+            .number = p[0] >> 3, .type = TFWI_BYTES, .data = p + 2, .len = p[1]};
+        return p + 2 + p[1];
+    }
+    return tfwi_read_any_field(p, end, out_field, fault);
+}
+
+
+/* Little-endian floats to floats of this machine, bit by bit; out may have any alignment. */
+TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count) {
+#ifdef TFWI_BIG_ENDIAN
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = tfwi_load32(block + 4 * i);
+        memcpy((uint8_t *)out + 4 * i, &bits, sizeof bits);
+    }
+#else
+    if (count != 0) {
+        memcpy(out, block, 4 * count);
+    }
+#endif
+}
+
+/* Reads varints of [p, end) into out until end or until room of them are written; returns where
+ * it stopped and how many that were. */
+const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
+                                 size_t *out_count, tfwi_fault *fault);
+
+#endif /* TFWIRE_WIRE_H */
