@@ -154,7 +154,8 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
 static inline size_t model_skip(const file *f, size_t at, uint64_t limit, int reason) {
     if (reason == TFW_E_DATA_CRC) {
         size_t end = at + (size_t)tfwi_load64(f->data + at) + TFWI_FRAME_SIZE;
-        if (f->len - end < TFW_HEADER_SIZE || tfwi_header_verifies(tfwi_crc32c_current(), f->data + end)) {
+        if (f->len - end < TFW_HEADER_SIZE ||
+            tfwi_header_verifies(tfwi_crc32c_current(), f->data + end)) {
             return end;
         }
     }
