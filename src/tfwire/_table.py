@@ -121,8 +121,9 @@ def lists_of_mapping(feature_lists: Mapping[Any, Any], sort_keys: bool = True) -
     found: Named = []
     for key, name, value in named(feature_lists, sort_keys):
         column, length = column_of(value, name)
+        presence = None if column.presence is None else np.full(1, lib.TFW_KINDLESS, np.uint8)
         steps = np.array([0, length], np.int64)
-        found.append((key, column._replace(steps=steps)))
+        found.append((key, column._replace(steps=steps, presence=presence)))
     return found
 
 
