@@ -4,8 +4,6 @@
 
 /* ---- Values to cells ------------------------------------------------------------------------ */
 
-#define VARINTS_AT_ONCE 512
-
 static void cell_restart(void *self, int32_t kind) { tfwi_cell_restart(self, kind); }
 
 static bool cell_bytes(void *self, const uint8_t *data, size_t len) {
@@ -62,7 +60,7 @@ static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_
         size_t left = (size_t)(end - p), room = sizeof unwanted / sizeof unwanted[0], count;
         int64_t *out = unwanted;
         if (tfwi_cell_room(column) != 0) {
-            out = cell_reserve(column, left < VARINTS_AT_ONCE ? left : VARINTS_AT_ONCE, &room);
+            out = cell_reserve(column, left < TFWI_VARINTS_AT_ONCE ? left : TFWI_VARINTS_AT_ONCE, &room);
             if (out == NULL) {
                 return tfwi_out_of_memory(fault);
             }

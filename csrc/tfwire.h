@@ -274,7 +274,7 @@ typedef struct tfw_feature {
     const void *default_values;     /* dense: count int64_t or float, or the bytes of all strings;
                                        NULL with has_default 0: the feature is required */
     const int64_t *default_offsets; /* bytes: count + 1 offsets into default_values */
-    int32_t has_default;
+    int32_t has_default;            /* dense feature lists, without values: absence is allowed */
     int32_t reserved;
 } tfw_feature;
 
@@ -322,6 +322,8 @@ typedef struct tfw_column {
     uint64_t cell_count;    /* records; feature lists: steps of all records */
 } tfw_column;
 
+/* Hands a column over, once; then clear the columns before the next record. values, and whichever
+ * of the others the column has, are not NULL even when they hold nothing. */
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
@@ -363,7 +365,9 @@ typedef struct tfw_dicts {
 } tfw_dicts;
 
 /* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
- * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does. */
+ * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does.
+ * TFW_E_WIRE: *out_dicts holds the *out_done messages before the malformed one. Other failures
+ * leave it empty. */
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                        unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error);
 

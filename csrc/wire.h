@@ -88,6 +88,9 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 #endif
 }
 
+/* Memory for a packed block is reserved in steps: a block of n bytes may hold n values or n / 10. */
+#define TFWI_VARINTS_AT_ONCE 512
+
 /* Reads varints of [p, end) into out until end or until room of them are written; returns where
  * it stopped and how many that were. */
 const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
