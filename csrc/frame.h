@@ -63,6 +63,11 @@ typedef struct tfwi_resync {
 int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint64_t available,
                      uint64_t max_record_size, size_t *at);
 
+/* Whether the payload data[begin, end) agrees with the footer behind it; TFW_OK or TFW_E_MEMORY.
+ * begin must not lie before what was asked about earlier. */
+int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
+                       bool *out_verifies);
+
 /* To be called when the window's bytes have moved. */
 void tfwi_resync_moved(tfwi_resync *resync);
 void tfwi_resync_free(tfwi_resync *resync);

@@ -28,6 +28,7 @@ enum {
     HEADROOM = 64,
     PADDING = 64,
     SPANS = 4096,            /* most records per scan: their spans stay in the cache */
+    DOUBTFUL_SPANS = 32,     /* the same, where much may be damaged */
     SMALLEST_BUFFER = 64,
     DEFAULT_BUFFER = 1 << 18,
     LARGEST_READ = 1 << 30   /* some systems refuse to read more than INT_MAX bytes */
@@ -58,7 +59,8 @@ struct tfw_reader {
     tfw_error damage;  /* of the record at begin; status TFW_OK: none known */
     tfw_error outcome; /* once status is not TFW_OK, the answer to every further call */
 
-    bool searching; /* for the next record behind damage; the last region is still open */
+    bool searching;    /* for the next record behind damage; the last region is still open */
+    uint64_t doubtful; /* up to this file offset lies what a record with a wrong length claimed */
     tfwi_resync resync;
     tfw_region *regions;
     size_t region_count;
@@ -394,19 +396,22 @@ static int length_is_right(const tfw_reader *reader, uint64_t size, bool *out_ri
 /* Leaves out the damaged record at begin: exactly it, or all up to the next one that verifies. */
 static int skip_damaged(tfw_reader *reader) {
     uint64_t begin = file_offset(reader, reader->begin);
-    uint64_t size = 1;
+    uint64_t claimed = 0;
     bool exact = false;
     if (reader->damage.status == TFW_E_DATA_CRC) {
-        size = tfwi_load64(window(reader) + reader->begin) + TFWI_FRAME_SIZE;
-        int status = length_is_right(reader, size, &exact);
+        claimed = tfwi_load64(window(reader) + reader->begin) + TFWI_FRAME_SIZE;
+        int status = length_is_right(reader, claimed, &exact);
         if (status != TFW_OK) {
             return status;
         }
-        size = exact ? size : 1;
     }
-    int status = note_region(reader, begin, begin + size, reader->damage.status);
+    int status =
+        note_region(reader, begin, begin + (exact ? claimed : 1), reader->damage.status);
     if (status == TFW_OK) {
-        reader->begin += (size_t)size;
+        if (!exact && begin + claimed > reader->doubtful) {
+            reader->doubtful = begin + claimed;
+        }
+        reader->begin += (size_t)(exact ? claimed : 1);
         reader->record++; /* one at least; what a longer region held nobody knows */
         reader->damage.status = TFW_OK;
         reader->needed = 0;
@@ -441,24 +446,53 @@ static int search(tfw_reader *reader) {
     reader->regions[reader->region_count - 1].end = file_offset(reader, reader->begin);
     if (status == TFW_OK) {
         reader->searching = false;
-        tfwi_resync_moved(&reader->resync);
     }
     return status;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
+/* As tfwi_scan, within what a record with a wrong length claimed, and so had checksummed already:
+ * were there many of those, each would have all that follows checksummed once more. */
+static int scan_doubtful(tfw_reader *reader, size_t *out_consumed, tfw_error *found) {
+    int status = tfwi_scan(window(reader) + reader->begin, reader->end - reader->begin,
+                           reader->max_record_size, TFW_NO_DATA_CRC, reader->spans,
+                           DOUBTFUL_SPANS, &reader->span_count, out_consumed, found);
+    for (size_t i = 0; i < reader->span_count; i++) {
+        size_t payload = reader->begin + (size_t)reader->spans[i].offset;
+        bool verifies = false;
+        int verified = tfwi_resync_verify(&reader->resync, window(reader), payload,
+                                          payload + (size_t)reader->spans[i].length, &verifies);
+        if (verified != TFW_OK || !verifies) {
+            *out_consumed = payload - TFW_HEADER_SIZE - reader->begin;
+            reader->span_count = i;
+            return tfwi_fail(found, verified != TFW_OK ? verified : TFW_E_DATA_CRC, "");
+        }
+    }
+    return status;
+}
+
 static int scan(tfw_reader *reader) {
     size_t consumed = 0;
     tfw_error found;
+    int status;
     if (reader->memory == NULL) {
         return TFW_NEED_INPUT;
     }
-    int status = tfwi_scan(window(reader) + reader->begin, reader->end - reader->begin,
+    reader->span_next = 0;
+    reader->span_count = 0;
+    reader->scanned = reader->begin;
+    if (file_offset(reader, reader->begin) < reader->doubtful) {
+        status = scan_doubtful(reader, &consumed, &found);
+    } else {
+        status = tfwi_scan(window(reader) + reader->begin, reader->end - reader->begin,
                            reader->max_record_size, reader->flags, reader->spans, SPANS,
                            &reader->span_count, &consumed, &found);
-    reader->span_next = 0;
-    reader->scanned = reader->begin;
+    }
+    if (status == TFW_E_MEMORY) {
+        reader->span_count = 0;
+        return status;
+    }
     reader->begin += consumed;
     reader->needed = status == TFW_NEED_INPUT ? (uint64_t)found.expected : 0;
     if (status < 0) {

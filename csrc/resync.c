@@ -45,9 +45,8 @@ static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_
     return tfw_crc32c(resync->prefixes[strides], data + at - rest, rest);
 }
 
-/* Whether the payload [begin, end) agrees with the footer behind it. */
-static int verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
-                  bool *out_verifies) {
+int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
+                       bool *out_verifies) {
     uint32_t crc;
     if (end - begin <= 2 * STRIDE) { /* cheaper than the detour */
         crc = tfw_crc32c(0, data + begin, end - begin);
@@ -85,7 +84,8 @@ int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint6
         }
         bool verifies = false;
         size_t payload = p + TFW_HEADER_SIZE;
-        int status = verify(resync, data, payload, payload + (size_t)length, &verifies);
+        int status =
+            tfwi_resync_verify(resync, data, payload, payload + (size_t)length, &verifies);
         if (status != TFW_OK || verifies) {
             return status;
         }

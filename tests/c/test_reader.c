@@ -261,9 +261,12 @@ static void offsets_behind_every_file_are_an_end(void) {
 }
 
 static void every_failing_allocation_is_reported_and_survived(void) {
-    file f = file_random(9, 12, 300);
+    file f = file_random(9, 12, 300), more = file_random(10, 6, 900);
     file_append(&f, "damage in the middle of the file", 32);
+    file_append_header(&f, 600); /* a candidate that will not verify */
     file_append_record(&f, "good", 4);
+    file_append_header(&f, 2000); /* of a record that never came */
+    file_append(&f, more.data, more.len);
     for (uint32_t policy = 0; policy < 4; policy++) {
         tfw_reader_options options = options_for(policy);
         outcome expected = model(&f, &options);
@@ -284,6 +287,7 @@ static void every_failing_allocation_is_reported_and_survived(void) {
             }
         }
     }
+    free(more.data);
     free(f.data);
 }
 

@@ -315,6 +315,42 @@ static void many_plausible_headers_are_searched_in_linear_time(void) {
     free(f.data);
 }
 
+/* The same between records that are good, so that the search ends and begins anew each time. */
+static void good_records_between_plausible_headers_do_not_multiply_the_work(void) {
+    const size_t len = 8 << 20;
+    for (int searched = 0; searched < 2; searched++) {
+        file f = {0};
+        size_t good = 0;
+        f.data = malloc(len + 64);
+        while (f.len + 64 < len) {
+            uint8_t *at = f.data + f.len;
+            memcpy(at, "damage", 6); /* searched through, or else the header is met by the scan */
+            at += searched ? 6 : 0;
+            tfwi_store64(at, len - (size_t)(at - f.data) - 46); /* not just to the end */
+            tfwi_store32(at + 8, tfwi_length_crc(tfwi_crc32c_current(), at));
+            at += 12;
+            tfwi_store64(at, 0); /* an empty record */
+            tfwi_store32(at + 8, UINT32_C(0x07980329));
+            tfwi_store32(at + 12, UINT32_C(0xa282ead8));
+            f.len = (size_t)(at + 16 - f.data);
+            good++;
+        }
+        memset(f.data + f.len, 0x55, len - f.len);
+        f.len = len;
+        tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+        feeding how = {0};
+        options.buffer_size = 0;
+        options.fd = file_open(&f);
+        outcome *found = malloc(sizeof *found);
+        *found = read_all(&f, &options, &how);
+        CHECK_EQ(good, found->count);
+        CHECK_EQ(good + 1, found->region_count);
+        close(options.fd);
+        free(found);
+        free(f.data);
+    }
+}
+
 /* A candidate that runs over many windows is waited for, and its neighbours are still found. */
 static void candidates_longer_than_the_window_are_decided(void) {
     file good = file_random(19, 3, 20000), f = {0};
@@ -397,6 +433,7 @@ int main(void) {
     RUN(a_record_file_inside_a_record_is_a_trap_only_without_its_header);
     RUN(hostile_lengths_are_refused_before_anything_is_read_for_them);
     RUN(many_plausible_headers_are_searched_in_linear_time);
+    RUN(good_records_between_plausible_headers_do_not_multiply_the_work);
     RUN(candidates_longer_than_the_window_are_decided);
     RUN(damage_is_put_into_words);
     return check_report("resync");
