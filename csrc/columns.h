@@ -36,8 +36,8 @@ typedef struct tfwi_column {
     uint64_t steps_found;
     int status; /* feature lists: the first misfit, kept until the last entry of the key is known */
     int64_t row;
-    int64_t expected_then;
-    int64_t found_then;
+    int64_t expected;
+    int64_t found_instead;
 
     /* The cell being filled. */
     uint64_t first;     /* index of its first value */
