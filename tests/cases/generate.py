@@ -126,7 +126,7 @@ def completed(case: Case, found: dict[str, Any]) -> Case:
     if "spec: " in case["group"]:  # the rules know no wrong specs
         return case | {"expected": found}
     rule = reference.answer(case)
-    if not differences.clashes(found, rule):
+    if not differences.clashes(case, found, rule):
         return case | {"expected": rule}
     name = differences.find(case["group"], found)
     if name is None:

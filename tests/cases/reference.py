@@ -42,8 +42,13 @@ def read_varint(data: bytes, at: int, limit: int = 10) -> tuple[int, int]:
     raise Fault("malformed")
 
 
+def read_header(data: bytes, at: int) -> tuple[int, int]:
+    """A tag or a length, which protobuf reads from at most five bytes."""
+    return read_varint(data, at, limit=5)
+
+
 def read_tag(data: bytes, at: int) -> tuple[int, int, int]:
-    value, at = read_varint(data, at)
+    value, at = read_header(data, at)
     number, wire_type = value >> 3, value & 7
     if not 0 < number < 2**29:
         raise Fault("malformed")
@@ -59,7 +64,7 @@ def read_field(data: bytes, at: int) -> tuple[int, int, Any, int]:
     if wire_type == 3:
         return number, wire_type, b"", skip_group(data, at, number)
     if wire_type == 2:
-        size, at = read_varint(data, at)
+        size, at = read_header(data, at)
     elif wire_type in (1, 5):
         size = 8 if wire_type == 1 else 4
     else:
@@ -177,9 +182,11 @@ class Records:
         self.single = single
         self.context = context  # a SequenceExample's: a Feature without a kind is an empty list
 
-    def values(self, key: str, dtype: str, dense: bool = False) -> list[list[Any] | None]:
+    def values(self, key: str, dtype: str, dense: bool = False) -> Iterator[list[Any] | None]:
+        """Record by record, so that the first record at fault is the one that is reported."""
         last_only = self.context or not (self.single or dense)
-        return [checked(lookup(m, key, last_only), key, dtype) for m in self.maps]
+        for entries in self.maps:
+            yield checked(lookup(entries, key, last_only), key, dtype)
 
     def present(self, key: str, record: int) -> bool:
         return any(name == key.encode() for name, _ in self.maps[record])
@@ -238,9 +245,11 @@ def var(records: Records, key: str, spec: dict[str, Any]) -> Any:
 def fixed_sequence(records: Records, key: str, spec: dict[str, Any]) -> Any:
     shape, dtype = list(spec["shape"]), spec["dtype"]
     size = int(np.prod(shape, dtype=int))
-    rows = [values or [] for values in records.values(key, dtype, dense=True)]
-    if any(len(row) % size for row in rows):
-        raise Fault("count", key)
+    rows = []
+    for values in records.values(key, dtype, dense=True):
+        rows.append(values or [])
+        if len(rows[-1]) % size:
+            raise Fault("count", key)
     if records.single:
         return array(to_array(rows[0], dtype, [-1, *shape]))
     return array(padded(rows, size, shape, dtype, spec.get("default_value")))

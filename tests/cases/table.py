@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cases import messages, wire
-from cases.messages import VALUES
+from cases.messages import OTHER, VALUES
 from cases.wire import BYTES, FLOAT, INT64, KINDS, feature
 
 Spec = dict[str, dict[str, Any]]
@@ -129,35 +129,32 @@ def several_keys_cases() -> Iterator[Case]:
         "d": fixed("string", [2], default=True),
     }
     full = {
-        b"z": feature(INT64, [3]),
-        b"a": feature(FLOAT, [1.0, 2.0]),
-        b"": feature(BYTES, [b"e", b"f"]),
-        "ключ".encode(): feature(INT64, [1, 2, 3]),
-        b"r": feature(FLOAT, [0.25]),
-        b"d": feature(BYTES, [b"g", b"h"]),
-        b"not asked for": feature(INT64, list(range(100))),
+        b"z": (INT64, [3]),
+        b"a": (FLOAT, [1.0, 2.0]),
+        b"": (BYTES, [b"e", b"f"]),
+        "ключ".encode(): (INT64, [1, 2, 3]),
+        b"r": (FLOAT, [0.25]),
+        b"d": (BYTES, [b"g", b"h"]),
+        b"not asked for": (INT64, list(range(100))),
     }
-    backwards = dict(reversed(full.items()))
+
+    def message(values: dict[bytes, tuple[int, list[Any]]]) -> bytes:
+        return wire.example({key: feature(*value) for key, value in values.items()})
+
     least = {key: full[key] for key in (b"a", b"z")}
-    batch = [wire.example(m) for m in (full, backwards, least)]
+    batch = [message(full), message(dict(reversed(full.items()))), message(least)]
     yield case("several keys", "batch", batch, spec)
-    for message in batch:
-        yield case("several keys", "single", [message], spec)
-    for key, value in full.items():
-        without = wire.example({k: v for k, v in full.items() if k != key})
-        wrong = wire.example(
-            full
-            | {
-                key: feature(
-                    BYTES if value[0] != 10 else INT64, [b"w", b"w"] if value[0] != 10 else [1, 2]
-                )
-            }
-        )
-        for message in (without, wrong):
-            yield case("several keys, one amiss", "single", [message], spec)
-            yield case("several keys, one amiss", "batch", [batch[0], message], spec)
-            names = ["first", "second"]
-            yield case("with names", "batch", [batch[0], message], spec, example_names=names)
+    for serialized in batch:
+        yield case("several keys", "single", [serialized], spec)
+    for key, (kind, _) in full.items():
+        without = message({k: v for k, v in full.items() if k != key})
+        other = OTHER[kind]
+        wrong = message(full | {key: (other, VALUES[other][:2])})
+        for serialized in (without, wrong):
+            yield case("several keys, one amiss", "single", [serialized], spec)
+            pair = [batch[0], serialized]
+            yield case("several keys, one amiss", "batch", pair, spec)
+            yield case("with names", "batch", pair, spec, example_names=["first", "second"])
 
 
 PARTITIONS = {

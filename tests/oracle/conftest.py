@@ -7,6 +7,8 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+os.environ["PYTHONPATH"] = str(ROOT / "src")  # for the processes that tests start
 
 collect_ignore_glob = [] if find_spec("tensorflow") else ["test_*.py"]

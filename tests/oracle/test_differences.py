@@ -287,6 +287,27 @@ def test_coercion():
         assert [1] == tfw.decode_example(tfw.encode_example({"a": value}))["a"].tolist()
 
 
+def test_prefix_keys():
+    theirs = tf.train.Example()
+    for key in ("a", "ab"):
+        theirs.features.feature[key].int64_list.value.append(1)
+    serialized = theirs.SerializeToString(deterministic=True)
+    assert serialized.index(b"\x02ab") < serialized.index(b"\x01a\x12")
+    ours = tfw.encode_example({"ab": 1, "a": 1})
+    assert ours.index(b"\x01a\x12") < ours.index(b"\x02ab")
+    assert theirs == tf.train.Example.FromString(ours)
+
+
+def test_text_order():
+    ours, theirs = tfw.train.Example(), tf.train.Example()
+    keys = [f"key{i:02d}" for i in range(30)]
+    for key in keys:
+        ours.features.feature[key].int64_list.value.append(1)
+        theirs.features.feature[key].int64_list.value.append(1)
+    assert keys != re.findall(r"key\d\d", str(theirs))
+    assert keys == re.findall(r"key\d\d", str(ours))
+
+
 def test_message_classes():
     ours, theirs = tfw.train.Example(), tf.train.Example()
     assert not isinstance(ours, tf.train.Example)

