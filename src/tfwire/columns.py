@@ -1,0 +1,254 @@
+"""Columns whose records differ in length: sparse, ragged, and strings side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._objects import bytes_array
+
+__all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
+
+Array = np.ndarray[Any, Any]
+
+
+class BytesColumn:
+    """Strings one after the other in one buffer: the layout of Arrow's large_binary.
+
+    Costs no Python object per string. ``column[i]`` is a string (a BytesColumn, where the rank is
+    above 1), ``np.asarray(column)`` an object array of bytes.
+
+    Attributes:
+        data: uint8 array of the bytes of all strings.
+        offsets: int64 array, one entry more than there are strings: string i, in row-major order,
+            is ``data[offsets[i]:offsets[i + 1]]``.
+        shape: The shape of the column.
+    """
+
+    __slots__ = ("data", "offsets", "shape")
+
+    def __init__(self, data: Any, offsets: Any, shape: tuple[int, ...] | None = None) -> None:
+        self.data = np.frombuffer(data, np.uint8)
+        self.offsets = np.ascontiguousarray(offsets, np.int64)
+        count = len(self.offsets) - 1
+        self.shape = (count,) if shape is None else tuple(shape)
+        if count < 0 or self.offsets.ndim != 1 or math.prod(self.shape) != count:
+            raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a column of rank 0 has no length")
+        return self.shape[0]
+
+    def __getitem__(self, index: int | slice) -> bytes | BytesColumn:
+        """Entry i along the first axis, or the entries of a slice without a step."""
+        row_shape = self.shape[1:]
+        size = math.prod(row_shape)
+        if isinstance(index, slice):
+            begin, end = _slice_bounds(index, len(self))
+            offsets = self.offsets[begin * size : end * size + 1]
+            return BytesColumn(self.data, offsets, (end - begin, *row_shape))
+        i = _row(index, len(self))
+        if row_shape:
+            return BytesColumn(self.data, self.offsets[i * size : (i + 1) * size + 1], row_shape)
+        return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
+
+    def to_numpy(self) -> Array:
+        """The strings as an object array of bytes of this column's shape."""
+        offsets = self.offsets
+        ordered = len(offsets) == 1 or bool((offsets[1:] >= offsets[:-1]).all())
+        if not ordered or offsets[0] < 0 or offsets[-1] > len(self.data):
+            raise ValueError(
+                f"offsets must not decrease and stay within the {len(self.data)} bytes"
+            )
+        return bytes_array(self.data, offsets, self.shape)
+
+    def to_list(self) -> list[Any]:
+        """The strings as nested lists."""
+        nested: list[Any] = self.to_numpy().tolist()
+        return nested
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BytesColumn, (self.data, self.offsets, self.shape)
+
+    def __repr__(self) -> str:
+        shown = int(self.offsets[-1] - self.offsets[0])
+        return f"BytesColumn(shape={self.shape}, {shown} bytes)"
+
+
+Values = Array | BytesColumn
+
+
+class SparseTensor(NamedTuple):
+    """Values and where they stand in an otherwise empty array.
+
+    Attributes:
+        indices: int64 of shape ``(n, rank)``, in row-major order.
+        values: The n values: int64, float32, object (bytes), or a BytesColumn.
+        dense_shape: int64 of shape ``(rank,)``.
+    """
+
+    indices: Array
+    values: Any
+    dense_shape: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dense shape as a tuple."""
+        return tuple(self.dense_shape.tolist())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values, object for strings."""
+        return _dtype_of(self.values)
+
+    def to_dense(self, default_value: Any = None) -> Array:
+        """A dense array with the default where there is no value.
+
+        Args:
+            default_value: None is 0 or b"".
+
+        Raises:
+            ValueError: An index outside of the dense shape.
+
+        Example:
+            >>> parsed["tags"].to_dense(-1)
+            array([[ 3,  4], [ 5, -1]])
+        """
+        if default_value is None:
+            default_value = b"" if self.dtype == object else 0
+        outside = (self.indices < 0) | (self.indices >= self.dense_shape)
+        if outside.any():
+            index = self.indices[outside.any(axis=1).argmax()]
+            raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
+        dense = np.full(self.shape, default_value, self.dtype)
+        dense[tuple(self.indices.T)] = np.asarray(self.values)
+        return dense
+
+    def to_scipy(self) -> Any:
+        """The same as a ``scipy.sparse.coo_array``; numbers only.
+
+        Raises:
+            ImportError: scipy is not installed.
+            TypeError: The values are strings.
+        """
+        if self.dtype == object:
+            raise TypeError("scipy has no sparse arrays of strings; use to_dense()")
+        coo_array = import_module("scipy.sparse").coo_array
+        return coo_array((self.values, tuple(self.indices.T)), shape=self.shape)
+
+
+class RaggedTensor:
+    """Rows of different lengths: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
+
+    Attributes:
+        values: The values of all rows: an array, a BytesColumn, or a RaggedTensor for rows of rows.
+        row_splits: int32 or int64 of shape ``(rows + 1,)``.
+    """
+
+    __slots__ = ("row_splits", "values")
+
+    def __init__(self, values: Array | BytesColumn | RaggedTensor, row_splits: Array) -> None:
+        self.values = values
+        self.row_splits = row_splits
+
+    @property
+    def nested_row_splits(self) -> tuple[Array, ...]:
+        """The row splits of every level, outermost first."""
+        if isinstance(self.values, RaggedTensor):
+            return (self.row_splits, *self.values.nested_row_splits)
+        return (self.row_splits,)
+
+    @property
+    def flat_values(self) -> Values:
+        """The values below all row splits."""
+        if isinstance(self.values, RaggedTensor):
+            return self.values.flat_values
+        return self.values
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of levels of row splits."""
+        return len(self.nested_row_splits)
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The dimensions, None for those in which rows differ."""
+        return (len(self), *[None] * self.ragged_rank, *self.flat_values.shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values, object for strings."""
+        return _dtype_of(self.flat_values)
+
+    def row_lengths(self) -> Array:
+        """The length of every row, in the dtype of the row splits."""
+        return self.row_splits[1:] - self.row_splits[:-1]
+
+    def to_list(self) -> list[Any]:
+        """The rows as nested lists.
+
+        Example:
+            >>> parsed["words"].to_list()
+            [[b'a', b'b'], [], [b'c']]
+        """
+        flat = self.values
+        values = flat.tolist() if isinstance(flat, np.ndarray) else flat.to_list()
+        splits = self.row_splits.tolist()
+        return [values[begin:end] for begin, end in pairwise(splits)]
+
+    def __len__(self) -> int:
+        return len(self.row_splits) - 1
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Row i, or the rows of a slice without a step; views of the values."""
+        if isinstance(index, slice):
+            begin, end = _slice_bounds(index, len(self))
+            splits = self.row_splits[begin : end + 1]
+            return RaggedTensor(self._values_between(splits[0], splits[-1]), splits - splits[0])
+        i = _row(index, len(self))
+        return self._values_between(self.row_splits[i], self.row_splits[i + 1])
+
+    def _values_between(self, begin: Any, end: Any) -> Any:
+        return self.values[int(begin) : int(end)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RaggedTensor, (self.values, self.row_splits)
+
+    def __repr__(self) -> str:
+        return f"RaggedTensor(shape={self.shape}, dtype={self.dtype}, {self._preview()})"
+
+    def _preview(self) -> str:
+        """The first rows, or how many values there are when they are too many to show."""
+        count = len(self.flat_values)
+        return str(self.to_list()) if count <= 20 and len(self) <= 20 else f"{count} values"
+
+
+def _dtype_of(values: Values) -> np.dtype[Any]:
+    return values.dtype if isinstance(values, np.ndarray) else np.dtype(object)
+
+
+def _row(index: int, count: int) -> int:
+    """An index from the front, negative ones counted from the end."""
+    if not -count <= index < count:
+        raise IndexError(f"row {index} of {count} rows")
+    return index % count
+
+
+def _slice_bounds(index: slice, count: int) -> tuple[int, int]:
+    begin, end, step = index.indices(count)
+    if step != 1:
+        raise ValueError("slices of rows have no step")
+    return begin, max(begin, end)

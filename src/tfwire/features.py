@@ -1,0 +1,313 @@
+"""What to parse: feature specifications with TensorFlow's names and fields, and their dtypes.
+
+A specification is a dict from feature keys to these objects. TensorFlow's own ``tf.io`` objects
+and dtypes may stand in the same dict; TensorFlow is not imported for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "DType",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "VarLenFeature",
+    "as_dtype",
+    "as_feature",
+    "float32",
+    "int32",
+    "int64",
+    "string",
+]
+
+
+class DType:
+    """The type of a feature's values.
+
+    Equal to whatever names the same type: numpy's dtypes and scalar types, TensorFlow's dtypes,
+    and their names as str.
+
+    Attributes:
+        name: TensorFlow's name: "int64", "float32", "string".
+        as_numpy_dtype: The numpy scalar type of results; ``np.object_`` (holding bytes) for string.
+    """
+
+    __slots__ = ("as_numpy_dtype", "name")
+
+    def __init__(self, name: str, as_numpy_dtype: type[np.generic]) -> None:
+        self.name = name
+        self.as_numpy_dtype = as_numpy_dtype
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy dtype; the attribute by which ``np.dtype`` takes this object."""
+        return np.dtype(self.as_numpy_dtype)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self.name == as_dtype(other).name
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tfwire.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+float32 = DType("float32", np.float32)
+string = DType("string", np.object_)
+
+# What TensorFlow reads differently from numpy, and what numpy has no word for.
+_BY_NAME = {dtype.name: dtype for dtype in (int32, int64, float32, string)}
+_BY_NAME |= {"float": float32, "bytes": string, "str": string, "object": string}
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType that a value names.
+
+    Args:
+        value: A DType, a dtype or scalar type of numpy, a dtype of TensorFlow, a name of one of
+            them, or one of Python's types (float is float32, as in TensorFlow).
+
+    Raises:
+        TypeError: The value names no type.
+    """
+    if isinstance(value, DType):
+        return value
+    if hasattr(value, "as_numpy_dtype"):
+        name = str(value.name).removesuffix("_ref")
+    elif isinstance(value, type) and not issubclass(value, np.generic):
+        name = value.__name__
+    else:
+        name = value
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]
+    if name is None:
+        raise TypeError("None is no dtype")
+    dtype = np.dtype(name)
+    if dtype.kind in "SUO":
+        return string
+    return _BY_NAME.get(dtype.name) or DType(dtype.name, dtype.type)
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature with the same number of values in every Example.
+
+    Parsed into an array of shape ``shape``, in a batch ``(batch, *shape)``, filled row by row.
+
+    Attributes:
+        shape: The dimensions; ``[]`` is a scalar, an int means rank 1.
+        dtype: int64, float32 or string.
+        default_value: Taken where an Example does not have the feature; as many values as the
+            shape holds (they are reshaped, never broadcast). None: the feature is required.
+
+    Example:
+        >>> FixedLenFeature([], tfwire.int64, default_value=0)
+        FixedLenFeature(shape=[], dtype=tfwire.int64, default_value=0)
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values; absent means none.
+
+    Parsed into a SparseTensor: of one Example of shape ``(n,)``, of a batch ``(batch, longest)``.
+
+    Attributes:
+        dtype: int64, float32 or string.
+    """
+
+    dtype: Any
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature with any number of elements of one shape, parsed into a padded dense array.
+
+    Of one Example of shape ``(n, *shape)``; of a batch ``(batch, longest, *shape)``, shorter ones
+    padded at their end. In a SequenceExample's feature lists an element is a step.
+
+    Attributes:
+        shape: The shape of one element; ``[]`` is a scalar.
+        dtype: int64, float32 or string.
+        allow_missing: Absent means no elements. Examples require it to be True.
+        default_value: The one value to pad with; None is 0 or b"". Feature lists take None only.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class SparseFeature(NamedTuple):
+    """A SparseTensor from features of indices, one per dimension, and one of values.
+
+    Attributes:
+        index_key: The key of the int64 indices, or a list of keys, one per dimension.
+        value_key: The key of the values.
+        dtype: Of the values: int64, float32 or string.
+        size: The dense size, or a list of sizes, one per dimension.
+        already_sorted: Leave out the sorting by index.
+    """
+
+    index_key: Any
+    value_key: Any
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+
+class _RaggedFields(NamedTuple):
+    dtype: DType
+    value_key: str | None
+    partitions: tuple[Any, ...]
+    row_splits_dtype: DType
+    validate: bool
+
+
+class RaggedFeature(_RaggedFields):
+    """A feature with any number of values, parsed into a RaggedTensor.
+
+    Without partitions one Example gives an array of shape ``(n,)`` and a batch a RaggedTensor of
+    one row per Example. Every partition adds a dimension; the last ones, if they are uniform,
+    only reshape the values.
+
+    Attributes:
+        dtype: int64, float32 or string.
+        value_key: The key of the values; None: the key of this specification.
+        partitions: Where rows begin and end, outermost first: RowSplits, RowLengths, RowStarts,
+            RowLimits and ValueRowIds name the key of an int64 feature, UniformRowLength holds a
+            number.
+        row_splits_dtype: Of the row splits in the result: int32 or int64.
+        validate: Accepted for TensorFlow's sake: partitions are always checked.
+
+    Example:
+        >>> RaggedFeature(tfwire.int64, "values", [RaggedFeature.RowLengths("lengths")])
+    """
+
+    __slots__ = ()
+
+    class RowSplits(NamedTuple):
+        """Row i is values ``[splits[i], splits[i + 1])``."""
+
+        key: str
+
+    class RowLengths(NamedTuple):
+        """Row i has ``lengths[i]`` values."""
+
+        key: str
+
+    class RowStarts(NamedTuple):
+        """Row i begins at ``starts[i]`` and ends where the next one begins."""
+
+        key: str
+
+    class RowLimits(NamedTuple):
+        """Row i ends before ``limits[i]`` and begins where the one before ends."""
+
+        key: str
+
+    class ValueRowIds(NamedTuple):
+        """Value i is in row ``ids[i]``; ids do not decrease."""
+
+        key: str
+
+    class UniformRowLength(NamedTuple):
+        """Every row has this many values."""
+
+        length: int
+
+    def __new__(
+        cls,
+        dtype: Any,
+        value_key: str | None = None,
+        partitions: Iterable[Any] = (),
+        row_splits_dtype: Any = int32,
+        validate: bool = False,
+    ) -> RaggedFeature:
+        dtype, row_splits_dtype = as_dtype(dtype), as_dtype(row_splits_dtype)
+        if value_key is not None and not isinstance(value_key, str):
+            raise ValueError(f"Argument `value_key` must be a string; got {value_key!r}")
+        if value_key == "":
+            raise ValueError("Argument `value_key` must not be empty")
+        if dtype not in (int64, float32, string):
+            raise ValueError(f"Argument `dtype` must be int64, float32, or string; got {dtype}")
+        if row_splits_dtype not in (int32, int64):
+            raise ValueError(
+                f"Argument `row_splits_dtype` must be int32 or int64; got {row_splits_dtype}"
+            )
+        if not isinstance(partitions, (list, tuple)):
+            raise TypeError(f"Argument `partitions` must be a list or tuple; got {partitions!r}")
+        if not isinstance(validate, bool):
+            raise TypeError(f"Argument `validate` must be a bool; got {validate!r}")
+        partitions = tuple(_as_partition(partition) for partition in partitions)
+        return super().__new__(cls, dtype, value_key, partitions, row_splits_dtype, validate)
+
+
+_PARTITIONS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        RaggedFeature.RowSplits,
+        RaggedFeature.RowLengths,
+        RaggedFeature.RowStarts,
+        RaggedFeature.RowLimits,
+        RaggedFeature.ValueRowIds,
+        RaggedFeature.UniformRowLength,
+    )
+}
+
+_FEATURES: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        FixedLenFeature,
+        VarLenFeature,
+        FixedLenSequenceFeature,
+        SparseFeature,
+        RaggedFeature,
+    )
+}
+
+
+def _translate(value: Any, classes: dict[str, Any]) -> Any:
+    """A namedtuple of the same name and fields as one of ours, as ours; else None."""
+    cls = classes.get(type(value).__name__)
+    if cls is None or getattr(value, "_fields", None) != cls._fields:
+        return None
+    return value if isinstance(value, cls) else cls(*value)
+
+
+def _as_partition(partition: Any) -> Any:
+    found = _translate(partition, _PARTITIONS)
+    if found is None:
+        raise TypeError(
+            f"Argument `partitions` must be a list of {', '.join(_PARTITIONS)}; got: {partition!r}"
+        )
+    return found
+
+
+def as_feature(key: str | bytes, feature: Any) -> Any:
+    """A feature specification of tfwire or TensorFlow as one of the classes here.
+
+    Raises:
+        ValueError: Something else.
+    """
+    found = _translate(feature, _FEATURES)
+    if found is None:
+        raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
+    return found

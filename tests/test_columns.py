@@ -1,0 +1,157 @@
+"""Sparse, ragged and string columns as values of their own."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import tfwire as tfw
+
+STRINGS = [b"", b"one", b"two\0", b"\0\xff", b"x" * 5000]
+
+
+def column_of(strings, shape=None):
+    offsets = np.cumsum([0, *map(len, strings)])
+    return tfw.BytesColumn(np.frombuffer(b"".join(strings), np.uint8), offsets, shape)
+
+
+@pytest.fixture
+def sparse():
+    indices = np.array([[0, 0], [0, 1], [2, 0]])
+    return tfw.SparseTensor(indices, np.array([3, 4, 5]), np.array([3, 2]))
+
+
+@pytest.fixture
+def ragged():
+    inner = tfw.RaggedTensor(np.arange(6), np.array([0, 2, 2, 3, 6]))
+    return tfw.RaggedTensor(inner, np.array([0, 1, 1, 4]))
+
+
+@given(st.lists(st.binary(max_size=6)))
+def test_strings_come_back_one_by_one_and_as_objects(strings):
+    column = column_of(strings)
+    assert len(strings) == len(column)
+    assert strings == [column[i] for i in range(len(strings))]
+    assert strings == column.to_list()
+    assert strings == np.asarray(column).tolist()
+    assert np.dtype(object) == np.asarray(column).dtype
+
+
+@pytest.mark.parametrize("strings", [STRINGS, STRINGS[:4], STRINGS[4:] * 3, []])
+def test_long_and_short_strings_become_the_same_objects(strings):
+    assert strings == column_of(strings).to_list()
+
+
+def test_a_column_of_higher_rank_has_rows():
+    column = column_of(STRINGS[:4], (2, 2))
+    assert [STRINGS[:2], STRINGS[2:4]] == column.to_list()
+    assert STRINGS[2:4] == column[1].to_list()
+    assert STRINGS[3] == column[-1][1]
+    assert [STRINGS[2:4]] == column[1:].to_list()
+    assert (0, 2) == column[2:].shape
+
+
+def test_objects_made_of_a_column_are_writable():
+    array = column_of(STRINGS).to_numpy()
+    array[0] = b"new"
+    assert b"new" == array[0]
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [0, 4, 2], [-1, 2]])
+def test_offsets_that_leave_the_data_are_refused(offsets):
+    with pytest.raises(ValueError, match="stay within the 4 bytes"):
+        tfw.BytesColumn(b"abcd", offsets).to_numpy()
+
+
+@pytest.mark.parametrize(("offsets", "shape"), [([0, 1], (2,)), ([], None), ([[0, 1]], None)])
+def test_offsets_that_do_not_fit_the_shape_are_refused(offsets, shape):
+    with pytest.raises(ValueError, match=r"fit|1-dimensional|rank"):
+        tfw.BytesColumn(b"abcd", offsets, shape)
+
+
+def test_a_column_is_encoded_where_it_is():
+    """A parsed column can be written again without Python objects."""
+    expected = tfw.encode_examples({"s": STRINGS})
+    assert expected == tfw.encode_examples({"s": column_of(STRINGS)})
+
+
+@pytest.mark.parametrize("index", [5, -6])
+def test_a_row_beyond_the_end_is_an_index_error(index):
+    with pytest.raises(IndexError, match="of 5 rows"):
+        column_of(STRINGS)[index]
+
+
+def test_a_sparse_tensor_becomes_dense(sparse):
+    assert [[3, 4], [0, 0], [5, 0]] == sparse.to_dense().tolist()
+    assert [[3, 4], [-1, -1], [5, -1]] == sparse.to_dense(-1).tolist()
+    assert ((3, 2), np.dtype("int64")) == (sparse.shape, sparse.dtype)
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_a_sparse_tensor_of_strings_becomes_dense(sparse, column):
+    values = column_of(STRINGS[1:4])
+    strings = sparse._replace(values=values if column else values.to_numpy())
+    assert np.dtype(object) == strings.dtype
+    assert [[b"one", b"two\0"], [b"", b""], [b"\0\xff", b""]] == strings.to_dense().tolist()
+
+
+@pytest.mark.parametrize("index", [[-1, 0], [3, 0], [0, 2]])
+def test_a_sparse_index_outside_of_the_shape_is_reported(sparse, index):
+    wrong = sparse._replace(indices=np.array([[0, 0], index, [2, 0]]))
+    with pytest.raises(ValueError, match=rf"index \{index} is outside".replace("\\[", r"\[")):
+        wrong.to_dense()
+
+
+def test_a_sparse_tensor_becomes_scipys(sparse):
+    pytest.importorskip("scipy")
+    assert sparse.to_dense().tolist() == sparse.to_scipy().toarray().tolist()
+    with pytest.raises(TypeError, match="strings"):
+        sparse._replace(values=np.array([b"a", b"b", b"c"], object)).to_scipy()
+
+
+def test_a_ragged_tensor_has_levels_of_rows(ragged):
+    assert [[[0, 1]], [], [[], [2], [3, 4, 5]]] == ragged.to_list()
+    assert [[0, 1, 1, 4], [0, 2, 2, 3, 6]] == [s.tolist() for s in ragged.nested_row_splits]
+    assert list(range(6)) == ragged.flat_values.tolist()
+    assert (2, (3, None, None)) == (ragged.ragged_rank, ragged.shape)
+    assert [1, 0, 3] == ragged.row_lengths().tolist()
+    assert np.dtype("int64") == ragged.dtype
+
+
+def test_rows_of_a_ragged_tensor_are_views(ragged):
+    assert [[2, 3, 4, 5]] == [ragged[2].flat_values.tolist()]
+    assert np.shares_memory(ragged[2].flat_values, ragged.flat_values)
+    assert ragged.to_list() == [row.to_list() for row in ragged]
+    assert ragged.to_list()[1:] == ragged[1:].to_list()
+    assert [3, 4, 5] == ragged[-1][-1].tolist()
+
+
+def test_a_ragged_tensor_holds_strings_and_reshaped_values():
+    splits = np.array([0, 2, 2, 4])
+    strings = tfw.RaggedTensor(column_of(STRINGS[:4]), splits)
+    assert [STRINGS[:2], [], STRINGS[2:4]] == strings.to_list()
+    assert (np.dtype(object), (3, None)) == (strings.dtype, strings.shape)
+    pairs = tfw.RaggedTensor(np.arange(8).reshape(4, 2), splits)
+    assert [[[0, 1], [2, 3]], [], [[4, 5], [6, 7]]] == pairs.to_list()
+    assert (3, None, 2) == pairs.shape
+
+
+def test_columns_pickle_and_copy(sparse, ragged):
+    for copied in (lambda c: pickle.loads(pickle.dumps(c)), copy.deepcopy):
+        assert sparse.to_dense().tolist() == copied(sparse).to_dense().tolist()
+        assert ragged.to_list() == copied(ragged).to_list()
+        assert STRINGS[:4] == copied(column_of(STRINGS[:4])).to_list()
+
+
+def test_columns_show_their_shape_and_only_few_values(ragged):
+    assert "RaggedTensor(shape=(3, None, None), dtype=int64, [[[0, 1]]" in repr(ragged)
+    long = tfw.RaggedTensor(np.arange(100), np.array([0, 100]))
+    assert "RaggedTensor(shape=(1, None), dtype=int64, 100 values)" == repr(long)
+    assert "BytesColumn(shape=(5,), 5009 bytes)" == repr(column_of(STRINGS))
+
+
+def test_slices_of_rows_have_no_step(ragged):
+    with pytest.raises(ValueError, match="no step"):
+        ragged[::2]
