@@ -25,7 +25,7 @@ def _int64(value: Any) -> int:
     try:
         return int(operator.index(value))
     except TypeError:
-        raise TypeError(f"Int64List takes integers, found {_type_name(value)}") from None
+        raise TypeError(f"expected integers, found {_type_name(value)}") from None
 
 
 def floats(value: Any) -> list[float]:
@@ -43,13 +43,13 @@ def _float(value: Any) -> float:
             return float(value)
         except TypeError:
             pass
-    raise TypeError(f"FloatList takes real numbers, found {_type_name(value)}")
+    raise TypeError(f"expected real numbers, found {_type_name(value)}")
 
 
 def byte_strings(value: Any) -> list[bytes]:
     """Text, buffers and arrays as bytes."""
     if isinstance(value, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"BytesList takes a list of byte strings, found {_type_name(value)}")
+        raise TypeError(f"expected a list of byte strings, found {_type_name(value)}")
     values = _list_of(value)
     if set(map(type, values)) <= {bytes}:
         return values
@@ -68,7 +68,7 @@ def _byte_string(value: Any) -> bytes:
             return value.tobytes()
         if value.ndim == 0:
             return _byte_string(value.item())
-    raise TypeError(f"BytesList takes byte strings, found {_type_name(value)}")
+    raise TypeError(f"expected byte strings, found {_type_name(value)}")
 
 
 def _list_of(value: Any) -> list[Any]:
@@ -76,7 +76,7 @@ def _list_of(value: Any) -> list[Any]:
         value = value.numpy()
     if isinstance(value, np.ndarray):
         if value.ndim != 1:
-            raise TypeError(f"a list takes values of rank 1, found an array of rank {value.ndim}")
+            raise TypeError(f"expected values of rank 1, found an array of rank {value.ndim}")
         # A timedelta's tolist() would pass for integers.
         return list(value) if value.dtype.kind in "mM" else value.tolist()
     return list(value)

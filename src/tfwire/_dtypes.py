@@ -1,0 +1,149 @@
+"""TensorFlow's data types (types.proto) as numpy dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "STRING",
+    "as_dtype",
+    "data_type_of",
+    "dtype_of",
+    "from_wire",
+    "is_string",
+    "to_wire",
+    "type_name",
+    "wire_dtype",
+]
+
+Array = np.ndarray[Any, Any]
+Dtype = np.dtype[Any]
+
+STRING = np.dtype(object)
+
+# DataType numbers, with the names that numpy or ml_dtypes give these types. Left out are those
+# without an array form: quantized, resource and variant types, and integers of 4 and 2 bits.
+_DATA_TYPES = {
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    7: "string",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    14: "bfloat16",
+    17: "uint16",
+    18: "complex128",
+    19: "float16",
+    22: "uint32",
+    23: "uint64",
+    24: "float8_e5m2",
+    25: "float8_e4m3fn",
+    26: "float8_e4m3fnuz",
+    27: "float8_e4m3b11fnuz",
+    28: "float8_e5m2fnuz",
+}
+_NUMBERS = {name: number for number, name in _DATA_TYPES.items()}
+# What TensorFlow calls them where its names are others.
+_ALIASES = {"float": "float32", "double": "float64", "half": "float16"}
+_NAMES = {name: alias for alias, name in _ALIASES.items()}
+_EXTENDED = {name for name in _NUMBERS if name.startswith(("bfloat", "float8"))}
+
+
+def as_dtype(out_type: Any) -> Dtype:
+    """The numpy dtype of a type in any form; object stands for strings.
+
+    Args:
+        out_type: A numpy dtype or scalar type, a name (``"float32"``, ``"string"``,
+            ``"bfloat16"``; also TensorFlow's ``"float"``, ``"double"``, ``"half"``), Python's
+            ``float`` (float32, as in TensorFlow), ``bool`` or ``object``, or any object with an
+            ``as_numpy_dtype`` (tfwire's and TensorFlow's dtypes).
+
+    Raises:
+        TypeError: No such type, or one that TensorFlow has not.
+        ImportError: bfloat16 or a float8 by name, without the ml_dtypes package.
+    """
+    if hasattr(out_type, "as_numpy_dtype"):
+        out_type = out_type.as_numpy_dtype
+    if out_type is float:
+        out_type = "float32"
+    if isinstance(out_type, str):
+        out_type = _ALIASES.get(out_type, out_type)
+        if out_type == "string":
+            return STRING
+        if out_type in _EXTENDED:
+            return _extended(out_type)
+    try:
+        dtype: Dtype = np.dtype(out_type)
+    except TypeError:
+        raise TypeError(f"{out_type!r} is no data type") from None
+    data_type_of(dtype)
+    native: Dtype = dtype.newbyteorder("=")
+    return STRING if is_string(dtype) else native
+
+
+def is_string(dtype: Dtype) -> bool:
+    """Whether arrays of the dtype are tensors of strings."""
+    return dtype.kind in "OSUT"
+
+
+def data_type_of(dtype: Dtype) -> int:
+    """The DataType number of a numpy dtype.
+
+    Raises:
+        TypeError: TensorFlow has no such type.
+    """
+    name = "string" if is_string(dtype) else dtype.name
+    if name not in _NUMBERS:
+        raise TypeError(f"TensorFlow has no data type for numpy's {name}")
+    return _NUMBERS[name]
+
+
+def type_name(dtype: Dtype) -> str:
+    """TensorFlow's name of a type, as its messages have it: float for float32."""
+    name = _DATA_TYPES[data_type_of(dtype)]
+    return _NAMES.get(name, name)
+
+
+def dtype_of(number: int) -> Dtype | None:
+    """The numpy dtype of a DataType number, None where there is none."""
+    name = _DATA_TYPES.get(number)
+    return None if name is None else as_dtype(name)
+
+
+def wire_dtype(dtype: Dtype) -> Dtype:
+    """The little-endian dtype of the same bits, as numbers are stored on the wire."""
+    if dtype.name in _EXTENDED:
+        dtype = np.dtype(f"<u{dtype.itemsize}")
+    wire: Dtype = dtype.newbyteorder("<")
+    return wire
+
+
+def _extended(name: str) -> Dtype:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError(f"{name} needs the package ml_dtypes") from None
+    dtype: Dtype = np.dtype(getattr(ml_dtypes, name))
+    return dtype
+
+
+def to_wire(array: Array) -> Array:
+    """Numbers in row-major order and little-endian; a copy only where they are not so already."""
+    array = np.ascontiguousarray(array)
+    wire = wire_dtype(array.dtype)
+    if array.dtype.name in _EXTENDED:
+        array = array.view(wire.newbyteorder("="))
+    return array.astype(wire, copy=False)
+
+
+def from_wire(stored: Array, dtype: Dtype) -> Array:
+    """What to_wire made, in whichever byte order, as dtype; without a copy where it can."""
+    if dtype.name in _EXTENDED:
+        return stored.astype(stored.dtype.newbyteorder("="), copy=False).view(dtype)
+    return stored.astype(dtype, copy=False)
