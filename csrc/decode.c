@@ -57,10 +57,11 @@ static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_
     int64_t unwanted[64];
     while (p != end) {
         /* A block of n bytes holds at most n values. */
-        size_t left = (size_t)(end - p), room = sizeof unwanted / sizeof unwanted[0], count;
+        size_t wanted = (size_t)(end - p), room = sizeof unwanted / sizeof unwanted[0], count;
         int64_t *out = unwanted;
         if (tfwi_cell_room(column) != 0) {
-            out = cell_reserve(column, left < TFWI_VARINTS_AT_ONCE ? left : TFWI_VARINTS_AT_ONCE, &room);
+            wanted = wanted < TFWI_VARINTS_AT_ONCE ? wanted : TFWI_VARINTS_AT_ONCE;
+            out = cell_reserve(column, wanted, &room);
             if (out == NULL) {
                 return tfwi_out_of_memory(fault);
             }

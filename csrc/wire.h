@@ -88,7 +88,8 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 #endif
 }
 
-/* Memory for a packed block is reserved in steps: a block of n bytes may hold n values or n / 10. */
+/* Memory for a packed block is reserved in steps of so many values: a block of n bytes holds n
+ * values, or n / 10. */
 #define TFWI_VARINTS_AT_ONCE 512
 
 /* Reads varints of [p, end) into out until end or until room of them are written; returns where

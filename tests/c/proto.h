@@ -80,14 +80,14 @@ static inline blob varint(uint64_t value) {
     return raw(out, len);
 }
 
-/* A varint of exactly len bytes. */
+/* A varint of exactly len bytes, at most 16. */
 static inline blob long_varint(uint64_t value, size_t len) {
-    uint8_t *out = blob_alloc(len);
-    for (size_t i = 0; i < len; i++) {
-        out[i] = (uint8_t)((i < 9 ? value >> (7 * i) : value >> 63) & 0x7f);
-        out[i] = (uint8_t)(out[i] | (i + 1 < len ? 0x80 : 0));
+    uint8_t out[16];
+    for (size_t i = 0; i < 16; i++) {
+        out[i] = (uint8_t)(0x80 | ((i < 9 ? value >> (7 * i) : value >> 63) & 0x7f));
     }
-    return (blob){out, len};
+    out[len - 1] &= 0x7f;
+    return raw(out, len);
 }
 
 static inline blob tag(uint32_t number, uint32_t type) { return varint(number << 3 | type); }

@@ -352,7 +352,8 @@ static void test_values_beyond_the_slot_are_counted_not_written(void) {
     CHECK_EQ(5000, out.error.found);
     out = dense(TFW_INT64, 2, with(field(3, field(1, repeat(RAW("\x81\x01"), 5000)))));
     CHECK_EQ(5000, out.error.found);
-    CHECK_EQ(70, dense(TFW_FLOAT, 0, with(field(2, field(1, repeat(RAW("1234"), 70))))).error.found);
+    out = dense(TFW_FLOAT, 0, with(field(2, field(1, repeat(RAW("1234"), 70)))));
+    CHECK_EQ(70, out.error.found);
 }
 
 /* ---- Malformed messages --------------------------------------------------------------------- */
@@ -583,7 +584,8 @@ static void test_arguments_are_checked(void) {
     tfw_column column;
     size_t done = 9;
     CHECK_EQ(TFW_OK, table_open(&t));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, &outside, 1, 0, &done, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT,
+             tfw_parse(t.columns, good.data, good.len, &outside, 1, 0, &done, NULL));
     CHECK_EQ(0, done);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, &far, 1, 0, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, &span, 1, 64, NULL, NULL));

@@ -271,7 +271,8 @@ static void test_malformed_messages_are_refused_with_their_place(void) {
     CHECK_EQ(TFW_E_WIRE, variable_list(TFW_INT64, RAW("\x12\x05")).status);
     CHECK_EQ(0, variable_list(TFW_INT64, RAW("\x12\x05")).error.list);
     CHECK_EQ(TFW_E_WIRE, context(TFW_DENSE, EXAMPLE(entry("a", RAW("\x07")))).status);
-    expect_text("[1]", variable_list(TFW_INT64, LISTS(entry("b", RAW("\x07")), LIST("a", INTS(1)))));
+    blob unwanted = LISTS(entry("b", RAW("\x07")), LIST("a", INTS(1)));
+    expect_text("[1]", variable_list(TFW_INT64, unwanted));
 }
 
 /* ---- Many records --------------------------------------------------------------------------- */
@@ -314,7 +315,8 @@ static void table_close(table *t) {
 static blob record(int64_t r) {
     blob words[RECORDS], frames[4];
     for (int64_t i = 0; i < r; i++) {
-        words[i] = i % 3 == 0 ? NOTHING : i % 3 == 1 ? STRING("w") : JOIN(STRING("x"), STRING("yz"));
+        blob two = JOIN(STRING("x"), STRING("yz"));
+        words[i] = i % 3 == 0 ? NOTHING : i % 3 == 1 ? STRING("w") : two;
     }
     for (int64_t i = 0; i < r % 4; i++) {
         frames[i] = FLOATS((float)r, (float)i);
