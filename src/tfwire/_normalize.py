@@ -248,12 +248,12 @@ def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
             np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
             return text.encode(), offsets
     if types != {bytes}:
-        values = [_string(value, name) for value in values]
+        values = [string_bytes(value, name) for value in values]
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
     return values[0] if len(values) == 1 else b"".join(values), offsets
 
 
-def _string(value: Any, name: Name) -> bytes:
+def string_bytes(value: Any, name: Name) -> bytes:
     if isinstance(value, str):
         try:
             return value.encode()

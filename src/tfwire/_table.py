@@ -80,7 +80,7 @@ def columns_of_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Named
     features: dict[tuple[bytes, int], _Cells] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise TypeError(f"row {i}: expected a mapping of names to values, found {row!r:.40}")
+            raise TypeError(f"expected a mapping of names to values, found {type(row).__name__}")
         for key, name, value in named(row, sort_keys=False):
             cell = cell_of(value, name)
             feature = features.get((key, cell.kind))
@@ -176,9 +176,7 @@ def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
     return _ragged(kind, join_cells(kind, found, name), lengths, len(found), name)
 
 
-def _ragged(
-    kind: int, values: Any, lengths: Any, count: int, name: Name
-) -> tuple[Column, int]:
+def _ragged(kind: int, values: Any, lengths: Any, count: int, name: Name) -> tuple[Column, int]:
     """A column of cells of any length. Where no cell says what kind they are, none is set."""
     presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
     splits = splits_of(lengths, count)

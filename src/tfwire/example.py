@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tfwire._core import adopt, check, ffi, lib, new_error, text
 from tfwire._encoder import Block, encode_blocks
 from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
+from tfwire._rows import RowEncoder
 from tfwire._spans import Spans, bytes_of, spans_of, strings_of
 from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
 from tfwire.errors import ParseError
@@ -28,6 +30,8 @@ __all__ = [
     "float_feature",
     "int64_feature",
 ]
+
+_ROWS_PER_CHUNK = 1024
 
 # The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
 Values = np.ndarray[Any, Any] | list[bytes]
@@ -59,10 +63,10 @@ def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
         >>> encode_example({"label": 3, "name": "goat"})
         b'\\n\\'\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03\\n\\x15...'
     """
-    return encode_rows([mapping], sort_keys=sort_keys)[0]
+    return _strings(RowEncoder(sort_keys, numbered=False).encode([mapping]))[0]
 
 
-def encode_rows(rows: Sequence[Features], *, sort_keys: bool = True) -> list[bytes]:
+def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:
     """Encodes many records, each a mapping; they may differ in keys, kinds and lengths.
 
     Equal to ``[encode_example(row) for row in rows]`` and much faster.
@@ -70,10 +74,12 @@ def encode_rows(rows: Sequence[Features], *, sort_keys: bool = True) -> list[byt
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    rows = rows if isinstance(rows, (list, tuple)) else list(rows)
-    if not sort_keys and len(rows) > 1:
-        return [encode_example(row, sort_keys=False) for row in rows]
-    return _strings(encode_blocks(columns_of_rows(rows, sort_keys), None, len(rows)))
+    encoder = RowEncoder(sort_keys)
+    remaining = iter(rows)
+    records: list[bytes] = []
+    while chunk := list(islice(remaining, _ROWS_PER_CHUNK)):
+        records += _strings(encoder.encode(chunk))
+    return records
 
 
 def encode_examples(columns: Features, *, sort_keys: bool = True) -> list[bytes]:

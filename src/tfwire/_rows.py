@@ -1,0 +1,169 @@
+"""Rows into C: mappings go there pickled, what C does not know is encoded by the careful way."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._core import check, ffi, lib, new_error
+from tfwire._encoder import Block, encode_blocks
+from tfwire._normalize import (
+    BYTES,
+    FLOAT,
+    INT64,
+    NONE,
+    as_float32,
+    as_int64,
+    cell_of,
+    scalar_kind,
+    string_bytes,
+)
+from tfwire._table import columns_of_rows
+
+__all__ = ["RowEncoder", "native"]
+
+_PROTOCOL = 5  # the opcodes that C knows are those of this one
+
+# Values that pickle writes as opcodes that C knows; what lists hold shows in the stream.
+_PLAIN = frozenset({bool, int, float, bytes, str, list, tuple})
+
+
+def native(*args: Any) -> None:
+    """The name that stands in pickles for values put in a form that C knows; never called."""
+
+
+_UNKNOWN: tuple[Any, ...] = (native, ())
+
+
+class _RowPickler(pickle.Pickler):
+    """Writes what is not of a builtin type as ``native(...)``, so that no foreign code runs."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if obj is native:
+            return NotImplemented
+        try:
+            return _reduce(obj)
+        except (TypeError, ValueError):
+            return _UNKNOWN  # the careful way says what is wrong
+
+
+def _reduce(obj: Any) -> tuple[Any, ...]:
+    """A value as a scalar, as the bytes of an array, or as a list of strings."""
+    kind = scalar_kind(type(obj))
+    if kind == INT64:
+        return native, (int(obj),)
+    if kind == FLOAT:
+        return native, (float(obj),)
+    if kind == BYTES:
+        return native, (string_bytes(obj, None),)
+    cell = cell_of(obj, None)
+    if cell.kind == INT64:
+        return native, (INT64, as_int64(cell.values, None).tobytes())
+    if cell.kind == FLOAT:
+        return native, (FLOAT, as_float32(cell.values, None).tobytes())
+    if cell.kind == NONE:
+        return native, ([],)
+    return (native, (list(cell.values),)) if len(cell.values) else _UNKNOWN
+
+
+def _dump(rows: Sequence[Any]) -> Any:
+    """A pickle of rows, readable by C as far as it knows their values.
+
+    Raises:
+        Exception: Whatever pickling raises; a method of a value may be at fault too.
+    """
+    if len(rows) == 1 and type(rows[0]) is dict and _PLAIN.issuperset(map(type, rows[0].values())):
+        return pickle.dumps(rows[0], _PROTOCOL)  # a pickler of one's own takes a microsecond
+    if set(map(type, rows)) != {dict}:
+        rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
+    file = io.BytesIO()
+    _RowPickler(file, _PROTOCOL).dump(rows)
+    return file.getbuffer()
+
+
+class RowEncoder:
+    """Encodes rows, a chunk at a time; its buffer serves all chunks."""
+
+    def __init__(
+        self, sort_keys: bool, headroom: int = 0, tailroom: int = 0, numbered: bool = True
+    ) -> None:
+        self.sort_keys = sort_keys
+        self.room = (headroom, tailroom)
+        self.numbered = numbered
+        self.buffer = np.empty(0, np.uint8)
+        self.num_rows = 0
+
+    def encode(self, rows: Sequence[Any]) -> Iterator[Block]:
+        """Blocks of all rows; a block is valid until the next is asked for.
+
+        Raises:
+            TypeError, ValueError: As encode_example; where numbered, the row's number comes first.
+        """
+        try:
+            stream = _dump(rows)
+        except Exception:  # of any kind: where a row has no encoding, the careful way says why
+            done = 0
+        else:
+            block = self._run(stream, len(rows))
+            done = len(block.spans)
+            if done:
+                yield block
+        if done < len(rows):
+            yield from self._encode_carefully(rows, done)
+        self.num_rows += len(rows)
+
+    def _encode_carefully(self, rows: Sequence[Any], first: int) -> Iterator[Block]:
+        """Rows from first on, value by value; in groups that have one order of keys."""
+        size = len(rows) if self.sort_keys else 1
+        for begin in range(first, len(rows), size):
+            group = rows[begin : begin + size]
+            try:
+                columns = columns_of_rows(group, self.sort_keys)
+            except (TypeError, ValueError):
+                if self.numbered:
+                    self._refuse(group, begin)
+                raise
+            yield from encode_blocks(columns, None, len(group), *self.room)
+
+    def _refuse(self, rows: Sequence[Any], first: int) -> None:
+        """Raises the error of the first row that has one, with its number."""
+        for i, row in enumerate(rows, self.num_rows + first):
+            try:
+                columns_of_rows([row], self.sort_keys)
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"row {i}: {error}") from None
+
+    def _run(self, stream: Any, num_rows: int) -> Block:
+        """The rows that C knows."""
+        data = ffi.from_buffer("uint8_t[]", stream)
+        flags = 0 if self.sort_keys else lib.TFW_KEEP_ORDER
+        spans = np.empty((num_rows, 2), np.uint64)
+        done, length, error = ffi.new("size_t *"), ffi.new("size_t *"), new_error()
+        size = 4 * len(data) + 256 * num_rows + 4096
+        while True:
+            if len(self.buffer) < size:
+                self.buffer = np.empty(size, np.uint8)
+            status = lib.tfw_encode_rows(
+                data,
+                len(data),
+                flags,
+                *self.room,
+                ffi.from_buffer("uint8_t[]", self.buffer),
+                len(self.buffer),
+                ffi.from_buffer("tfw_span[]", spans),
+                num_rows,
+                done,
+                length,
+                error,
+            )
+            if status != lib.TFW_NEED_SPACE:
+                break
+            size = 2 * len(self.buffer)
+        if status != lib.TFW_E_UNSUPPORTED:
+            check(status, error)
+        return Block(self.buffer, length[0], spans[: done[0]])
