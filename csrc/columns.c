@@ -20,12 +20,8 @@ bool tfwi_array_grow(tfwi_array *array, size_t size) {
     return true;
 }
 
-/* Hands an array's memory over; the size remembered spares the next one growing step by step. */
-static void *array_take(tfwi_array *array, size_t size) {
-    void *data = array->data;
-    *array = (tfwi_array){.hint = size};
-    return data;
-}
+/* Forgets memory handed over; the size remembered spares the next one growing step by step. */
+static void array_take(tfwi_array *array, size_t size) { *array = (tfwi_array){.hint = size}; }
 
 /* Room for count int64s, of which the first is 0 in empty columns. */
 static bool reserve_int64s(tfwi_array *array, uint64_t count, bool empty) {
@@ -72,7 +68,7 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     columns->next = next;
     for (size_t i = 0; i < count; i++) {
         const tfw_feature *feature = &schema->features[i];
-        bool variable = feature->layout == TFW_VARIABLE;
+        bool variable = feature->layout != TFW_DENSE;
         columns->columns[i] = (tfwi_column){
             .feature = feature,
             .count = variable ? UINT64_MAX : feature->count,
@@ -253,6 +249,15 @@ static bool is_missing(const tfwi_column *column, bool present, unsigned flags) 
     return !present || (column->found_kind == TFW_NONE && (flags & TFW_SEQUENCE) == 0);
 }
 
+static bool count_fits(const tfwi_column *column) {
+    uint64_t count = column->feature->count;
+    switch (column->feature->layout) {
+    case TFW_DENSE: return column->found == count;
+    case TFW_REPEATED: return count != 0 ? column->found % count == 0 : column->found == 0;
+    default: return true;
+    }
+}
+
 static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_error *error) {
     tfwi_column *column = &columns->columns[i];
     bool present = column->serial == columns->serial;
@@ -263,8 +268,8 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
         if (column->found_kind != column->kind && column->found_kind != TFW_NONE) {
             return tfwi_columns_fail(TFW_E_KIND, i, column->kind, column->found_kind, error);
         }
-        if (!column->variable && column->found != column->count) {
-            return tfwi_columns_fail(TFW_E_COUNT, i, (int64_t)column->count,
+        if (!count_fits(column)) {
+            return tfwi_columns_fail(TFW_E_COUNT, i, (int64_t)column->feature->count,
                                      (int64_t)column->found, error);
         }
     } else if (!column->variable) {
@@ -294,7 +299,7 @@ int tfwi_columns_finish(tfw_columns *columns, unsigned flags, tfw_error *error) 
 
 /* ---- Handing over --------------------------------------------------------------------------- */
 
-int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
+int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                      tfw_error *error) {
     *out_column = (tfw_column){0};
     if (feature >= columns->schema->count || columns->columns[feature].bound ||
@@ -320,14 +325,28 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
         bytes = (uint64_t)tfwi_int64s(&column->offsets)[values];
     }
     *out_column = (tfw_column){
+        .values = column->values.data,
+        .offsets = tfwi_int64s(&column->offsets),
+        .splits = tfwi_int64s(&column->splits),
+        .steps = tfwi_int64s(&column->steps),
         .value_count = values,
         .byte_count = bytes,
         .cell_count = cells,
-        .values = array_take(&column->values, (size_t)bytes),
-        .offsets = array_take(&column->offsets, (size_t)(values + 1) * sizeof(int64_t)),
-        .splits = array_take(&column->splits, (size_t)(cells + 1) * sizeof(int64_t)),
-        .steps = array_take(&column->steps, (size_t)(columns->records + 1) * sizeof(int64_t)),
     };
+    return TFW_OK;
+}
+
+int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
+                     tfw_error *error) {
+    int status = tfw_columns_peek(columns, feature, out_column, error);
+    if (status != TFW_OK) {
+        return status;
+    }
+    tfwi_column *column = &columns->columns[feature];
+    array_take(&column->values, (size_t)out_column->byte_count);
+    array_take(&column->offsets, (size_t)(out_column->value_count + 1) * sizeof(int64_t));
+    array_take(&column->splits, (size_t)(out_column->cell_count + 1) * sizeof(int64_t));
+    array_take(&column->steps, (size_t)(columns->records + 1) * sizeof(int64_t));
     column->taken = true;
     columns->taken = true;
     return TFW_OK;

@@ -20,13 +20,13 @@ typedef struct tfwi_array {
 typedef struct tfwi_column {
     tfwi_array values;
     tfwi_array offsets; /* int64_t, strings only */
-    tfwi_array splits;  /* int64_t, variable only */
+    tfwi_array splits;  /* int64_t, not dense */
     tfwi_array steps;   /* int64_t, feature lists only */
     const tfw_feature *feature;
-    uint64_t count; /* dense: values per cell; variable: UINT64_MAX */
+    uint64_t count; /* dense: values per cell; else UINT64_MAX */
     size_t value_size;
     int32_t kind;
-    bool variable;
+    bool variable; /* not dense */
     bool bound; /* dense numbers: values belong to the caller */
     bool lists;
     bool taken; /* handed over */

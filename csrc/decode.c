@@ -88,7 +88,8 @@ bool tfwi_parse_feature(tfwi_column *column, const uint8_t *p, const uint8_t *en
 /* Whether an entry without a kind makes an earlier entry of its key void. TensorFlow has three
  * parsers, and each has an answer of its own. */
 static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
-    return (flags & TFW_SEQUENCE) != 0 || (column->variable && (flags & TFW_SINGLE) == 0);
+    bool variable = column->feature->layout == TFW_VARIABLE;
+    return (flags & TFW_SEQUENCE) != 0 || (variable && (flags & TFW_SINGLE) == 0);
 }
 
 static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {

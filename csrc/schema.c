@@ -49,14 +49,14 @@ static const char *check_feature(const tfw_feature *feature) {
     if (feature->kind < TFW_BYTES || feature->kind > TFW_INT64) {
         return "unknown kind";
     }
-    if (feature->layout != TFW_DENSE && feature->layout != TFW_VARIABLE) {
+    if (feature->layout < TFW_DENSE || feature->layout > TFW_REPEATED) {
         return "unknown layout";
     }
     if (feature->name == NULL && feature->name_len != 0) {
         return "a name is missing";
     }
     if (feature->name_len > MAX_COUNT ||
-        (feature->layout == TFW_DENSE && feature->count > MAX_COUNT)) {
+        (feature->layout != TFW_VARIABLE && feature->count > MAX_COUNT)) {
         return "a size is too large";
     }
     return check_default(feature);

@@ -261,7 +261,9 @@ enum tfw_kind {
 
 enum tfw_layout {
     TFW_DENSE = 1,   /* exactly count values in every record (feature list: in every step) */
-    TFW_VARIABLE = 2 /* any number of values; absent means none */
+    TFW_VARIABLE = 2, /* any number of values; absent means none */
+    TFW_REPEATED = 3 /* any multiple of count values; absent means none. Of several entries of a
+                        key, one without a kind never hides an earlier one, as with dense */
 };
 
 /* One feature that the caller asks for. */
@@ -270,7 +272,7 @@ typedef struct tfw_feature {
     uint64_t name_len;
     int32_t kind;                   /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
     int32_t layout;                 /* enum tfw_layout */
-    uint64_t count;                 /* dense: values per record; variable: ignored */
+    uint64_t count;                 /* dense: values per record; repeated: per element */
     const void *default_values;     /* dense: count int64_t or float, or the bytes of all strings;
                                        NULL with has_default 0: the feature is required */
     const int64_t *default_offsets; /* bytes: count + 1 offsets into default_values */
@@ -315,7 +317,7 @@ TFW_API uint64_t tfw_columns_records(const tfw_columns *columns);
 typedef struct tfw_column {
     void *values;           /* int64_t or float values, or the bytes of all strings */
     int64_t *offsets;       /* bytes: value_count + 1 offsets into values; else NULL */
-    int64_t *splits;        /* variable: cells + 1 offsets into the values; dense: NULL */
+    int64_t *splits;        /* not dense: cells + 1 offsets into the values; dense: NULL */
     int64_t *steps;         /* feature lists: records + 1 offsets into the cells; else NULL */
     uint64_t value_count;   /* values, of whatever kind */
     uint64_t byte_count;    /* size of values in bytes */
@@ -325,6 +327,10 @@ typedef struct tfw_column {
 /* Hands a column over, once; then clear the columns before the next record. values, and whichever
  * of the others the column has, are not NULL even when they hold nothing. */
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
+                             tfw_error *error);
+
+/* A grown column, lent: the pointers live until the next call on the columns. */
+TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
 #define TFW_EMPTY_IS_MISSING 1 /* flag: a dense feature with an empty list counts as missing */

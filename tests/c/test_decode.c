@@ -76,7 +76,7 @@ static outcome parse_as(tfw_feature asked, blob message, unsigned flags) {
         tfw_column column;
         CHECK_EQ(TFW_OK, tfw_columns_take(columns, 0, &column, NULL));
         CHECK_EQ(out.done, column.cell_count);
-        if (asked.layout == TFW_VARIABLE) {
+        if (asked.layout != TFW_DENSE) {
             CHECK_EQ(0, column.splits[0]);
             CHECK_EQ(column.value_count, column.splits[out.done]);
         }
@@ -290,6 +290,26 @@ static void test_a_last_entry_without_a_kind(void) {
     asked.layout = TFW_DENSE;
     asked.count = 1;
     CHECK_EQ(1, parse_as(asked, message, TFW_SINGLE).int64s[0]);
+}
+
+static void test_repeated_features_hold_a_multiple(void) {
+    tfw_feature asked = feature("a", TFW_INT64, TFW_REPEATED, 2);
+    const int64_t numbers[4] = {1, 2, 3, 4};
+    expect_int64s(numbers, 4, parse_as(asked, with(INTS(1, 2, 3, 4)), 0));
+    expect_int64s(numbers, 0, parse_as(asked, with(NO_INTS), 0));
+    expect_int64s(numbers, 0, parse_as(asked, NOTHING, 0));
+    outcome out = parse_as(asked, with(INTS(1, 2, 3)), 0);
+    CHECK_EQ(TFW_E_COUNT, out.status);
+    CHECK_EQ(2, out.error.expected);
+    CHECK_EQ(3, out.error.found);
+    CHECK_EQ(TFW_E_KIND, parse_as(asked, with(NO_FLOATS), 0).status);
+    /* As dense ones, they see through an entry without a kind. */
+    blob message = EXAMPLE(entry("a", INTS(1, 2)), entry("a", NOTHING));
+    expect_int64s(numbers, 2, parse_as(asked, message, 0));
+    expect_int64s(numbers, 2, parse_as(asked, message, TFW_SINGLE));
+    asked.count = 0;
+    CHECK_EQ(TFW_OK, parse_as(asked, with(NO_INTS), 0).status);
+    CHECK_EQ(TFW_E_COUNT, parse_as(asked, with(INTS(1)), 0).status);
 }
 
 static void test_missing_features(void) {
@@ -597,8 +617,13 @@ static void test_arguments_are_checked(void) {
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, two, 2, 0, NULL, NULL));
     CHECK_EQ(TFW_OK, tfw_parse(t.columns, good.data, good.len, &span, 1, 0, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(t.columns, 0, &column, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_peek(t.columns, 0, &column, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_peek(t.columns, 2, &column, NULL));
+    const void *lent = column.values;
     CHECK_EQ(TFW_OK, tfw_columns_take(t.columns, 2, &column, NULL));
+    CHECK(lent == column.values);
     free_column(&column);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_peek(t.columns, 2, &column, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(t.columns, 2, &column, NULL));
     tfw_columns_free(NULL);
     table_close(&t);
@@ -697,6 +722,7 @@ int main(void) {
     RUN(test_messages_in_pieces_are_merged);
     RUN(test_the_last_entry_of_a_key_counts);
     RUN(test_a_last_entry_without_a_kind);
+    RUN(test_repeated_features_hold_a_multiple);
     RUN(test_missing_features);
     RUN(test_an_empty_list_is_not_missing_unless_asked);
     RUN(test_misfits_are_told_with_what_was_found);

@@ -33,7 +33,7 @@ static void test_invalid_features_are_refused(void) {
     bad = dense("a", TFW_INT64, 1);
     bad.layout = 0;
     refused(bad);
-    bad.layout = 3;
+    bad.layout = 4;
     refused(bad);
     refused(dense("a", TFW_INT64, UINT64_MAX));
     bad = dense("a", TFW_INT64, 1);
