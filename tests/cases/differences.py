@@ -21,6 +21,7 @@ PATTERNS = {
     "overlong-tag": r"byte tag of",
     "wrong-wire-type": r"known field as",
     "damage-behind-list": r" last in (list|feature),|(list|feature) cut at",
+    "damage-in-duplicate": r"first damaged",
     "damage-in-example": r"(last|unknown first) in example|: \w+ (example )?cut at 2,",
     "float-block": r"float block of",
     "partition": r"^ragged: \w+ (RowStarts|RowSplits \[1, 3\])",

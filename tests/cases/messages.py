@@ -91,6 +91,8 @@ def duplicates(dtype: str) -> Iterator[Form]:
     for name, (first, last) in pairs.items():
         yield f"twice, {name}", field(1, entry(b"a", first) + entry(b"a", last))
         yield f"concatenated, {name}", one(first) + one(last)
+    damaged = field(kind, tag(1, 3))
+    yield "twice, first damaged", field(1, entry(b"a", damaged) + entry(b"a", good))
     yield "three times", field(1, entry(b"a", good) + entry(b"a", b"") + entry(b"a", better))
     yield "concatenated, other key", one(good) + wire.example({b"b": better})
     yield "concatenated, then nothing", one(good) + field(1, b"")

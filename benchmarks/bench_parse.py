@@ -1,0 +1,70 @@
+"""Messages in memory to columns, rows and dicts."""
+
+from __future__ import annotations
+
+import pytest
+
+import peers
+import tfwire as tfw
+
+
+def some_records(work, name):
+    """A quarter of a workload, at most 20,000 messages."""
+    records = work[name].records
+    return records[: min(len(records) // 4, 20_000)]
+
+
+@pytest.mark.parametrize(
+    ("name", "eager", "compiled"), [("W1", 12, 7), ("W4", 5, 4.5), ("W5", 12, 9)]
+)
+def bench_parse_example(versus, work, name, eager, compiled):
+    """Bytes as columns here, as numpy's object arrays there."""
+    w = work[name]
+    records = some_records(work, name)
+    parser = tfw.Parser(w.spec(tfw), bytes_as="column")
+
+    def ours():
+        parser.parse(records)
+        return len(records)
+
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+        spec = w.spec(peers.TensorFlowIo)
+        rivals = {
+            "tf.io.parse_example, eager": (lambda: peers.parse_eager(records, spec), eager),
+            "tf.function, string tensor": (peers.compiled_parse(records, spec), compiled),
+        }
+    versus("parse_example of a list of bytes", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize(("name", "eager"), [("W1", 200), ("W5", 150)])
+def bench_parse_single_example(versus, work, name, eager):
+    w = work[name]
+    records = some_records(work, name)[:5000]
+    spec = w.spec(tfw)
+
+    def ours():
+        for record in records:
+            tfw.parse_single_example(record, spec)
+        return len(records)
+
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+        theirs = w.spec(peers.TensorFlowIo)
+        few = records[:200]
+        rivals["eager TensorFlow"] = (lambda: peers.parse_single(few, theirs), eager)
+    versus("parse_single_example", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W5"])
+def bench_decode_examples(versus, work, name):
+    """Without a schema: dicts of arrays here, every field of a message as a list there."""
+    w = work[name]
+    records = some_records(work, name)
+    few = records[: len(records) // 5]
+
+    def ours():
+        return len(tfw.decode_examples(records))
+
+    rivals = {"protobuf FromString + read all": (lambda: peers.decode_messages(few), 6)}
+    versus("decode without a schema", name, ours, rivals, w.size / w.count)

@@ -1,0 +1,42 @@
+"""Reading records as bytes, every checksum verified."""
+
+from __future__ import annotations
+
+import pytest
+
+import peers
+import tfwire as tfw
+
+
+def read(path):
+    return sum(1 for _ in tfw.read_records(path))
+
+
+def bench_iterate_tutorial(versus, work):
+    w = work["W1"]
+    few = w.count // 50
+    rivals = {"struct + crc32c package": (lambda: peers.plain_reader(w.path), None)}
+    if peers.HAS_TENSORFLOW:
+        rivals |= {
+            "v1 tf_record_iterator": (lambda: peers.v1_iterator(w.path), 7.5),
+            "tf.data batched to numpy": (lambda: peers.dataset_batched(w.path), 12),
+            "tf.data one by one": (lambda: peers.dataset_one_by_one(w.path, few), 400),
+        }
+    versus("iterate records as bytes", "W1", lambda: read(w.path), rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize(("name", "v1", "plain"), [("W2", 5, 3.5), ("W3", 4.5, 1.6)])
+def bench_iterate_long(versus, work, name, v1, plain):
+    w = work[name]
+    rivals = {"struct + crc32c package": (lambda: peers.plain_reader(w.path), plain)}
+    if peers.HAS_TENSORFLOW:
+        rivals["v1 tf_record_iterator"] = (lambda: peers.v1_iterator(w.path), v1)
+    versus("iterate records as bytes", name, lambda: read(w.path), rivals, w.size / w.count)
+
+
+def bench_iterate_gzip(versus, work):
+    w = work["W7"]
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+        rivals["tf.data batched to numpy"] = (lambda: peers.dataset_batched(w.path, "GZIP"), 4)
+    versus("iterate records as bytes", "W7", lambda: read(w.path), rivals, w.size / w.count)

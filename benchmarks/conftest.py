@@ -1,0 +1,110 @@
+"""The fixtures of the benchmarks: workloads, and a comparison whose rounds are interleaved."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workloads as standard
+
+ROUNDS = 7
+
+Operation = Callable[[], int]  # returns the number of records it handled
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="workloads of full size")
+
+
+@pytest.fixture(scope="session")
+def work(request: pytest.FixtureRequest) -> dict[str, standard.Workload]:
+    """W1 to W7 by name."""
+    return standard.workloads(request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for written files, in memory where there is a tmpfs."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path_factory.mktemp("written")
+        return
+    folder = memory / f"tfwire-bench-{time.time_ns()}"
+    folder.mkdir()
+    yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def timed(operation: Operation) -> float:
+    """Seconds per record."""
+    begin = time.perf_counter()
+    count = operation()
+    return (time.perf_counter() - begin) / count
+
+
+class Versus:
+    """Times an operation of tfwire and its peers in turn, so that both see the same machine."""
+
+    def __init__(self, benchmark: Any) -> None:
+        self.benchmark = benchmark
+
+    def __call__(
+        self,
+        operation: str,
+        workload: str,
+        ours: Operation,
+        peers: dict[str, tuple[Operation, float | None]],
+        record_size: float,
+    ) -> None:
+        """peers: per name the operation and how many times faster tfwire is to be.
+
+        record_size: Bytes that count as one record, for MB/s.
+        """
+        times: dict[str, list[float]] = {name: [] for name in peers}
+
+        def time_peers() -> None:
+            for name, (peer, _) in peers.items():
+                times[name].append(timed(peer))
+
+        count = ours()
+        for peer, _ in peers.values():
+            peer()
+        self.benchmark.pedantic(ours, setup=time_peers, rounds=ROUNDS, iterations=1)
+        ours_time = self.benchmark.stats.stats.median / count
+        self.benchmark.extra_info.update(
+            operation=operation,
+            workload=workload,
+            records_per_second=1 / ours_time,
+            bytes_per_second=record_size / ours_time,
+            peers=[
+                {
+                    "name": name,
+                    "records_per_second": 1 / statistics.median(times[name]),
+                    "ratio": statistics.median(times[name]) / ours_time,
+                    "target": peers[name][1],
+                }
+                for name in peers
+            ],
+        )
+
+
+@pytest.fixture
+def all_cores() -> Iterator[None]:
+    """Lets one benchmark and its peers use every core; the others keep to one."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.fixture
+def versus(benchmark: Any) -> Versus:
+    return Versus(benchmark)

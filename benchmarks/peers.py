@@ -1,0 +1,253 @@
+"""What users have today: the same work done by TensorFlow, protobuf and small Python readers.
+
+Every function here returns the number of records it handled, as tfwire's do. TensorFlow runs on
+one thread and with tf.data's autotuning off: with it on, the end of every iteration waits on a
+timer, which would flatter tfwire.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import deque
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import crc32c
+import google_crc32c
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+HAS_PYARROW = find_spec("pyarrow") is not None
+HAS_TENSORFLOW = find_spec("tensorflow") is not None
+if HAS_TENSORFLOW:
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    train = tf.train
+else:
+    import tfwire
+
+    train = tfwire.train  # the same protobuf messages
+
+BATCH = 1024
+
+
+class TensorFlowIo:
+    """TensorFlow's names, as the specs of a workload want them."""
+
+    if HAS_TENSORFLOW:
+        int64, float32, string = tf.int64, tf.float32, tf.string
+        FixedLenFeature = tf.io.FixedLenFeature
+        FixedLenSequenceFeature = tf.io.FixedLenSequenceFeature
+
+
+def drain(iterable: Iterable[Any]) -> None:
+    deque(iterable, maxlen=0)
+
+
+def count_batches(batches: Iterable[Any]) -> int:
+    return sum(len(batch) for batch in batches)
+
+
+# ---- Reading records ------------------------------------------------------------------------
+
+
+def v1_iterator(path: Path, compression: str | None = None) -> int:
+    kind = tf.compat.v1.io.TFRecordCompressionType
+    code = kind.GZIP if compression == "GZIP" else kind.NONE
+    options = tf.compat.v1.io.TFRecordOptions(code)
+    return sum(1 for _ in tf.compat.v1.io.tf_record_iterator(str(path), options))
+
+
+def dataset(path: Path, compression: str | None = None, threads: int = 1) -> Any:
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = threads
+    options.threading.max_intra_op_parallelism = 1
+    return tf.data.TFRecordDataset([str(path)], compression).with_options(options)
+
+
+def dataset_batched(path: Path, compression: str | None = None) -> int:
+    return count_batches(dataset(path, compression).batch(BATCH).as_numpy_iterator())
+
+
+def dataset_one_by_one(path: Path, count: int) -> int:
+    drain(dataset(path).take(count).as_numpy_iterator())
+    return count
+
+
+def plain_records(path: Path) -> Iterator[bytes]:
+    """The reader that one writes in 20 lines of Python, with a checksum package in C."""
+    with open(path, "rb") as file:
+        while header := file.read(12):
+            length, length_crc = struct.unpack("<QI", header)
+            if masked(crc32c.crc32c(header[:8])) != length_crc:
+                raise ValueError("damaged length")
+            data = file.read(length)
+            (data_crc,) = struct.unpack("<I", file.read(4))
+            if masked(crc32c.crc32c(data)) != data_crc:
+                raise ValueError("damaged data")
+            yield data
+
+
+def masked(crc: int) -> int:
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def plain_reader(path: Path) -> int:
+    return sum(1 for _ in plain_records(path))
+
+
+# ---- Parsing --------------------------------------------------------------------------------
+
+
+def parse_eager(records: list[bytes], spec: dict[str, Any]) -> int:
+    drain(value.numpy() for value in tf.io.parse_example(records, spec).values())
+    return len(records)
+
+
+def compiled_parse(records: list[bytes], spec: dict[str, Any]) -> Any:
+    """parse_example in a tf.function that is given a ready string tensor."""
+    tensor = tf.constant(records)
+    function = tf.function(lambda serialized: tf.io.parse_example(serialized, spec))
+
+    def run() -> int:
+        drain(value.numpy() for value in function(tensor).values())
+        return len(records)
+
+    return run
+
+
+def parse_single(records: list[bytes], spec: dict[str, Any]) -> int:
+    for record in records:
+        drain(value.numpy() for value in tf.io.parse_single_example(record, spec).values())
+    return len(records)
+
+
+def parse_file(
+    path: Path, spec: dict[str, Any], compression: str | None = None, threads: int = 1
+) -> int:
+    parsed = (
+        dataset(path, compression, threads)
+        .batch(BATCH)
+        .map(
+            lambda serialized: tf.io.parse_example(serialized, spec),
+            num_parallel_calls=threads if threads > 1 else None,
+        )
+    )
+    first = next(iter(spec))
+    return sum(len(batch[first]) for batch in parsed.as_numpy_iterator())
+
+
+def parse_sequence_file(path: Path, context: dict[str, Any], lists: dict[str, Any]) -> int:
+    parsed = (
+        dataset(path)
+        .batch(BATCH)
+        .map(lambda serialized: tf.io.parse_sequence_example(serialized, context, lists))
+    )
+    return sum(len(batch[0]["length"]) for batch in parsed.as_numpy_iterator())
+
+
+def decode_messages(records: list[bytes]) -> int:
+    """protobuf's FromString and every field read, as numbers in lists."""
+    for record in records:
+        for feature in train.Example.FromString(record).features.feature.values():
+            kind = feature.WhichOneof("kind")
+            list(getattr(feature, kind).value)
+    return len(records)
+
+
+# ---- Another format -------------------------------------------------------------------------
+
+
+def parquet_file(path: Path, columns: dict[str, Any]) -> Path:
+    """The columns as an uncompressed Parquet file beside the record file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = path.with_suffix(".parquet")
+    if not path.exists():
+        arrays = {
+            name: pa.FixedSizeListArray.from_arrays(pa.array(c.reshape(-1)), c.shape[1])
+            if getattr(c, "ndim", 1) == 2
+            else pa.array(c)
+            for name, c in columns.items()
+        }
+        pq.write_table(pa.table(arrays), path, compression="none", use_dictionary=False)
+    return path
+
+
+def parquet_batches(path: Path) -> int:
+    """Columns as numpy; strings stay offsets and data."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count = 0
+    for batch in pq.ParquetFile(path).iter_batches(BATCH, use_threads=False):
+        for column in batch.columns:
+            if pa.types.is_binary(column.type):
+                [np.frombuffer(buffer, np.uint8) for buffer in column.buffers() if buffer]
+            elif pa.types.is_fixed_size_list(column.type):
+                column.flatten().to_numpy()
+            else:
+                column.to_numpy()
+        count += len(batch)
+    return count
+
+
+# ---- Encoding and writing -------------------------------------------------------------------
+
+
+def bytes_feature(value: Any) -> Any:
+    values = value if isinstance(value, list) else [value]
+    return train.Feature(bytes_list=train.BytesList(value=values))
+
+
+def float_feature(value: Any) -> Any:
+    values = value if isinstance(value, (list, np.ndarray)) else [value]
+    return train.Feature(float_list=train.FloatList(value=values))
+
+
+def int64_feature(value: Any) -> Any:
+    values = value if isinstance(value, (list, np.ndarray)) else [value]
+    return train.Feature(int64_list=train.Int64List(value=values))
+
+
+HELPERS = {"string": bytes_feature, "float32": float_feature, "int64": int64_feature}
+
+
+def serialize(row: dict[str, Any], fields: dict[str, Any]) -> bytes:
+    """serialize_example of the tutorials: a message from helpers, serialized."""
+    feature = {name: HELPERS[fields[name][0]](value) for name, value in row.items()}
+    return train.Example(features=train.Features(feature=feature)).SerializeToString()
+
+
+def serialize_rows(rows: list[dict[str, Any]], fields: dict[str, Any]) -> int:
+    for row in rows:
+        serialize(row, fields)
+    return len(rows)
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]], fields: dict[str, Any]) -> int:
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in rows:
+            writer.write(serialize(row, fields))
+    return len(rows)
+
+
+def write_records(path: Path, records: list[bytes]) -> int:
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return len(records)
+
+
+# ---- Checksums ------------------------------------------------------------------------------
+
+CRC32C = {"crc32c": crc32c.crc32c, "google-crc32c": google_crc32c.value}

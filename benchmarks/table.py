@@ -1,0 +1,96 @@
+"""One table from pytest-benchmark's JSON: rates, ratios to every peer, targets."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tfwire as tfw
+
+PACKAGES = ("tensorflow-cpu", "protobuf", "numpy", "isal", "crc32c", "google-crc32c", "pyarrow")
+
+
+def machine() -> str:
+    cores = len(os.sched_getaffinity(0))
+    packages = ", ".join(f"{name} {found}" for name in PACKAGES if (found := installed(name)))
+    return (
+        f"{cpu_model()}, {cores} core{'s' * (cores > 1)} used, {platform.system()} "
+        f"{platform.release()}\nPython {platform.python_version()}, {packages}\n"
+        f"tfwire {tfw.__version__}, CRC-32C by {tfw.crc32c_kernel()}"
+    )
+
+
+def cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()
+
+
+def installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def rows(report: dict[str, Any]) -> list[list[str]]:
+    """A row per operation and peer; the rate of tfwire stands in the first of an operation."""
+    found = []
+    for benchmark in report["benchmarks"]:
+        info = benchmark["extra_info"]
+        head = [
+            info["operation"],
+            info["workload"],
+            f"{info['records_per_second']:,.0f}",
+            f"{info['bytes_per_second'] / 1e6:,.0f}",
+        ]
+        for peer in info["peers"] or [None]:
+            found.append(head + peer_cells(peer))
+            head = ["", "", "", ""]
+    return found
+
+
+def peer_cells(peer: dict[str, Any] | None) -> list[str]:
+    if peer is None:
+        return ["", "", "", "", ""]
+    target = peer["target"]
+    reached = "" if target is None else "yes" if peer["ratio"] >= target else "no"
+    wanted = "" if target is None else f"{target:g}x"
+    rate = f"{peer['records_per_second']:,.0f}"
+    return [peer["name"], rate, f"{peer['ratio']:.3g}x", wanted, reached]
+
+
+HEADER = [
+    "operation", "workload", "records/s", "MB/s", "peer", "its records/s", "ratio", "target", "met",
+]  # fmt: skip
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The table, padded so that it reads well on a terminal too."""
+    lines = [HEADER, *rows(report)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
+    left = {0, 1, 4}
+
+    def line_of(cells: list[str]) -> str:
+        padded = [
+            cell.ljust(widths[i]) if i in left else cell.rjust(widths[i])
+            for i, cell in enumerate(cells)
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "|".join(
+        "-" * (widths[i] + 2) if i in left else "-" * (widths[i] + 1) + ":"
+        for i in range(len(widths))
+    )
+    return "\n".join([line_of(HEADER), f"|{rule}|", *(line_of(cells) for cells in lines[1:])])
+
+
+def render(path: Path) -> str:
+    """Machine facts and the table, as Markdown that reads well on a terminal."""
+    report = json.loads(path.read_text())
+    return f"```\n{machine()}\n```\n\n{markdown(report)}"
