@@ -11,12 +11,12 @@ from tfwire import _native
 from tfwire._version import __version__
 from tfwire.errors import DataLossError
 
-__all__ = ["adopt", "check", "data_loss", "ffi", "lib", "new_error", "text"]
+__all__ = ["DAMAGE_REASONS", "adopt", "check", "data_loss", "ffi", "lib", "new_error", "text"]
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib
 
-_DAMAGE_REASONS = {
+DAMAGE_REASONS = {
     lib.TFW_E_TRUNCATED: "truncated",
     lib.TFW_E_LENGTH_CRC: "length crc",
     lib.TFW_E_DATA_CRC: "data crc",
@@ -48,7 +48,7 @@ def check(status: int, error: Any, path: str | os.PathLike[str] | None = None) -
         raise MemoryError(text(error.text))
     if status == lib.TFW_E_IO:
         raise OSError(error.os_errno, os.strerror(error.os_errno), path)
-    if status in _DAMAGE_REASONS:
+    if status in DAMAGE_REASONS:
         raise data_loss(status, error, path)
     raise ValueError(text(error.text) or text(lib.tfw_status_name(status)))
 
@@ -62,7 +62,7 @@ def data_loss(status: int, error: Any, path: str | os.PathLike[str] | None) -> D
         path=path,
         offset=error.offset,
         record_index=error.record,
-        reason=_DAMAGE_REASONS[status],
+        reason=DAMAGE_REASONS[status],
     )
 
 

@@ -1,0 +1,161 @@
+"""Compression of whole files: names, TensorFlow's options, and which one a file has."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from tfwire._core import lib
+
+__all__ = [
+    "DETECT_SIZE",
+    "TFRecordOptions",
+    "compression_name",
+    "deflater",
+    "detect_compression",
+    "window_bits",
+]
+
+# TensorFlow's enumeration TFRecordCompressionType beside the names.
+_NAMES = {None: "", 0: "", 1: "ZLIB", 2: "GZIP", "": "", "ZLIB": "ZLIB", "GZIP": "GZIP"}
+
+# Bytes that tell the compression of a file; fewer when the file is shorter.
+DETECT_SIZE = 512
+
+
+class TFRecordOptions:
+    """How a file is compressed, with TensorFlow's names and defaults.
+
+    Args:
+        compression_type: "", "GZIP" or "ZLIB" in any case, or None for "".
+        flush_mode: zlib's flush mode after every block that is written; None: Z_NO_FLUSH.
+        input_buffer_size, output_buffer_size: Accepted for TensorFlow's sake, without effect.
+        window_bits: 9 to 15; None: 15. For GZIP also TensorFlow's 25 to 31.
+        compression_level: 0 (none) to 9 (best), -1 or None: zlib's default.
+        compression_method: zlib knows one, zlib.DEFLATED.
+        mem_level: 1 to 9; None: 9.
+        compression_strategy: zlib's strategy; None: Z_DEFAULT_STRATEGY.
+
+    Everything but ``compression_type`` matters only when writing compressed files.
+
+    Raises:
+        ValueError: An unknown compression_type.
+    """
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        compression_name(compression_type)  # checked here, kept as it was given
+        self.compression_type = compression_type
+        self.flush_mode = flush_mode
+        self.input_buffer_size = input_buffer_size
+        self.output_buffer_size = output_buffer_size
+        self.window_bits = window_bits
+        self.compression_level = compression_level
+        self.compression_method = compression_method
+        self.mem_level = mem_level
+        self.compression_strategy = compression_strategy
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """The compression type of options, or of a name, as "", "GZIP" or "ZLIB"."""
+        return compression_name(options)
+
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in vars(self).items() if value is not None)
+        return f"TFRecordOptions({', '.join(given)})"
+
+
+def compression_name(options: Any) -> str:
+    """The compression type that a name or an options object (also TensorFlow's) stands for.
+
+    Raises:
+        ValueError: None of "", "GZIP", "ZLIB" (in any case) and None.
+    """
+    found = getattr(options, "compression_type", options)
+    if isinstance(found, (bytes, bytearray)):
+        found = found.decode("ascii", "replace")
+    key = found.upper() if isinstance(found, str) else found
+    if isinstance(key, (str, int, type(None))) and key in _NAMES:
+        return _NAMES[key]
+    raise ValueError(f'Not a valid compression_type: "{found}"; expected "", "GZIP" or "ZLIB"')
+
+
+def window_bits(name: str) -> int:
+    """The wbits of zlib functions that read "GZIP" or "ZLIB"."""
+    return 15 + 16 if name == "GZIP" else 15
+
+
+# ---- Reading: which compression a file has ----------------------------------------------------
+
+
+def detect_compression(head: bytes) -> str:
+    """The compression type that the first DETECT_SIZE bytes of a file speak for.
+
+    A length whose checksum is right means a plain file, whatever it looks like: files can begin
+    with a record of 376, 24184, 40056, 55928 or 559903 bytes, whose length is a valid beginning
+    of zlib or gzip. Only otherwise the magic numbers decide; zlib's says little, so the stream
+    must also begin to inflate to a record. What nothing fits is read as plain and reported there.
+    """
+    if _begins_record(head):
+        return ""
+    if head[:3] == b"\x1f\x8b\x08":
+        return "GZIP"
+    if len(head) >= 2 and head[0] & 15 == 8 and int.from_bytes(head[:2], "big") % 31 == 0:
+        try:
+            inflated = zlib.decompressobj().decompress(head, lib.TFW_HEADER_SIZE)
+        except zlib.error:
+            return ""
+        if len(inflated) < lib.TFW_HEADER_SIZE or _begins_record(inflated):
+            return "ZLIB"
+    return ""
+
+
+def _begins_record(data: bytes) -> bool:
+    """Whether the first 12 bytes are a record's length and its checksum."""
+    crc = int.from_bytes(data[8 : lib.TFW_HEADER_SIZE], "little")
+    return len(data) >= lib.TFW_HEADER_SIZE and crc == lib.tfw_crc32c_mask(
+        lib.tfw_crc32c(0, data[:8], 8)
+    )
+
+
+# ---- Writing ----------------------------------------------------------------------------------
+
+
+def deflater(options: TFRecordOptions, level: int | None) -> Any:
+    """A zlib.compressobj with TensorFlow's parameters; ``level`` takes precedence.
+
+    zlib, not a faster compressor, because equal input then gives about the bytes that TensorFlow
+    writes; the gzip header has no time in it, so files are reproducible.
+
+    Raises:
+        ValueError: window_bits of a raw stream, which has no checksum, or otherwise out of range.
+    """
+    name = compression_name(options)
+    bits = 15 if options.window_bits is None else options.window_bits
+    if name == "GZIP" and bits > 15:
+        bits -= 16
+    if not 9 <= bits <= 15:
+        raise ValueError(f"window_bits must be 9 to 15, found {options.window_bits}")
+
+    def or_default(value: int | None, default: int) -> int:
+        return default if value is None else value
+
+    return zlib.compressobj(
+        or_default(or_default(level, options.compression_level), zlib.Z_DEFAULT_COMPRESSION)
+        if level is None
+        else level,
+        or_default(options.compression_method, zlib.DEFLATED),
+        bits + 16 if name == "GZIP" else bits,
+        or_default(options.mem_level, 9),
+        or_default(options.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
+    )

@@ -1,0 +1,246 @@
+"""gzip and zlib streams, one after the other, as one stream of bytes.
+
+Every checksum is verified, output is bounded by the buffer it goes to, and all that can be inflated
+before damage is delivered. isal inflates two to three times faster than zlib, but what it had made
+of a call when it meets damage is lost; then zlib goes over the stream again and says where.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from tfwire._compression import window_bits
+from tfwire._sources import Source
+
+try:
+    from isal import isal_zlib
+except ImportError:  # no wheel for this platform
+    isal_zlib = None
+
+__all__ = ["InflatedSource", "StreamDamage"]
+
+_CHUNK = 1 << 16
+_PROBE = 512
+_MAGIC = b"\x1f\x8b\x08"
+_ERRORS = (zlib.error,) if isal_zlib is None else (zlib.error, isal_zlib.error)
+
+
+class StreamDamage(Exception):
+    """A compressed stream cannot be inflated further.
+
+    Attributes:
+        offset: Where in the compressed file.
+        cut: Whether the file just ends too early.
+    """
+
+    def __init__(self, text: str, offset: int, cut: bool = False) -> None:
+        super().__init__(text)
+        self.offset = offset
+        self.cut = cut
+
+
+class InflatedSource:
+    """What a compressed source holds.
+
+    Args:
+        source: The compressed bytes; this object takes it over.
+        name: "GZIP" or "ZLIB".
+    """
+
+    def __init__(self, source: Source, name: str) -> None:
+        self._source = source
+        self._name = name
+        self._bits = window_bits(name)
+        self._position = 0  # in the source, behind what was pulled from it
+        self._tail = b""  # pulled and not yet inflated
+        self._chunk = bytearray(_CHUNK)
+        self._member = 0  # where the current stream begins
+        self._produced = 0  # bytes that it has given
+        self._inflater: Any = None  # None between streams
+        self._exact = not source.rewindable or isal_zlib is None  # zlib, ready for salvage
+        self._damage: StreamDamage | None = None
+        self._repeated = 0  # bytes that were searched though they had been inflated
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of a buffer; 0 at the end.
+
+        Raises:
+            StreamDamage: After all that comes before the damage was delivered; again on every
+                further call, unless ``resume`` found a place to go on.
+        """
+        while self._damage is None:
+            if self._inflater is None and not self._begin():
+                return 0
+            ended = not self._tail and not self._pull()
+            piece = self._inflate(len(buffer))
+            if piece:
+                buffer[: len(piece)] = piece
+                self._produced += len(piece)
+                return len(piece)
+            if ended and self._inflater is not None and self._damage is None:
+                text = f"the {self._name} stream ends too early"
+                self._damage = StreamDamage(text, self._position, cut=True)
+        raise self._damage
+
+    def resume(self) -> int | None:
+        """Goes on behind damage, at the next gzip member that inflates.
+
+        The search begins behind the beginning of the damaged member, as its damage may have hidden
+        where it ends, but never repeats more than has been read, so that all takes linear time.
+
+        Returns:
+            Where in the compressed source that member begins; None: there is none.
+        """
+        if self._damage is None or self._name != "GZIP":
+            return None
+        again = self.offset - self._member - 1
+        if self._source.rewindable and self._repeated + again < self.offset:
+            self._repeated += again
+            self._seek(self._member)
+        if not self._search():
+            return None
+        self._damage = None
+        self._begin_here()
+        return self._member
+
+    def size(self) -> int | None:
+        """Bytes of the compressed source, where known."""
+        return self._source.size()
+
+    @property
+    def offset(self) -> int:
+        """How far the compressed source has been used."""
+        return self._position - len(self._tail)
+
+    def close(self) -> None:
+        self._inflater = None
+        self._source.close()
+
+    # ---- Compressed input ---------------------------------------------------------------------
+
+    def _pull(self) -> bool:
+        """Takes in more; False at the end of the source."""
+        got = self._source.readinto(memoryview(self._chunk))
+        self._position += got
+        self._tail += self._chunk[:got]
+        return got != 0
+
+    def _seek(self, offset: int) -> None:
+        self._source.rewind(offset)
+        self._position = offset
+        self._tail = b""
+
+    def _begin(self) -> bool:
+        """Begins the next stream; zeros between streams are padding. False at the end."""
+        while True:
+            if self._position > 0:
+                self._tail = self._tail.lstrip(b"\0")
+            if self._tail:
+                break
+            if not self._pull():
+                return False
+            if self._position == len(self._tail):  # the file may not begin with padding
+                break
+        self._begin_here()
+        return True
+
+    def _begin_here(self) -> None:
+        self._member = self.offset
+        self._produced = 0
+        make = zlib if self._exact else isal_zlib
+        self._inflater = make.decompressobj(wbits=self._bits)
+
+    # ---- Inflating ----------------------------------------------------------------------------
+
+    def _inflate(self, size: int) -> bytes:
+        """At most size bytes of the current stream; nothing says that it needs input or ended."""
+        inflater, data = self._inflater, self._tail
+        before = inflater.copy() if self._exact else None
+        try:
+            piece = inflater.decompress(data, size)
+        except _ERRORS as error:
+            if before is not None:
+                return self._salvage(before, size, error)
+            return self._again_with_zlib(size)
+        return self._advance(inflater, piece)
+
+    def _advance(self, inflater: Any, piece: bytes) -> bytes:
+        self._inflater = None if inflater.eof else inflater
+        self._tail = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        return piece
+
+    def _again_with_zlib(self, size: int) -> bytes:
+        """Inflates the current stream anew, up to where it stood, and from there on by zlib."""
+        self._exact = True
+        produced = self._produced
+        self._seek(self._member)
+        self._begin_here()
+        self._produced = produced
+        while produced:
+            if not self._tail:
+                self._pull()
+            try:
+                piece = self._inflater.decompress(self._tail, produced)
+            except zlib.error as error:  # earlier than isal met it
+                self._fail(error)
+                return b""
+            self._advance(self._inflater, piece)
+            produced -= len(piece)
+        if not self._tail:
+            self._pull()
+        return self._inflate(size)
+
+    def _salvage(self, inflater: Any, size: int, error: Exception) -> bytes:
+        """What the call that failed would have given before its fault.
+
+        zlib reports damage when it has room to get there: so the room is halved until it does not,
+        again and again, until not one more byte comes.
+        """
+        pieces = []
+        while size > 0:
+            attempt = inflater.copy()
+            try:
+                pieces.append(attempt.decompress(self._tail, size))
+                self._tail = attempt.unconsumed_tail
+                inflater = attempt
+            except zlib.error:
+                pass
+            size //= 2
+        self._fail(error)
+        return b"".join(pieces)
+
+    def _fail(self, error: Exception) -> None:
+        text = f"inflating failed ({error})"
+        if self._produced == 0:
+            text = f"no {self._name} stream begins at byte {self._member} ({error})"
+        self._damage = StreamDamage(text, self.offset)
+
+    # ---- Searching for the next gzip member ---------------------------------------------------
+
+    def _search(self) -> bool:
+        """Moves the tail to the next place that looks like a member; False at the end."""
+        start = 1 if self.offset == self._member else 0
+        while True:
+            begin = self._tail.find(_MAGIC, start)
+            if begin >= 0:
+                self._tail = self._tail[begin:]
+                if self._inflates():
+                    return True
+                start = 1
+            else:
+                self._tail = self._tail[start:][1 - len(_MAGIC) :]
+                start = 0
+                if not self._pull():
+                    self._tail = b""
+                    return False
+
+    def _inflates(self) -> bool:
+        """Whether the tail begins a member, as far as a few hundred bytes tell."""
+        while len(self._tail) < 2 * _PROBE and self._pull():
+            pass
+        try:
+            zlib.decompressobj(wbits=self._bits).decompress(self._tail, _PROBE)
+        except zlib.error:
+            return False
+        return True
