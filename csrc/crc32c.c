@@ -119,7 +119,7 @@ int tfw_crc32c_select(const char *name) {
 }
 
 uint32_t tfw_crc32c(uint32_t crc, const void *data, size_t len) {
-    return tfwi_crc32c_current()->crc(crc, data, len);
+    return tfwi_crc32c_current()->crc(crc, data != NULL ? data : "", len);
 }
 
 /* ---- Masking and combining ------------------------------------------------------------------ */

@@ -1,0 +1,88 @@
+/* Template: CRC-32C by folding, for vectors of any width. A kernel's file includes it once, after it
+ * has defined
+ *
+ *     TARGET                     the function attribute that allows its instructions
+ *     vec, VEC_SIZE              lanes of 16 bytes side by side; bytes in all
+ *     vec_load(p)                VEC_SIZE bytes
+ *     vec_state(state)           in the first 4 bytes the register, the others 0
+ *     vec_product(a, b)          in the first lane the carry-less product, the others 0
+ *     vec_add(x, y)              x + y, which is XOR
+ *     vec_factors(pair)          two factors of crc32c_tables.h, in every lane
+ *     vec_fold(x, factors, y)    every lane of x carried over the factors' distance, plus y
+ *     vec_sum(a, b, c, d)        what four vectors do to a register of 0
+ *     crc_word(state, word)      the register after 8 more bytes
+ *     BLOCK_ROWS, STREAM_WORDS, BLOCK_FOLD, STREAM_FACTORS    from crc32c_tables.h
+ *
+ * A row is four vectors. What precedes a row is carried to it: multiplied by the power of x that
+ * the distance stands for, reduced just so far that it fits, and added. Odd bytes come before the
+ * rows, so these end where the data end and there is no tail.
+ *
+ * A block, worth its while for much data, is
+ *
+ *     | BLOCK_ROWS rows | stream | stream | stream |     each stream STREAM_WORDS words per row
+ *
+ * whose rows are folded while the streams go through the crc32 instruction, which many CPUs run
+ * beside carry-less products. At the end of a block, what the streams found is added to its last
+ * row, times a negative power of x: the one that makes it right once the next fold has carried
+ * the row over the streams.
+ */
+#ifndef TFWIRE_CRC32C_FOLD_H
+#define TFWIRE_CRC32C_FOLD_H
+
+enum {
+    ROW_SIZE = 4 * VEC_SIZE,
+    ROWS_SIZE = BLOCK_ROWS * ROW_SIZE,
+    STREAM_SIZE = BLOCK_ROWS * STREAM_WORDS * 8,
+    BLOCK_SIZE = ROWS_SIZE + 3 * STREAM_SIZE
+};
+
+typedef struct row {
+    vec a, b, c, d;
+} row;
+
+/* The row at p, to which x is carried. */
+TARGET TFWI_INLINE row next_row(row x, vec factors, const uint8_t *p) {
+    x.a = vec_fold(x.a, factors, vec_load(p));
+    x.b = vec_fold(x.b, factors, vec_load(p + VEC_SIZE));
+    x.c = vec_fold(x.c, factors, vec_load(p + 2 * VEC_SIZE));
+    x.d = vec_fold(x.d, factors, vec_load(p + 3 * VEC_SIZE));
+    return x;
+}
+
+/* The last row of the block at p, streams included; x is carried to the first by factors. */
+TARGET TFWI_INLINE row next_block(row x, vec factors, const uint8_t *p) {
+    const vec to_next = vec_factors(folds[FOLDS_ZERO + ROW_SIZE]);
+    const uint8_t *words = p + ROWS_SIZE;
+    uint32_t s0 = 0, s1 = 0, s2 = 0;
+    for (size_t i = 0; i < BLOCK_ROWS; i++, p += ROW_SIZE) {
+        x = next_row(x, factors, p);
+        factors = to_next;
+        for (size_t k = 0; k < STREAM_WORDS; k++, words += 8) {
+            s0 = crc_word(s0, tfwi_load64(words));
+            s1 = crc_word(s1, tfwi_load64(words + STREAM_SIZE));
+            s2 = crc_word(s2, tfwi_load64(words + 2 * STREAM_SIZE));
+        }
+    }
+    x.a = vec_add(x.a, vec_product(s0, STREAM_FACTORS[0]));
+    x.a = vec_add(x.a, vec_product(s1, STREAM_FACTORS[1]));
+    x.a = vec_add(x.a, vec_product(s2, STREAM_FACTORS[2]));
+    return x;
+}
+
+/* The register after x, carried to p by factors, num_blocks blocks at p and num_rows rows.
+ * REQUIRES: num_rows >= 1. */
+TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t num_blocks,
+                                 size_t num_rows) {
+    for (; num_blocks > 0; num_blocks--, p += BLOCK_SIZE) {
+        x = next_block(x, factors, p);
+        factors = vec_factors(BLOCK_FOLD);
+    }
+    x = next_row(x, factors, p);
+    factors = vec_factors(folds[FOLDS_ZERO + ROW_SIZE]);
+    for (num_rows--, p += ROW_SIZE; num_rows > 0; num_rows--, p += ROW_SIZE) {
+        x = next_row(x, factors, p);
+    }
+    return vec_sum(x.a, x.b, x.c, x.d);
+}
+
+#endif /* TFWIRE_CRC32C_FOLD_H */
