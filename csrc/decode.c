@@ -129,7 +129,7 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
         if (p == NULL) {
             return false;
         }
-        if (field.number == 1 && field.type == TFWI_BYTES &&
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
             !parse_entry(parser, field.data, field.data + field.len)) {
             return false;
         }
@@ -144,7 +144,7 @@ static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *
         if (p == NULL) {
             return false;
         }
-        if (field.number == 1 && field.type == TFWI_BYTES &&
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
             !tfwi_parse_features(parser, field.data, field.data + field.len)) {
             return false;
         }

@@ -383,7 +383,7 @@ static bool put_feature_list(decoder *d, tfwi_entry *entry) {
             if (p == NULL) {
                 return false;
             }
-            if (field.number == 1 && field.type == TFWI_BYTES &&
+            if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
                 !put_step(d, field.data, field.data + field.len)) {
                 return false;
             }
@@ -404,7 +404,7 @@ static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_va
         if (p == NULL) {
             return false;
         }
-        if (field.number != 1 || field.type != TFWI_BYTES) {
+        if (field.tag != TFWI_TAG(1, TFWI_BYTES)) {
             continue;
         }
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
@@ -427,7 +427,7 @@ static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t n
         if (p == NULL) {
             return false;
         }
-        if (field.number == number && field.type == TFWI_BYTES &&
+        if (field.tag == TFWI_TAG(number, TFWI_BYTES) &&
             !put_entries(d, field.data, field.data + field.len, value)) {
             return false;
         }

@@ -26,7 +26,7 @@ TFWI_INLINE bool tfwi_read_entry(const uint8_t *p, const uint8_t *end, tfwi_entr
         if (p == NULL) {
             return false;
         }
-        if (field.number == 1 && field.type == TFWI_BYTES) {
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES)) {
             out_entry->key = field.data;
             out_entry->key_len = field.len;
         }
@@ -41,7 +41,7 @@ TFWI_INLINE bool tfwi_next_piece(tfwi_entry *entry, const uint8_t **out_begin,
     while (entry->next != entry->end) {
         tfwi_field field;
         entry->next = tfwi_read_field(entry->next, entry->end, &field, &none);
-        if (field.number == 2 && field.type == TFWI_BYTES) {
+        if (field.tag == TFWI_TAG(2, TFWI_BYTES)) {
             *out_begin = field.data;
             *out_end = field.data + field.len;
             return true;
@@ -67,23 +67,21 @@ typedef struct tfwi_sink {
 TFWI_INLINE bool tfwi_walk_values(const tfwi_sink *sink, void *self, int32_t kind,
                                   const tfwi_field *field, tfwi_fault *fault) {
     bool stored = true;
-    if (field->number != 1) {
-        return true;
-    }
-    if (field->type == TFWI_BYTES && kind == TFW_INT64) {
+    bool string = field->tag == TFWI_TAG(1, TFWI_BYTES);
+    if (string && kind == TFW_INT64) {
         return sink->varints(self, field->data, field->data + field->len, fault);
     }
-    if (field->type == TFWI_BYTES && kind == TFW_FLOAT) {
+    if (string && kind == TFW_FLOAT) {
         if (field->len % 4 != 0) {
             tfwi_malformed(fault, field->data, "packed floats end inside a value");
             return false;
         }
         stored = sink->floats(self, field->data, field->len / 4);
-    } else if (field->type == TFWI_BYTES) {
+    } else if (string) {
         stored = sink->bytes(self, field->data, field->len);
-    } else if (field->type == TFWI_FIXED32 && kind == TFW_FLOAT) {
+    } else if (field->tag == TFWI_TAG(1, TFWI_FIXED32) && kind == TFW_FLOAT) {
         stored = sink->floats(self, field->data, 1);
-    } else if (field->type == TFWI_VARINT && kind == TFW_INT64) {
+    } else if (field->tag == TFWI_TAG(1, TFWI_VARINT) && kind == TFW_INT64) {
         stored = sink->int64(self, (int64_t)field->value);
     }
     return stored || tfwi_out_of_memory(fault);
@@ -111,12 +109,13 @@ TFWI_INLINE bool tfwi_walk_feature(const tfwi_sink *sink, void *self, const uint
         if (p == NULL) {
             return false;
         }
-        if (field.type != TFWI_BYTES || field.number > TFW_INT64) {
+        int32_t number = (int32_t)(field.tag >> 3);
+        if ((field.tag & 7) != TFWI_BYTES || number > TFW_INT64) {
             continue;
         }
-        if (*kind != (int32_t)field.number) {
-            *kind = (int32_t)field.number;
-            sink->restart(self, *kind);
+        if (*kind != number) {
+            *kind = number;
+            sink->restart(self, number);
         }
         if (!tfwi_walk_list(sink, self, *kind, field.data, field.data + field.len, fault)) {
             return false;

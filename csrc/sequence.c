@@ -61,7 +61,7 @@ static bool parse_steps(tfwi_column *column, uint64_t first_cell, const uint8_t 
         if (p == NULL) {
             return false;
         }
-        if (field.number == 1 && field.type == TFWI_BYTES &&
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
             !parse_step(column, first_cell, field.data, field.data + field.len, fault)) {
             return false;
         }
@@ -100,7 +100,7 @@ static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uin
         if (p == NULL) {
             return false;
         }
-        if (field.number == 1 && field.type == TFWI_BYTES &&
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
             !parse_list_entry(parser, field.data, field.data + field.len)) {
             return false;
         }
@@ -166,16 +166,12 @@ static int walk_record(const sequence *s, const uint8_t *message, size_t len, tf
         if (p == NULL) {
             return failed(tfwi_parser_fail(&context, message, error), false, error);
         }
-        if (field.type != TFWI_BYTES) {
-            continue;
-        }
-        const uint8_t *stop = field.data + field.len;
-        if (field.number == 1 && s->context != NULL &&
-            !tfwi_parse_features(&context, field.data, stop)) {
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) && s->context != NULL &&
+            !tfwi_parse_features(&context, field.data, field.data + field.len)) {
             return failed(tfwi_parser_fail(&context, message, error), false, error);
         }
-        if (field.number == 2 && s->lists != NULL &&
-            !parse_feature_lists(&lists, field.data, stop)) {
+        if (field.tag == TFWI_TAG(2, TFWI_BYTES) && s->lists != NULL &&
+            !parse_feature_lists(&lists, field.data, field.data + field.len)) {
             return failed(tfwi_parser_fail(&lists, message, error), true, error);
         }
     }

@@ -37,7 +37,7 @@ static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field 
     if (tag > UINT32_MAX || tag < 8) {
         return tfwi_malformed(fault, p, "not a field number");
     }
-    *out_field = (tfwi_field){.number = (uint32_t)tag >> 3, .type = (uint32_t)tag & 7};
+    out_field->tag = (uint32_t)tag;
     return next;
 }
 
@@ -57,7 +57,7 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
                                    tfwi_fault *fault) {
     const uint8_t *at = p;
     uint64_t len;
-    switch (field->type) {
+    switch (field->tag & 7) {
     case TFWI_VARINT: return tfwi_read_varint(p, end, &field->value, fault);
     case TFWI_FIXED64: return take_bytes(p, end, 8, field, at, fault);
     case TFWI_FIXED32: return take_bytes(p, end, 4, field, at, fault);
@@ -70,11 +70,11 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
 }
 
 /* Behind the end of a group. The open groups are a list, not calls: nesting costs no stack. */
-static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
+static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t first,
                                  tfwi_fault *fault) {
     uint32_t open[TFWI_MAX_NESTING];
     size_t depth = 0;
-    open[depth++] = number;
+    open[depth++] = first;
     while (depth > 0) {
         const uint8_t *at = p;
         tfwi_field field;
@@ -83,13 +83,14 @@ static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t 
         if (p == NULL) {
             return NULL;
         }
-        if (field.type == TFWI_GROUP) {
+        uint32_t number = field.tag >> 3, type = field.tag & 7;
+        if (type == TFWI_GROUP) {
             if (depth == TFWI_MAX_NESTING) {
                 return tfwi_malformed(fault, at, "groups nest too deep");
             }
-            open[depth++] = field.number;
-        } else if (field.type == TFWI_END_GROUP) {
-            if (open[--depth] != field.number) {
+            open[depth++] = number;
+        } else if (type == TFWI_END_GROUP) {
+            if (open[--depth] != number) {
                 return tfwi_malformed(fault, at, "a group ends as another");
             }
         } else if ((p = read_payload(p, end, &field, fault)) == NULL) {
@@ -105,8 +106,8 @@ const uint8_t *tfwi_read_any_field(const uint8_t *p, const uint8_t *end, tfwi_fi
     if (p == NULL) {
         return NULL;
     }
-    if (out_field->type == TFWI_GROUP) {
-        return skip_group(p, end, out_field->number, fault);
+    if ((out_field->tag & 7) == TFWI_GROUP) {
+        return skip_group(p, end, out_field->tag >> 3, fault);
     }
     return read_payload(p, end, out_field, fault);
 }

@@ -28,12 +28,14 @@ enum tfwi_wire_type {
 #define TFWI_MAX_HEADER 5     /* bytes of a varint that is a tag or a length, as in protobuf */
 #define TFWI_MAX_NESTING 100  /* groups within groups, as in protobuf */
 
+/* A field's number and type in one, as they are written. */
+#define TFWI_TAG(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
+
 /* A field as it lies in a message. */
 typedef struct tfwi_field {
-    uint32_t number;
-    uint32_t type;       /* enum tfwi_wire_type */
-    uint64_t value;      /* varint: the number */
-    const uint8_t *data; /* all others: the payload, without a group's tags */
+    uint32_t tag;
+    uint64_t value;      /* TFWI_VARINT */
+    const uint8_t *data; /* TFWI_FIXED64, TFWI_BYTES, TFWI_FIXED32; groups: nothing is set */
     size_t len;
 } tfwi_field;
 
@@ -66,8 +68,9 @@ TFWI_INLINE const uint8_t *tfwi_read_field(const uint8_t *p, const uint8_t *end,
     /* Nearly every field: number 1 to 15, a string, shorter than 128 bytes and all there. */
     if (TFWI_LIKELY(end - p >= 2 && (p[0] & 0x87) == TFWI_BYTES && p[0] > 7 && p[1] < 0x80 &&
                     p[1] <= end - p - 2)) {
-        *out_field = (tfwi_field){
-            .number = p[0] >> 3, .type = TFWI_BYTES, .data = p + 2, .len = p[1]};
+        out_field->tag = p[0];
+        out_field->data = p + 2;
+        out_field->len = p[1];
         return p + 2 + p[1];
     }
     return tfwi_read_any_field(p, end, out_field, fault);
