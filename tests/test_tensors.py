@@ -215,9 +215,6 @@ def test_strings_are_asked_for_in_any_form(out_type):
 
 @pytest.mark.parametrize("out_type", ["no such type", "M8[s]", complex | int, None, 3])
 def test_what_is_no_type_is_refused(out_type):
-    if out_type is None:  # numpy takes None for float64
-        assert 1.0 == tfw.parse_tensor(tfw.serialize_tensor(np.float64(1)), out_type)
-        return
     with pytest.raises(TypeError):
         tfw.parse_tensor(b"", out_type)
 

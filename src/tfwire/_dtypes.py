@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,8 @@ def as_dtype(out_type: Any) -> Dtype:
         if out_type in _EXTENDED:
             return _extended(out_type)
     try:
+        if out_type is None:  # which numpy takes for float64
+            raise TypeError
         dtype: Dtype = np.dtype(out_type)
     except TypeError:
         raise TypeError(f"{out_type!r} is no data type") from None
@@ -92,6 +95,7 @@ def is_string(dtype: Dtype) -> bool:
     return dtype.kind in "OSUT"
 
 
+@lru_cache
 def data_type_of(dtype: Dtype) -> int:
     """The DataType number of a numpy dtype.
 
@@ -104,6 +108,7 @@ def data_type_of(dtype: Dtype) -> int:
     return _NUMBERS[name]
 
 
+@lru_cache
 def type_name(dtype: Dtype) -> str:
     """TensorFlow's name of a type, as its messages have it: float for float32."""
     name = _DATA_TYPES[data_type_of(dtype)]
@@ -116,6 +121,7 @@ def dtype_of(number: int) -> Dtype | None:
     return None if name is None else as_dtype(name)
 
 
+@lru_cache
 def wire_dtype(dtype: Dtype) -> Dtype:
     """The little-endian dtype of the same bits, as numbers are stored on the wire."""
     if dtype.name in _EXTENDED:

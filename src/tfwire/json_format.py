@@ -1,0 +1,208 @@
+"""Examples as JSON, in protobuf's JSON form.
+
+    {"features": {"feature": {"label": {"int64List": {"value": ["7"]}}}}}
+
+Fields are in camelCase (snake_case is read as well), int64 values are strings (numbers are read
+as well), bytes are base64, and floats that JSON has no word for are "NaN", "Infinity" and
+"-Infinity". See https://protobuf.dev/programming-guides/json/.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from tfwire import train
+from tfwire._coerce import byte_strings
+from tfwire._protobuf import parse_message
+from tfwire.errors import ParseError
+
+__all__ = ["decode_json_example", "example_to_json"]
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORDS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
+_WORDS |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}  # which TensorFlow takes too
+_FLOAT32_OVERFLOW = (2 - 2**-24) * 2.0**127  # rounds to infinity
+
+
+def decode_json_example(json_examples: Any, name: None = None) -> Any:
+    """Examples in JSON as serialized Examples, as tf.io.decode_json_example.
+
+    Args:
+        json_examples: One Example as JSON (str, or UTF-8 bytes), or an array or nested lists of
+            them.
+        name: Ignored, as TensorFlow has it.
+
+    Returns:
+        bytes, or an object array of bytes in the shape of the input; features sorted by key.
+
+    Raises:
+        ParseError: Text that is no JSON, an unknown field, or a value of another type.
+
+    Example:
+        >>> decode_json_example('{"features": {"feature": {"x": {"int64List": {"value": [7]}}}}}')
+        b'\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07'
+    """
+    if hasattr(json_examples, "numpy"):
+        json_examples = json_examples.numpy()
+    if isinstance(json_examples, (str, bytes, bytearray, memoryview)):
+        return _serialize(byte_strings([json_examples])[0], "the JSON text")
+    texts = np.array(json_examples, object)
+    serialized = np.empty(texts.size, object)
+    for i, text in enumerate(byte_strings(texts.reshape(-1))):
+        serialized[i] = _serialize(text, f"JSON text {i}", i)
+    return serialized.reshape(texts.shape)[()]
+
+
+def example_to_json(example: Any, *, indent: int | None = None) -> str:
+    """An Example as JSON text.
+
+    Args:
+        example: A serialized Example, or an Example or SequenceExample message, also
+            TensorFlow's.
+        indent: Spaces per level; None gives one line, as JSON Lines files have them.
+
+    Returns:
+        JSON with keys sorted, which decode_json_example reads back.
+
+    Raises:
+        ParseError: The bytes are no Example.
+
+    Example:
+        >>> example_to_json(b"\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07")
+        '{"features": {"feature": {"x": {"int64List": {"value": ["7"]}}}}}'
+    """
+    message = example if isinstance(example, Message) else parse_message(train.Example, example)
+    return str(json_format.MessageToJson(message, indent=indent, sort_keys=True))
+
+
+# ---- JSON to messages ---------------------------------------------------------------------------
+# Not by protobuf's parser: it drops what is no base64, refuses the largest float32, lets doubles
+# overflow to infinity, and quotes the value at fault.
+
+
+def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes:
+    try:
+        tree = json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+        example = _example_of(tree)
+    except (ValueError, RecursionError) as error:
+        raise ParseError(
+            f"{what} is no Example: {error}", record_index=record_index, reason="malformed"
+        ) from None
+    return bytes(example.SerializeToString(deterministic=True))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return members
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f'{name} is no JSON; "{name}" is read')
+
+
+def _example_of(tree: Any) -> Any:
+    example = train.Example()
+    for features in _fields(_object(tree, "an Example"), ["features"], "Example"):
+        example.features.SetInParent()
+        for entries in _fields(_object(features, "features"), ["feature"], "features"):
+            for key, feature in _object(entries, "feature").items():
+                message = example.features.feature[key]
+                if feature is not None:
+                    _set_feature(message, _object(feature, f"feature {key!r}"), key)
+    return example
+
+
+def _set_feature(message: Any, feature: dict[str, Any], key: str) -> None:
+    where = f"feature {key!r}"
+    lists = [(name, value) for name, value in feature.items() if value is not None]
+    if len(lists) > 1:
+        raise ValueError(f"{where} has more than one kind: {', '.join(map(repr, feature))}")
+    for name, value in lists:
+        if name not in _LISTS:
+            raise ValueError(f"unknown field {name!r} in {where}")
+        field, convert = _LISTS[name]
+        getattr(message, field).SetInParent()
+        for values in _fields(_object(value, where), ["value"], where):
+            stored = getattr(message, field).value
+            for i, item in enumerate(values if isinstance(values, list) else [values]):
+                stored.append(_converted(convert, item, f"{where}, value {i}"))
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} must be an object, found {_json_type(value)}")
+    return value
+
+
+def _fields(members: dict[str, Any], known: list[str], where: str) -> list[Any]:
+    """The values of an object's fields; null is a field that is not there."""
+    for name in members:
+        if name not in known:
+            raise ValueError(f"unknown field {name!r} in {where}")
+    return [value for value in members.values() if value is not None]
+
+
+def _converted(convert: Callable[[Any], Any], item: Any, where: str) -> Any:
+    try:
+        return convert(item)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{where}: {error}, found {_json_type(item)}") from None
+
+
+def _int64(item: Any) -> int:
+    number = _number(item)
+    if number is None or number != number // 1:
+        raise ValueError("expected an integer")
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("expected an integer of 64 bits")
+    return int(number)
+
+
+def _float32(item: Any) -> float:
+    if isinstance(item, str) and item in _WORDS:
+        return _WORDS[item]
+    number = _number(item)
+    if number is None or abs(number) >= _FLOAT32_OVERFLOW:
+        raise ValueError("expected a number within float32")
+    return float(number)
+
+
+def _number(item: Any) -> int | float | None:
+    """A number, also in a string; None for anything else."""
+    if isinstance(item, str) and _NUMBER.fullmatch(item):
+        return int(item) if item.lstrip("+-").isdigit() else float(item)
+    return item if isinstance(item, (int, float)) and not isinstance(item, bool) else None
+
+
+def _bytes(item: Any) -> bytes:
+    if not isinstance(item, str) or not _BASE64.fullmatch(item):
+        raise ValueError("expected base64")
+    digits = item.rstrip("=")
+    if len(digits) % 4 == 1:
+        raise ValueError("expected base64 of whole bytes")
+    return base64.urlsafe_b64decode(
+        digits.translate({ord("+"): "-", ord("/"): "_"}) + "=" * (-len(digits) % 4)
+    )
+
+
+_LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(["bytesList", "bytes_list"], ("bytes_list", _bytes)),
+    **dict.fromkeys(["floatList", "float_list"], ("float_list", _float32)),
+    **dict.fromkeys(["int64List", "int64_list"], ("int64_list", _int64)),
+}
+_JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a bool"}
+
+
+def _json_type(value: Any) -> str:
+    return "null" if value is None else _JSON_TYPES.get(type(value), "a number")
