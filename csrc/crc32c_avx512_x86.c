@@ -93,26 +93,32 @@ TARGET TFWI_INLINE vec load_last(uintptr_t end, size_t zeros) {
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* At most 256 bytes. The lengths of records are unpredictable, and a mispredicted branch costs more
- * than all the arithmetic here: so only three classes are told apart. Vectors are loaded from the
- * end backwards, with zeros for what lies before the data; they change nothing, as the register
- * begins with 0. What it really begins with is carried over the whole length apart. */
-TARGET static uint32_t few_vectors(uint32_t state, const uint8_t *p, size_t len) {
-    uintptr_t end = (uintptr_t)p + len;
+/* At most 64 bytes, loaded from the end backwards with zeros for what lies before them; these
+ * change nothing as the register begins with 0. What it really begins with is carried over the
+ * whole length apart. */
+TARGET TFWI_INLINE uint32_t one_vector(uint32_t state, const uint8_t *p, size_t len) {
     __m128i carried = lane_product(state, folds[FOLDS_ZERO + len - 16][0]);
-    vec sum = _mm512_setzero_si512();
-    if (len <= 64) {
-        sum = to_end(3, load_last(end, 64 - len), sum);
-    } else if (len <= 128) {
-        sum = to_end(2, load_last(end - 64, 128 - len), sum);
-        sum = to_end(3, vec_load(p + len - 64), sum);
-    } else {
-        sum = to_end(0, load_last(end - 192, 256 - len), sum);
-        sum = to_end(1, load_last(end - 128, excess(192, len)), sum);
-        sum = to_end(2, vec_load(p + len - 128), sum);
-        sum = to_end(3, vec_load(p + len - 64), sum);
-    }
-    return lanes_sum(sum, carried);
+    vec x = load_last((uintptr_t)p + len, 64 - len);
+    return lanes_sum(to_end(3, x, _mm512_setzero_si512()), carried);
+}
+
+/* 64 to 128 bytes: the odd ones are carried to the last 64. */
+TARGET TFWI_INLINE uint32_t two_vectors(uint32_t state, const uint8_t *p, size_t len) {
+    size_t odd = len - 64;
+    vec x = vec_add(load_first(p, odd), vec_state(state));
+    x = vec_fold(x, vec_factors(folds[FOLDS_ZERO + odd]), vec_load(p + odd));
+    return lanes_sum(to_end(3, x, _mm512_setzero_si512()), _mm_setzero_si128());
+}
+
+/* 128 to 256 bytes: the odd ones are carried to the last 128. */
+TARGET TFWI_INLINE uint32_t four_vectors(uint32_t state, const uint8_t *p, size_t len) {
+    size_t odd = len - 128;
+    vec factors = vec_factors(folds[FOLDS_ZERO + odd]);
+    vec x = vec_add(load_first(p, odd), vec_state(state));
+    vec y = load_first(p + 64, excess(odd, 64));
+    x = vec_fold(x, factors, vec_load(p + odd));
+    y = vec_fold(y, factors, vec_load(p + odd + 64));
+    return lanes_sum(to_end(3, y, to_end(2, x, _mm512_setzero_si512())), _mm_setzero_si128());
 }
 
 /* The odd bytes are a row of which only they are loaded. REQUIRES: len >= ROW_SIZE. */
@@ -126,8 +132,20 @@ TARGET static uint32_t many_vectors(uint32_t state, const uint8_t *p, size_t len
     return fold(x, vec_factors(folds[FOLDS_ZERO + odd]), p + odd, num_blocks, num_rows);
 }
 
+/* The lengths of records are unpredictable, and a mispredicted branch costs more than all the
+ * arithmetic on short data: so there are few classes. */
+TARGET TFWI_INLINE uint32_t crc_vectors(uint32_t state, const uint8_t *p, size_t len) {
+    if (len <= 64) {
+        return one_vector(state, p, len);
+    }
+    if (len <= 128) {
+        return two_vectors(state, p, len);
+    }
+    return len <= ROW_SIZE ? four_vectors(state, p, len) : many_vectors(state, p, len);
+}
+
 TARGET static uint32_t avx512_crc(uint32_t crc, const void *data, size_t len) {
-    return len <= ROW_SIZE ? ~few_vectors(~crc, data, len) : ~many_vectors(~crc, data, len);
+    return ~crc_vectors(~crc, data, len);
 }
 
 TARGET static uint32_t avx512_crc8(const void *data) {

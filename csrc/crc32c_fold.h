@@ -1,5 +1,5 @@
-/* Template: CRC-32C by folding, for vectors of any width. A kernel's file includes it once, after it
- * has defined
+/* Template: CRC-32C by folding, for vectors of any width. A kernel's file includes it once, after
+ * it has defined
  *
  *     TARGET                     the function attribute that allows its instructions
  *     vec, VEC_SIZE              lanes of 16 bytes side by side; bytes in all

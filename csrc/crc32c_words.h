@@ -1,5 +1,5 @@
-/* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's file
- * includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
+/* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's
+ * file includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
  *
  * The instruction has a latency of about 3 cycles but one can begin in each. Short data hide that
  * by themselves: the checksums of several records are under way at a time. Longer data are three
@@ -9,8 +9,8 @@
 #define TFWIRE_CRC32C_WORDS_H
 
 enum {
-    SERIAL_LIMIT = 192,                 /* from here on, three streams */
-    FOLD_LIMIT = ROW_SIZE + BLOCK_SIZE, /* from here on, blocks */
+    SERIAL_LIMIT = 192, /* from here on, three streams */
+    FOLD_LIMIT = ROW_SIZE + BLOCK_SIZE /* from here on, blocks */
 };
 
 _Static_assert(FOLD_LIMIT / 24 * 2 < NUM_WORD_FACTORS, "three_streams needs larger factors");
@@ -68,11 +68,11 @@ TARGET static uint32_t streams_and_blocks(uint32_t state, const uint8_t *p, size
     return fold(x, vec_factors(folds[FOLDS_ZERO]), p + odd, (len - ROW_SIZE) / BLOCK_SIZE, 1);
 }
 
-TARGET TFWI_INLINE uint32_t crc_words(uint32_t crc, const void *data, size_t len) {
+TARGET TFWI_INLINE uint32_t crc_words(uint32_t state, const uint8_t *p, size_t len) {
     if (len < SERIAL_LIMIT) {
-        return ~serial(~crc, data, len);
+        return serial(state, p, len);
     }
-    return len < FOLD_LIMIT ? ~three_streams(~crc, data, len) : ~streams_and_blocks(~crc, data, len);
+    return len < FOLD_LIMIT ? three_streams(state, p, len) : streams_and_blocks(state, p, len);
 }
 
 #endif /* TFWIRE_CRC32C_WORDS_H */

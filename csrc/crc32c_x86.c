@@ -57,7 +57,7 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
 #include "crc32c_words.h"
 
 TARGET static uint32_t sse42_crc(uint32_t crc, const void *data, size_t len) {
-    return crc_words(crc, data, len);
+    return ~crc_words(~crc, data, len);
 }
 
 TARGET static uint32_t sse42_crc8(const void *data) {

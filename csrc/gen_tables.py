@@ -11,6 +11,7 @@ from collections.abc import Iterable
 POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected, without its x^32
 ONE = 1 << 31
 ORDER = 2**31 - 1  # x to this power is 1, so exponents count modulo it
+NUM_WORD_FACTORS = 72
 
 
 def times_x(a: int) -> int:
@@ -99,11 +100,8 @@ def row(name: str, values: list[int]) -> str:
 
 
 def table(name: str, rows: list[list[int]]) -> str:
-    """A two-dimensional table; short rows share lines."""
-    texts = [f"{{{words_of(row)}}}" for row in rows]
-    per_line = max(1, 8 // len(rows[0]) // 2 * 2) if len(rows[0]) < 8 else 1
-    lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
-    body = ",\n".join(f"    {line}" for line in lines)
+    """A two-dimensional table."""
+    body = ",\n".join(f"    {{{words_of(values)}}}" for values in rows)
     return f"static const uint32_t {name}[{len(rows)}][{len(rows[0])}] = {{\n{body}}};\n"
 
 
@@ -131,8 +129,8 @@ def header() -> str:
             block("16", 16, rows=4, words=5),
             block("64", 64, rows=8, words=2),
             "/* The factor that carries a register over n words. */",
-            "enum { NUM_WORD_FACTORS = 72 };",
-            row("word_factors", [factor(64 * n - 64) for n in range(72)]),
+            f"enum {{ NUM_WORD_FACTORS = {NUM_WORD_FACTORS} }};",
+            row("word_factors", [factor(64 * n - 64) for n in range(NUM_WORD_FACTORS)]),
             "#endif /* TFWIRE_CRC32C_TABLES_H */",
         ]
     )

@@ -17,6 +17,8 @@ __all__ = [
     "unmask_crc",
 ]
 
+_crc32c = lib.tfw_crc32c  # looked up once: short data are all overhead
+
 
 def crc32c(data: Any, value: int = 0) -> int:
     """The CRC-32C of bytes.
@@ -41,7 +43,7 @@ def crc32c(data: Any, value: int = 0) -> int:
     """
     if type(data) is not bytes:
         data = _memory(data)
-    return lib.tfw_crc32c(value, data, len(data))  # type: ignore[no-any-return]
+    return _crc32c(value, data, len(data))  # type: ignore[no-any-return]
 
 
 def masked_crc32c(data: Any) -> int:
