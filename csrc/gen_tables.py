@@ -91,18 +91,18 @@ def combine_powers() -> list[list[int]]:
 def words_of(values: Iterable[int]) -> str:
     """C constants, eight to a line."""
     texts = [f"0x{value:08x}" for value in values]
-    return ",\n     ".join(", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8))
+    return ",\n    ".join(", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8))
 
 
 def row(name: str, values: list[int]) -> str:
     """A one-dimensional table."""
-    return f"static const uint32_t {name}[{len(values)}] = {{\n     {words_of(values)}}};\n"
+    return f"static const uint32_t {name}[{len(values)}] = {{\n    {words_of(values)}}};\n"
 
 
 def table(name: str, rows: list[list[int]]) -> str:
     """A two-dimensional table."""
     body = ",\n".join(f"    {{{words_of(values)}}}" for values in rows)
-    return f"static const uint32_t {name}[{len(rows)}][{len(rows[0])}] = {{\n{body}}};\n"
+    return f"static const uint32_t {name}[{len(rows)}][{len(rows[0])}] = {{\n{body},\n}};\n"
 
 
 def header() -> str:
