@@ -421,18 +421,26 @@ TFW_API int tfw_encode_sequence(const tfw_input *context, size_t context_count,
                                 size_t capacity, tfw_span *out_spans, uint64_t *out_done,
                                 size_t *out_len, tfw_error *error);
 
+/* ---- Examples: rows of Python to messages --------------------------------------------------- */
+
+/* Encodes rows, and remembers their keys from call to call. */
+typedef struct tfw_rows tfw_rows;
+
+TFW_API int tfw_rows_create(tfw_rows **out_rows, tfw_error *error);
+TFW_API void tfw_rows_free(tfw_rows *rows);
+
 #define TFW_KEEP_ORDER 1 /* flag: features in the order of the row, not sorted by key */
 
-/* Encodes rows as Examples: stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
+/* Encodes rows as Examples. stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
  * str or bytes, values bool, int, float, str, bytes, bytearray, or lists or tuples of them; arrays
  * as tfwire._rows writes them. Headroom, tailroom, spans and out as for tfw_encode.
  * TFW_E_UNSUPPORTED: row *out_done holds something else (which may be an error, as None is), those
  * before it were written. TFW_NEED_SPACE: out or the spans are full; call again with more room,
  * from the first row. */
-TFW_API int tfw_encode_rows(const uint8_t *stream, size_t len, unsigned flags, size_t headroom,
-                            size_t tailroom, uint8_t *out, size_t capacity, tfw_span *out_spans,
-                            size_t span_capacity, size_t *out_done, size_t *out_len,
-                            tfw_error *error);
+TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, unsigned flags,
+                            size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
+                            tfw_span *out_spans, size_t span_capacity, size_t *out_done,
+                            size_t *out_len, tfw_error *error);
 
 /* CDEF-END */
 

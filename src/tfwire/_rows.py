@@ -24,7 +24,7 @@ from tfwire._normalize import (
 )
 from tfwire._table import columns_of_rows
 
-__all__ = ["RowEncoder", "native"]
+__all__ = ["RowEncoder", "encode_row", "native"]
 
 _PROTOCOL = 5  # the opcodes that C knows are those of this one
 
@@ -76,13 +76,89 @@ def _dump(rows: Sequence[Any]) -> Any:
     Raises:
         Exception: Whatever pickling raises; a method of a value may be at fault too.
     """
-    if len(rows) == 1 and type(rows[0]) is dict and _PLAIN.issuperset(map(type, rows[0].values())):
-        return pickle.dumps(rows[0], _PROTOCOL)  # a pickler of one's own takes a microsecond
     if set(map(type, rows)) != {dict}:
         rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
     file = io.BytesIO()
     _RowPickler(file, _PROTOCOL).dump(rows)
     return file.getbuffer()
+
+
+class _Native:
+    """A native encoder, which remembers keys, and what one call of it takes."""
+
+    def __init__(self) -> None:
+        self.error = new_error()
+        out = ffi.new("tfw_rows **")
+        check(lib.tfw_rows_create(out, self.error), self.error)
+        self.rows = ffi.gc(out[0], lib.tfw_rows_free)
+        self.buffer = ffi.new("uint8_t[]", _SCRATCH_SIZE)
+        self.span = ffi.new("tfw_span *")
+        self.done = ffi.new("size_t *")
+        self.length = ffi.new("size_t *")
+
+    def run(self, stream: Any, num_rows: int, sort_keys: bool, target: tuple[Any, ...]) -> int:
+        """Encodes rows of a pickle; target: headroom, tailroom, buffer, its size, spans."""
+        status: int = lib.tfw_rows_encode(
+            self.rows,
+            stream,
+            len(stream),
+            0 if sort_keys else lib.TFW_KEEP_ORDER,
+            *target,
+            num_rows,
+            self.done,
+            self.length,
+            self.error,
+        )
+        return status
+
+
+_SCRATCH_SIZE = 1 << 16
+
+# Encoders that no thread is using. A list's pop and append are atomic.
+_idle: list[_Native] = []
+
+
+def _take() -> _Native:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Native()
+
+
+def encode_row(row: Any, sort_keys: bool) -> bytes:
+    """One row as a message.
+
+    Raises:
+        TypeError, ValueError: As encode_example.
+    """
+    native = _take()
+    try:
+        plain = type(row) is dict and _PLAIN.issuperset(map(type, row.values()))
+        stream = pickle.dumps(row, _PROTOCOL) if plain else _dump([row])
+        status = lib.tfw_rows_encode(
+            native.rows,
+            stream if plain else ffi.from_buffer("uint8_t[]", stream),
+            len(stream),
+            0 if sort_keys else lib.TFW_KEEP_ORDER,
+            0,
+            0,
+            native.buffer,
+            _SCRATCH_SIZE,
+            native.span,
+            1,
+            native.done,
+            native.length,
+            native.error,
+        )
+        if status == lib.TFW_OK:
+            record: bytes = ffi.buffer(native.buffer, native.length[0])[:]
+            return record
+    except Exception:  # of any kind: if the row has no encoding, the careful way says why
+        pass
+    finally:
+        _idle.append(native)
+    (block,) = RowEncoder(sort_keys, numbered=False).encode([row])
+    return block.buffer[: block.length].tobytes()
 
 
 class RowEncoder:
@@ -116,6 +192,28 @@ class RowEncoder:
             yield from self._encode_carefully(rows, done)
         self.num_rows += len(rows)
 
+    def _run(self, stream: Any, num_rows: int) -> Block:
+        """The rows that C knows."""
+        data = ffi.from_buffer("uint8_t[]", stream)
+        spans = np.empty((num_rows, 2), np.uint64)
+        size = 4 * len(data) + 256 * num_rows + 4096
+        native = _take()
+        try:
+            while True:
+                if len(self.buffer) < size:
+                    self.buffer = np.empty(size, np.uint8)
+                out = ffi.from_buffer("uint8_t[]", self.buffer)
+                target = (*self.room, out, len(out), ffi.from_buffer("tfw_span[]", spans))
+                status = native.run(data, num_rows, self.sort_keys, target)
+                if status != lib.TFW_NEED_SPACE:
+                    break
+                size = 2 * len(self.buffer)
+            if status != lib.TFW_E_UNSUPPORTED:
+                check(status, native.error)
+            return Block(self.buffer, native.length[0], spans[: native.done[0]])
+        finally:
+            _idle.append(native)
+
     def _encode_carefully(self, rows: Sequence[Any], first: int) -> Iterator[Block]:
         """Rows from first on, value by value; in groups that have one order of keys."""
         size = len(rows) if self.sort_keys else 1
@@ -137,33 +235,3 @@ class RowEncoder:
             except (TypeError, ValueError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"row {i}: {error}") from None
-
-    def _run(self, stream: Any, num_rows: int) -> Block:
-        """The rows that C knows."""
-        data = ffi.from_buffer("uint8_t[]", stream)
-        flags = 0 if self.sort_keys else lib.TFW_KEEP_ORDER
-        spans = np.empty((num_rows, 2), np.uint64)
-        done, length, error = ffi.new("size_t *"), ffi.new("size_t *"), new_error()
-        size = 4 * len(data) + 256 * num_rows + 4096
-        while True:
-            if len(self.buffer) < size:
-                self.buffer = np.empty(size, np.uint8)
-            status = lib.tfw_encode_rows(
-                data,
-                len(data),
-                flags,
-                *self.room,
-                ffi.from_buffer("uint8_t[]", self.buffer),
-                len(self.buffer),
-                ffi.from_buffer("tfw_span[]", spans),
-                num_rows,
-                done,
-                length,
-                error,
-            )
-            if status != lib.TFW_NEED_SPACE:
-                break
-            size = 2 * len(self.buffer)
-        if status != lib.TFW_E_UNSUPPORTED:
-            check(status, error)
-        return Block(self.buffer, length[0], spans[: done[0]])

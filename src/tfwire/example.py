@@ -12,7 +12,7 @@ import numpy as np
 from tfwire._core import adopt, check, ffi, lib, new_error, text
 from tfwire._encoder import Block, encode_blocks
 from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
-from tfwire._rows import RowEncoder
+from tfwire._rows import RowEncoder, encode_row
 from tfwire._spans import Spans, bytes_of, spans_of, strings_of
 from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
 from tfwire.errors import ParseError
@@ -31,7 +31,7 @@ __all__ = [
     "int64_feature",
 ]
 
-_ROWS_PER_CHUNK = 1024
+_ROWS_PER_CHUNK = 256
 
 # The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
 Values = np.ndarray[Any, Any] | list[bytes]
@@ -63,7 +63,7 @@ def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
         >>> encode_example({"label": 3, "name": "goat"})
         b'\\n\\'\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03\\n\\x15...'
     """
-    return _strings(RowEncoder(sort_keys, numbered=False).encode([mapping]))[0]
+    return encode_row(mapping, sort_keys)
 
 
 def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:

@@ -1,0 +1,92 @@
+/* Keys by number: a hash table with open addressing. */
+#include "keys.h"
+
+#define MAX_PROBES 64 /* more are met only by keys that were made to collide */
+
+static uint64_t hash_of(const uint8_t *name, size_t len) {
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = odd ^ len;
+    for (; len >= 8; name += 8, len -= 8) {
+        h = (h ^ tfwi_load64(name)) * odd;
+        h ^= h >> 32;
+    }
+    for (; len > 0; name++, len--) {
+        h = (h ^ *name) * odd;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+/* Doubles the table. */
+static int rehash(tfwi_keys *keys) {
+    size_t capacity = keys->table_capacity != 0 ? 2 * keys->table_capacity : 64;
+    uint32_t *table = tfwi_calloc(capacity, sizeof *table);
+    if (table == NULL) {
+        return TFW_E_MEMORY;
+    }
+    for (size_t i = 0; i < keys->count; i++) {
+        size_t slot = (size_t)keys->of[i].hash & (capacity - 1);
+        while (table[slot] != 0) {
+            slot = (slot + 1) & (capacity - 1);
+        }
+        table[slot] = (uint32_t)i + 1;
+    }
+    tfw_free(keys->table);
+    keys->table = table;
+    keys->table_capacity = capacity;
+    return TFW_OK;
+}
+
+static int add(tfwi_keys *keys, const uint8_t *name, size_t len, uint64_t hash) {
+    if (keys->count >= INT32_MAX) {
+        return TFW_E_UNSUPPORTED;
+    }
+    if (keys->count == keys->capacity) {
+        size_t capacity = 2 * keys->capacity + 16;
+        tfwi_key *grown = tfwi_realloc(keys->of, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return TFW_E_MEMORY;
+        }
+        keys->of = grown;
+        keys->capacity = capacity;
+    }
+    uint8_t *copy = tfwi_realloc(NULL, len);
+    if (copy == NULL) {
+        return TFW_E_MEMORY;
+    }
+    memcpy(copy, name, len);
+    keys->of[keys->count++] = (tfwi_key){copy, len, hash, 0};
+    return TFW_OK;
+}
+
+int tfwi_keys_find(tfwi_keys *keys, const uint8_t *name, size_t len, uint32_t *out_number) {
+    if (2 * keys->count >= keys->table_capacity && rehash(keys) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    uint64_t hash = hash_of(name, len);
+    size_t mask = keys->table_capacity - 1;
+    for (size_t i = 0; i < MAX_PROBES; i++) {
+        uint32_t *slot = &keys->table[(size_t)(hash + i) & mask];
+        if (*slot == 0) {
+            int status = add(keys, name, len, hash);
+            *slot = status == TFW_OK ? (uint32_t)keys->count : 0;
+            *out_number = *slot - 1;
+            return status;
+        }
+        const tfwi_key *key = &keys->of[*slot - 1];
+        if (key->hash == hash && key->len == len && memcmp(key->name, name, len) == 0) {
+            *out_number = *slot - 1;
+            return TFW_OK;
+        }
+    }
+    return TFW_E_UNSUPPORTED;
+}
+
+void tfwi_keys_clear(tfwi_keys *keys) {
+    for (size_t i = 0; i < keys->count; i++) {
+        tfw_free(keys->of[i].name);
+    }
+    tfw_free(keys->of);
+    tfw_free(keys->table);
+    *keys = (tfwi_keys){0};
+}

@@ -1,0 +1,205 @@
+/* Rows of Python, out of a pickle stream: names and values, without Python objects.
+ *
+ * pickle.dumps is the fastest way there is to hand many Python objects over: 40 ns for an item of
+ * a dict. For dicts of plain values it uses few opcodes. The usual row is read straight through
+ * (unpickle_usual.c); one that does not look usual goes back to its beginning and through a stack
+ * machine as pickle's own (unpickle.c). What that does not know is for Python to encode.
+ *
+ * The stream is trusted no more than a file: every length is checked against the bytes present,
+ * every reference against what it refers to. */
+#ifndef TFWIRE_UNPICKLE_H
+#define TFWIRE_UNPICKLE_H
+
+#include "keys.h"
+
+#define TFWI_UNKNOWN TFW_E_UNSUPPORTED /* a row for Python */
+#define TFWI_UNUSUAL 1                 /* a row for the machine */
+
+/* The opcodes of pickle protocol 5 that plain values need. */
+enum tfwi_opcode {
+    OP_MARK = '(',
+    OP_STOP = '.',
+    OP_APPEND = 'a',
+    OP_APPENDS = 'e',
+    OP_BINGET = 'h',
+    OP_LONG_BINGET = 'j',
+    OP_SETITEM = 's',
+    OP_SETITEMS = 'u',
+    OP_TUPLE = 't',
+    OP_EMPTY_TUPLE = ')',
+    OP_EMPTY_LIST = ']',
+    OP_EMPTY_DICT = '}',
+    OP_REDUCE = 'R',
+    OP_BINBYTES = 'B',
+    OP_SHORT_BINBYTES = 'C',
+    OP_BINFLOAT = 'G',
+    OP_BININT = 'J',
+    OP_BININT1 = 'K',
+    OP_BININT2 = 'M',
+    OP_BINUNICODE = 'X',
+    OP_PROTO = 0x80,
+    OP_TUPLE1 = 0x85,
+    OP_TUPLE2 = 0x86,
+    OP_TUPLE3 = 0x87,
+    OP_NEWTRUE = 0x88,
+    OP_NEWFALSE = 0x89,
+    OP_LONG1 = 0x8a,
+    OP_SHORT_BINUNICODE = 0x8c,
+    OP_BINUNICODE8 = 0x8d,
+    OP_BINBYTES8 = 0x8e,
+    OP_STACK_GLOBAL = 0x93,
+    OP_MEMOIZE = 0x94,
+    OP_FRAME = 0x95,
+    OP_BYTEARRAY8 = 0x96
+};
+
+#define TFWI_FRAME_SIZE 9 /* the opcode and a length that is of no use here */
+
+/* What a value is. The types of scalars are the kinds of features. */
+enum tfwi_item_type {
+    TFWI_STRING = TFW_BYTES,
+    TFWI_FLOAT = TFW_FLOAT,
+    TFWI_INT = TFW_INT64,
+    TFWI_LIST,   /* a list or tuple */
+    TFWI_RAW,    /* an array: the bytes of its numbers */
+    TFWI_NATIVE, /* on the stack only: the marker that REDUCE applies */
+    TFWI_ROW     /* in the memo only: a dict */
+};
+
+#define TFWI_BIT(type) ((uint8_t)(1u << (type)))
+
+typedef struct tfwi_item {
+    uint8_t type;
+    uint8_t kind;   /* raw: of its numbers */
+    uint8_t kinds;  /* list: the types of its elements, a bit for each */
+    uint8_t rank;   /* list: 1, or 2 for a list of lists; 0: still empty */
+    uint32_t memo;  /* 1 + its index in the memo, 0: none */
+    uint64_t a;     /* number (bits); string, raw: offset in the stream; list: first element */
+    uint64_t b;     /* string, raw: bytes; list: number of elements */
+    uint64_t at;    /* where its opcodes begin */
+    uint64_t inner; /* list of lists: elements of each */
+} tfwi_item;
+
+/* An element of a list. Numbers: bits and type; strings: offset and bytes. */
+typedef struct tfwi_element {
+    uint64_t a;
+    uint64_t b;
+} tfwi_element;
+
+/* What MEMOIZE keeps. Lists and rows are run again from their opcodes [a, b). */
+typedef struct tfwi_memo {
+    uint8_t type; /* 0: nothing that can be used again */
+    uint8_t kind;
+    uint32_t key; /* string: 1 + number of the key that it was found to be */
+    uint64_t a;
+    uint64_t b;
+} tfwi_memo;
+
+typedef struct tfwi_pair {
+    uint32_t key;
+    tfwi_item value;
+} tfwi_pair;
+
+typedef struct tfwi_mark {
+    size_t items; /* on the stack below it */
+    size_t at;    /* where its opcode stands */
+} tfwi_mark;
+
+/* A growing array; RESERVE makes room. */
+#define TFWI_ARRAY(type) \
+    struct {             \
+        type *of;        \
+        size_t count;    \
+        size_t capacity; \
+    }
+
+int tfwi_grow(void **of, size_t count, size_t *capacity, size_t more, size_t size);
+
+#define TFWI_RESERVE(array, more)                                                              \
+    ((array).capacity - (array).count >= (more)                                                \
+         ? TFW_OK                                                                              \
+         : tfwi_grow((void **)&(array).of, (array).count, &(array).capacity, (more),           \
+                     sizeof *(array).of))
+
+#define TFWI_MAX_MARKS 8
+
+typedef struct tfwi_unpickler {
+    const uint8_t *stream;
+    size_t len;
+    size_t at;
+    size_t end;       /* of what is being run */
+    unsigned replays; /* memoised opcodes that are being run again; these are not memoised again */
+    size_t mark_count;
+    tfwi_mark marks[TFWI_MAX_MARKS];
+    TFWI_ARRAY(tfwi_item) items;   /* the stack */
+    TFWI_ARRAY(tfwi_element) tape; /* elements of the lists of a row */
+    TFWI_ARRAY(tfwi_memo) memos;
+    tfwi_keys keys;
+    /* The row just read. Until then its pairs are those of the row before, whose keys are guesses;
+     * same_keys: all of them, and no more, were right. */
+    TFWI_ARRAY(tfwi_pair) pairs;
+    bool same_keys;
+} tfwi_unpickler;
+
+/* ---- For those who read rows ---------------------------------------------------------------- */
+
+/* Begins a stream. Keys and the row read last stay known. */
+void tfwi_unpickle_begin(tfwi_unpickler *u, const uint8_t *stream, size_t len);
+
+/* Reads the next row into u->pairs. TFW_END: there are no more; TFWI_UNKNOWN: it holds something
+ * that is not known here; TFW_E_MEMORY. A key may be there twice (as str and as bytes). */
+int tfwi_unpickle_row(tfwi_unpickler *u);
+
+/* Forgets everything and releases the memory. */
+void tfwi_unpickle_clear(tfwi_unpickler *u);
+
+/* ---- Between unpickle.c and unpickle_usual.c ------------------------------------------------ */
+
+/* Reads a row from behind its EMPTY_DICT and MEMOIZE to behind its last opcode. TFWI_UNUSUAL: this
+ * must be done by the machine. */
+int tfwi_read_usual_row(tfwi_unpickler *u);
+
+/* Runs the opcode at u->at. */
+int tfwi_run(tfwi_unpickler *u);
+
+/* Whether no more items of the row follow. */
+bool tfwi_row_ends(tfwi_unpickler *u);
+
+/* The key that a string is. */
+int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key);
+
+/* Whether text has lone surrogates, which pickle writes and UTF-8 does not have. */
+bool tfwi_has_surrogates(const uint8_t *text, size_t len);
+
+TFWI_INLINE bool tfwi_has(const tfwi_unpickler *u, uint64_t bytes) {
+    return u->end - u->at >= bytes;
+}
+
+/* The little-endian integer of size 0..8 at u->at, present in the stream. */
+TFWI_INLINE uint64_t tfwi_load_sized(const tfwi_unpickler *u, size_t size) {
+    if (TFWI_LIKELY(u->len - u->at >= 8)) {
+        uint64_t v = tfwi_load64(u->stream + u->at);
+        return size == 0 ? 0 : v & (~UINT64_C(0) >> (64 - 8 * size));
+    }
+    uint64_t v = 0;
+    for (size_t i = 0; i < size; i++) {
+        v |= (uint64_t)u->stream[u->at + i] << (8 * i);
+    }
+    return v;
+}
+
+/* The same number with the sign of its highest byte. */
+TFWI_INLINE uint64_t tfwi_extend_sign(uint64_t v, size_t size) {
+    uint64_t sign = size == 0 ? 0 : UINT64_C(1) << (8 * size - 1);
+    return (v ^ sign) - sign;
+}
+
+TFWI_INLINE int tfwi_memoize(tfwi_unpickler *u, tfwi_memo memo) {
+    int status = TFWI_RESERVE(u->memos, 1);
+    if (TFWI_LIKELY(status == TFW_OK)) {
+        u->memos.of[u->memos.count++] = memo;
+    }
+    return u->memos.count > UINT32_MAX - 1 ? TFWI_UNKNOWN : status;
+}
+
+#endif /* TFWIRE_UNPICKLE_H */
