@@ -122,40 +122,49 @@ def detect_compression(head: bytes) -> str:
 
 def _begins_record(data: bytes) -> bool:
     """Whether the first 12 bytes are a record's length and its checksum."""
-    crc = int.from_bytes(data[8 : lib.TFW_HEADER_SIZE], "little")
-    return len(data) >= lib.TFW_HEADER_SIZE and crc == lib.tfw_crc32c_mask(
-        lib.tfw_crc32c(0, data[:8], 8)
-    )
+    stored = int.from_bytes(data[8 : lib.TFW_HEADER_SIZE], "little")
+    masked: int = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data[:8], min(8, len(data))))
+    return len(data) >= lib.TFW_HEADER_SIZE and stored == masked
 
 
 # ---- Writing ----------------------------------------------------------------------------------
 
 
-def deflater(options: TFRecordOptions, level: int | None) -> Any:
+def deflater(options: Any, level: int | None) -> Any:
     """A zlib.compressobj with TensorFlow's parameters; ``level`` takes precedence.
 
     zlib, not a faster compressor, because equal input then gives about the bytes that TensorFlow
-    writes; the gzip header has no time in it, so files are reproducible.
+    writes; the gzip header holds no time, so files are reproducible.
 
     Raises:
-        ValueError: window_bits of a raw stream, which has no checksum, or otherwise out of range.
+        ValueError: A parameter that zlib does not know; window_bits of a raw stream, which would
+            have no checksum.
     """
-    name = compression_name(options)
-    bits = 15 if options.window_bits is None else options.window_bits
-    if name == "GZIP" and bits > 15:
-        bits -= 16
-    if not 9 <= bits <= 15:
+    bits = _or_default(getattr(options, "window_bits", None), 15)
+    if compression_name(options) == "GZIP":
+        bits += 16 if bits <= 15 else 0
+        valid = 25 <= bits <= 31
+    else:
+        valid = 9 <= bits <= 15
+    if not valid:
         raise ValueError(f"window_bits must be 9 to 15, found {options.window_bits}")
-
-    def or_default(value: int | None, default: int) -> int:
-        return default if value is None else value
-
-    return zlib.compressobj(
-        or_default(or_default(level, options.compression_level), zlib.Z_DEFAULT_COMPRESSION)
-        if level is None
-        else level,
-        or_default(options.compression_method, zlib.DEFLATED),
-        bits + 16 if name == "GZIP" else bits,
-        or_default(options.mem_level, 9),
-        or_default(options.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
+    if level is None:
+        level = getattr(options, "compression_level", None)
+    parameters = (
+        _or_default(level, zlib.Z_DEFAULT_COMPRESSION),
+        _or_default(getattr(options, "compression_method", None), zlib.DEFLATED),
+        bits,
+        _or_default(getattr(options, "mem_level", None), 9),
+        _or_default(getattr(options, "compression_strategy", None), zlib.Z_DEFAULT_STRATEGY),
     )
+    try:
+        return zlib.compressobj(*parameters)
+    except ValueError:
+        raise ValueError(
+            "zlib does not know these parameters: level {}, method {}, window_bits {}, "
+            "mem_level {}, strategy {}".format(*parameters)
+        ) from None
+
+
+def _or_default(value: int | None, default: int) -> int:
+    return default if value is None else value

@@ -8,22 +8,22 @@ of a call when it meets damage is lost; then zlib goes over the stream again and
 from __future__ import annotations
 
 import zlib
+from importlib import import_module
 from typing import Any
 
 from tfwire._compression import window_bits
 from tfwire._sources import Source
 
 try:
-    from isal import isal_zlib
+    _fast: Any = import_module("isal.isal_zlib")
 except ImportError:  # no wheel for this platform
-    isal_zlib = None
+    _fast = zlib
 
 __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
 _PROBE = 512
 _MAGIC = b"\x1f\x8b\x08"
-_ERRORS = (zlib.error,) if isal_zlib is None else (zlib.error, isal_zlib.error)
 
 
 class StreamDamage(Exception):
@@ -58,7 +58,7 @@ class InflatedSource:
         self._member = 0  # where the current stream begins
         self._produced = 0  # bytes that it has given
         self._inflater: Any = None  # None between streams
-        self._exact = not source.rewindable or isal_zlib is None  # zlib, ready for salvage
+        self._exact = not source.rewindable or _fast is zlib  # zlib, ready for salvage
         self._damage: StreamDamage | None = None
         self._repeated = 0  # bytes that were searched though they had been inflated
 
@@ -148,7 +148,7 @@ class InflatedSource:
     def _begin_here(self) -> None:
         self._member = self.offset
         self._produced = 0
-        make = zlib if self._exact else isal_zlib
+        make = zlib if self._exact else _fast
         self._inflater = make.decompressobj(wbits=self._bits)
 
     # ---- Inflating ----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class InflatedSource:
         before = inflater.copy() if self._exact else None
         try:
             piece = inflater.decompress(data, size)
-        except _ERRORS as error:
+        except (zlib.error, _fast.error) as error:
             if before is not None:
                 return self._salvage(before, size, error)
             return self._again_with_zlib(size)

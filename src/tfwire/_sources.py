@@ -8,6 +8,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ class ObjectSource(Source):
 
     def rewind(self, offset: int) -> None:
         self._ahead = b""
-        self._file.seek(self._start + offset)
+        self._file.seek((self._start or 0) + offset)
 
     def close(self) -> None:
         if self._owned:
@@ -189,7 +190,7 @@ def open_source(path: Any) -> Source:
 def open_url(url: str, mode: str) -> Any:
     """Opens a URL through fsspec."""
     try:
-        import fsspec
+        fsspec: Any = import_module("fsspec")
     except ImportError:
         raise ImportError(f"{url}: URLs need fsspec; pip install 'tfwire[remote]'") from None
     return fsspec.open(url, mode).open()

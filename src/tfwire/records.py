@@ -2,20 +2,244 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+import pickle
+import sys
+import threading
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from tfwire._compression import TFRecordOptions
+from tfwire._core import ffi, lib
+from tfwire._streams import BatchReader, SkippedRegion
+from tfwire._writer import TFRecordWriter
 
-__all__ = ["TFRecordOptions", "read_records"]
+__all__ = [
+    "RecordIterator",
+    "SkippedRegion",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "read_records",
+    "tf_record_iterator",
+    "write_records",
+]
+
+# Below this mean length a pickle stream makes bytes objects faster than slices do.
+_SHORT = 2048
+
+# A C-level iterator handed out by __iter__ is shared by threads, and itertools holds no lock of its
+# own where there is no GIL.
+_gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
 
 
-def read_records(paths: Any, compression_type: Any = "auto", **kw: Any) -> Any:
-    """Records of files, as bytes."""
-    from tfwire._core import ffi
-    from tfwire._streams import BatchReader
+def read_records(
+    paths: Any,
+    compression_type: Any = "auto",
+    *,
+    verify: bool = True,
+    on_corrupt: str = "raise",
+    max_record_size: int | None = 2**30,
+    buffer_size: int | None = None,
+) -> RecordIterator:
+    """Reads the records of TFRecord files, one file after another.
 
-    with BatchReader(paths, compression_type, **kw) as reader:
-        while (batch := reader.next()) is not None:
-            spans = batch.spans[0 : batch.count]
-            for span in spans:
-                yield ffi.buffer(batch.data + span.offset, span.length)[:]
+    Args:
+        paths: A path (str, bytes or os.PathLike), a URL (through fsspec), a file object (anything
+            with ``readinto`` or ``read``, read from where it stands and not closed), or an
+            iterable of them. A file is opened when it is reached, not before the first record is
+            asked for.
+        compression_type: "auto" looks at the file; None or "" (not compressed), "GZIP", "ZLIB" in
+            any case; TFRecordOptions. Concatenated gzip members and zlib streams are all read;
+            zeros between and behind them are padding, anything else is damage.
+        verify: False leaves out the checksums of payloads; headers are always checked.
+        on_corrupt: What to do at damage. "raise"; "skip": leave out damaged records and go on at
+            the next one that verifies, in a GZIP file also at the next member that inflates;
+            "tail": take a torn last record (a writer died) for the end, raise at other damage;
+            "stop": take any damage for the end. What is left out is in ``skipped``, and a
+            UserWarning says so when the file ends. Where the search behind damage meets records
+            inside the payload of a record, it cannot tell them from others.
+        max_record_size: Longer records are damage; None: no limit. Memory grows only with the
+            bytes that are there.
+        buffer_size: Bytes read at a time; None or 0: 256 KiB.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid.
+        DataLossError: While iterating: by ``on_corrupt``, after every record before the damage.
+        OSError: While iterating: a file cannot be opened or read.
+
+    Example:
+        >>> for record in read_records("train.tfrecord.gz"):
+        ...     print(len(record))
+    """
+    return RecordIterator(
+        BatchReader(
+            paths,
+            compression_type,
+            verify=verify,
+            on_corrupt=on_corrupt,
+            max_record_size=max_record_size,
+            buffer_size=buffer_size,
+        )
+    )
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
+    """Reads the records of one file: TensorFlow 1's name.
+
+    Args:
+        path: The file.
+        options: TFRecordOptions or a compression type; None looks at the file.
+    """
+    return read_records(path, "auto" if options is None else options)
+
+
+def write_records(path: Any, records: Iterable[Any], options: Any = None) -> int:
+    """Writes a file of records.
+
+    Args:
+        path, options: As for TFRecordWriter.
+        records: As for ``TFRecordWriter.write_many``.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        As TFRecordWriter; the records before a fault are in the file.
+    """
+    with TFRecordWriter(path, options) as writer:
+        return writer.write_many(records)
+
+
+class RecordIterator:
+    """Iterates over records as bytes; made by ``read_records``.
+
+    ``for`` and ``next`` draw on the same records. After an error the iterator is at its end.
+    Threads may share it: each record is given to one of them, once. A process that forks may go on
+    on both sides, when it reads paths. Closing is optional; it is also a context manager.
+    """
+
+    def __init__(self, reader: BatchReader) -> None:
+        self._batches = _Batches(reader)
+        self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
+
+    def __iter__(self) -> Iterator[bytes]:
+        # A __next__ in Python would cost as much as all the rest.
+        return self._records if _gil_enabled() else self
+
+    def __next__(self) -> bytes:
+        if _gil_enabled():
+            return next(self._records)
+        with self._batches.lock:
+            return next(self._records)
+
+    def with_positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """The records that are left as tuples (path, index, offset, record).
+
+        Index counts the records of the file, a region left out as one; offset is where the record's
+        header begins, in the decompressed content of a compressed file. For one thread.
+
+        Example:
+            >>> for path, index, offset, record in read_records(paths).with_positions():
+            ...     print(f"{path}[{index}] at byte {offset}: {len(record)} bytes")
+        """
+        while (rest := self._batches.rest()) is not None:
+            yield from rest
+
+    @property
+    def skipped(self) -> list[SkippedRegion]:
+        """The regions left out so far, in the order of the files; the last may still grow."""
+        return self._batches.skipped()
+
+    def close(self) -> None:
+        """Closes the files; going on is a ValueError then. Closing again is allowed."""
+        self._records = _Closed()
+        self._batches.close()
+
+    def __enter__(self) -> RecordIterator:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("record iterators cannot be pickled; open the files in the other process")
+
+
+class _Closed(Iterator[bytes]):
+    def __next__(self) -> bytes:
+        raise ValueError("the record iterator is closed")
+
+
+class _Batches(Iterator[Iterator[bytes]]):
+    """The records of a reader, as one iterator per batch.
+
+    Two threads may find in the common chain that a batch is used up, and both come here for the
+    next. The second one then gets the same iterator again, so that none is dropped half-used.
+    """
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.lock = threading.RLock()
+        self._reader = reader
+        self._batch: Any = None
+        self._current: Iterator[bytes] = iter(())
+        self._stream = ffi.new("uint8_t[]", 1)
+        self._stream_len = ffi.new("size_t *")
+
+    def __next__(self) -> Iterator[bytes]:
+        with self.lock:
+            if not operator.length_hint(self._current):
+                self._batch = self._reader.next()
+                if self._batch is None:
+                    raise StopIteration
+                self._current = iter(self._strings(self._batch))
+            return self._current
+
+    def _strings(self, batch: Any) -> tuple[bytes, ...] | list[bytes]:
+        """The records of a batch as bytes objects."""
+        count, size = batch.count, batch.payload_bytes
+        if size < _SHORT * count:
+            capacity = lib.tfw_pickle_bound(count, size)
+            if capacity > len(self._stream):
+                self._stream = ffi.new("uint8_t[]", capacity)
+            status = lib.tfw_pickle_spans(
+                batch.data, batch.spans, count, self._stream, capacity, self._stream_len
+            )
+            assert status == lib.TFW_OK
+            strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
+            return strings
+        data = ffi.buffer(batch.data, batch.data_len)
+        return [data[begin : begin + length] for begin, length in _table(batch).tolist()]
+
+    def rest(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
+        """What is left of the current batch, or the next one, with positions; None at the end."""
+        with self.lock:
+            records = next(self, None)
+            if records is None:
+                return None
+            batch = self._batch
+            done = batch.count - operator.length_hint(records)
+            offsets = _table(batch)[done:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
+            indices = itertools.count(batch.first_record + done)
+            path = itertools.repeat(self._reader.path)
+            return zip(path, indices, offsets.tolist(), records, strict=False)
+
+    def skipped(self) -> list[SkippedRegion]:
+        with self.lock:
+            return self._reader.skipped
+
+    def close(self) -> None:
+        with self.lock:
+            self._current = iter(())
+            self._reader.close()
+
+
+def _table(batch: Any) -> np.ndarray[Any, Any]:
+    """Offset and length of every record of a batch, a view of its memory."""
+    size = batch.count * ffi.sizeof("tfw_span")
+    return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)

@@ -1,0 +1,119 @@
+"""Where a record file may be continued."""
+
+from __future__ import annotations
+
+import os
+
+from tfwire._compression import DETECT_SIZE, detect_compression
+from tfwire._core import ffi, lib
+from tfwire._sources import FileSource, Path
+from tfwire._streams import BatchReader
+from tfwire.errors import DataLossError
+
+__all__ = ["append_position"]
+
+
+def append_position(path: Path, compression: str, repair_tail: bool) -> int:
+    """Checks that a file ends with a whole record.
+
+    Every header is checked and the payload of the last record; in a GZIP file everything.
+
+    Args:
+        path: The file; it may be missing.
+        compression: "", "GZIP" or "ZLIB", as the new records will be written.
+        repair_tail: Leave out a torn last record: one that is cut, one whose data were not written
+            (its checksum is wrong), and a rest of nothing but zeros, as a crash of the system may
+            leave it.
+
+    Returns:
+        The offset behind the last whole record.
+
+    Raises:
+        DataLossError: The file is damaged, or its tail torn and repair_tail False.
+        ValueError: The file is compressed in another way, or in one that cannot be continued.
+    """
+    try:
+        head, size = _head(path)
+    except FileNotFoundError:
+        return 0
+    if size == 0:
+        return 0
+    if compression == "ZLIB":
+        raise ValueError(
+            f"{os.fspath(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
+            "first stream only; use GZIP"
+        )
+    found = detect_compression(head)
+    if found != compression:
+        raise ValueError(
+            f"{os.fspath(path)}: the file is {found or 'not compressed'}, options say "
+            f"{compression or 'not compressed'}"
+        )
+    if compression == "GZIP":
+        with BatchReader(path, compression, max_record_size=None) as reader:
+            while reader.next() is not None:
+                pass
+        return size
+    return _end_of_records(path, size, repair_tail)
+
+
+def _head(path: Path) -> tuple[bytes, int]:
+    source = FileSource(path)
+    try:
+        return source.peek(DETECT_SIZE), source.size() or 0
+    finally:
+        source.close()
+
+
+def _end_of_records(path: Path, size: int, repair_tail: bool) -> int:
+    """The size of a file that ends with a whole record, or where its torn tail begins."""
+    try:
+        last = _last_record(path)
+        if last is not None:
+            _check_record(path, *last)
+    except DataLossError as error:
+        begin = error.offset or 0
+        torn = error.reason in ("truncated", "data crc") or _is_zero(path, begin)
+        if not torn:
+            raise
+        if not repair_tail:
+            error.args = (f"{error}; repair_tail=True would cut the file there",)
+            raise
+        os.truncate(path, begin)
+        return _end_of_records(path, begin, repair_tail) if begin else 0
+    return size
+
+
+def _last_record(path: Path) -> tuple[int, int, int] | None:
+    """Number, offset and size of the last record, after a walk over all headers."""
+    last = None
+    with BatchReader(path, "", verify=False, max_record_size=None) as reader:
+        while (batch := reader.next()) is not None:
+            span = batch.spans[batch.count - 1]
+            number = batch.first_record + batch.count - 1
+            begin = batch.offset + span.offset - lib.TFW_HEADER_SIZE
+            last = number, begin, span.length + lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
+    return last
+
+
+def _check_record(path: Path, number: int, begin: int, size: int) -> None:
+    """Verifies the payload of one record."""
+    with open(path, "rb", buffering=0) as file:
+        record = os.pread(file.fileno(), size, begin)
+    crc = lib.tfw_crc32c(0, ffi.from_buffer(record) + lib.TFW_HEADER_SIZE, size - 16)
+    if lib.tfw_crc32c_mask(crc) != int.from_bytes(record[-lib.TFW_FOOTER_SIZE :], "little"):
+        raise DataLossError(
+            f"{os.fspath(path)}: record {number} at byte {begin}: its payload does not agree with "
+            "its checksum",
+            path=path,
+            offset=begin,
+            record_index=number,
+            reason="data crc",
+        )
+
+
+def _is_zero(path: Path, begin: int) -> bool:
+    """Whether the file holds nothing but zeros from a place on."""
+    with open(path, "rb") as file:
+        file.seek(begin)
+        return not any(any(block) for block in iter(lambda: file.read(1 << 20), b""))

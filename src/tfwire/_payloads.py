@@ -1,0 +1,85 @@
+"""What a user hands over as a record, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_record", "as_records", "chunks"]
+
+_MOST = 1024  # records of a chunk
+_BYTES = 1 << 18  # of a chunk, about
+
+
+def as_record(value: Any) -> bytes:
+    """One record: a bytes-like object, a str (as UTF-8), a mapping (encoded as an Example), a
+    protobuf message, or an object whose ``numpy()`` is one of them.
+
+    Raises:
+        TypeError: Anything else.
+    """
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, Mapping):
+        from tfwire.example import encode_example
+
+        return encode_example(value)
+    if hasattr(value, "SerializeToString"):
+        return bytes(value.SerializeToString())
+    if hasattr(value, "numpy"):
+        return as_record(value.numpy())
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
+        return as_record(value[()])
+    if not isinstance(value, np.generic):  # scalars have buffers too, but are no strings
+        try:
+            view = memoryview(value)
+        except TypeError:
+            pass
+        else:
+            if view.format != "O":
+                return view.tobytes()
+    raise TypeError(
+        "a record must be bytes-like, a str, a mapping or a protobuf message, found "
+        f"{type(value).__name__}"
+    )
+
+
+def as_records(values: Sequence[Any]) -> Sequence[bytes]:
+    """Many records. Nothing is done for exact bytes, and rows are encoded together.
+
+    Raises:
+        TypeError, ValueError: As ``as_record``, for some of the values.
+    """
+    types = set(map(type, values))
+    if types <= {bytes}:
+        return values
+    if all(issubclass(kind, Mapping) for kind in types):
+        from tfwire.example import encode_rows
+
+        return encode_rows(values)
+    return [as_record(value) for value in values]
+
+
+def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """An iterable in lists, which hold the more items the shorter these are.
+
+    Raises:
+        TypeError: One record instead of many, or columns.
+    """
+    if isinstance(values, (bytes, bytearray, memoryview, str)):
+        raise TypeError(f"expected an iterable of records, found {type(values).__name__}")
+    if isinstance(values, Mapping):
+        raise TypeError("expected an iterable of records, found a mapping: see write_examples")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
+        raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
+    iterator = iter(values)
+    count = 1
+    while chunk := list(islice(iterator, count)):
+        yield chunk
+        size = sum(len(value) if hasattr(value, "__len__") else 1 for value in chunk[-4:])
+        count = min(2 * count, _MOST, max(1, _BYTES * len(chunk[-4:]) // max(1, size)))

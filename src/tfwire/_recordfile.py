@@ -1,0 +1,225 @@
+"""One record file: its bytes, and the native reader that finds the records in them."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any, NamedTuple
+
+from tfwire._compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._inflate import InflatedSource, StreamDamage
+from tfwire._sources import FileSource, Path, Source
+from tfwire.errors import DataLossError
+
+__all__ = ["Options", "RecordFile", "SkippedRegion", "display_name", "make_options"]
+
+_POLICIES = {
+    "raise": lib.TFW_CORRUPT_RAISE,
+    "skip": lib.TFW_CORRUPT_SKIP,
+    "tail": lib.TFW_CORRUPT_TAIL,
+    "stop": lib.TFW_CORRUPT_STOP,
+}
+
+
+class SkippedRegion(NamedTuple):
+    """A stretch of a file that was left out.
+
+    Attributes:
+        path: The file, or None for an object without a name.
+        begin, end: Its bytes [begin, end) in the file; in the file's decompressed content where
+            it is compressed, save that a region whose reason is "compressed stream" counts the
+            bytes of the compressed file itself.
+        record_index: Number of the first record left out. A region counts as one record.
+        reason: As DataLossError.reason.
+    """
+
+    path: str | os.PathLike[str] | None
+    begin: int
+    end: int
+    record_index: int
+    reason: str
+
+
+class Options(NamedTuple):
+    """How to read a file, checked."""
+
+    compression: str
+    flags: int
+    on_corrupt: str
+    max_record_size: int
+    buffer_size: int
+
+
+def make_options(
+    compression_type: Any,
+    verify: bool,
+    on_corrupt: str,
+    max_record_size: int | None,
+    buffer_size: int | None,
+) -> Options:
+    if on_corrupt not in _POLICIES:
+        raise ValueError(f"on_corrupt must be one of {list(_POLICIES)}, found {on_corrupt!r}")
+    if max_record_size is not None and operator.index(max_record_size) < 1:
+        raise ValueError(f"max_record_size must be positive or None, found {max_record_size}")
+    if buffer_size is not None and operator.index(buffer_size) < 0:
+        raise ValueError(f"buffer_size must not be negative, found {buffer_size}")
+    auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
+    return Options(
+        "auto" if auto else compression_name(compression_type),
+        0 if verify else lib.TFW_NO_DATA_CRC,
+        on_corrupt,
+        max_record_size or 0,
+        buffer_size or 0,
+    )
+
+
+class RecordFile:
+    """One open file: its bytes, and the native reader that finds the records in them."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self.path = source.path
+        self._on_corrupt = options.on_corrupt
+        self._source: Source | InflatedSource = source
+        self._error = new_error()
+        self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
+        self._position = (0, 0)  # record number and offset behind the last batch, when fed
+        self._damage: StreamDamage | None = None
+        self._stream_regions: list[SkippedRegion] = []
+        self._auto = options.compression == "auto"
+        try:
+            self._compression = options.compression
+            if self._auto:
+                self._compression = detect_compression(source.peek(DETECT_SIZE))
+            if self._compression:
+                self._source = InflatedSource(source, self._compression)
+            self._fed = not (self._source is source and getattr(source, "regular", False))
+            self._reader = self._create(options)
+        except BaseException:
+            self._source.close()
+            raise
+
+    def _create(self, options: Options) -> Any:
+        settings = ffi.new("tfw_reader_options *")
+        settings.size = ffi.sizeof("tfw_reader_options")
+        settings.buffer_size = options.buffer_size
+        settings.max_record_size = options.max_record_size
+        settings.flags = options.flags
+        settings.on_corrupt = _POLICIES[options.on_corrupt]
+        settings.fd = -1
+        if not self._fed and isinstance(self._source, FileSource):
+            settings.fd = self._source.fd
+        out = ffi.new("tfw_reader **")
+        check(lib.tfw_reader_create(settings, out, self._error), self._error)
+        return ffi.gc(out[0], lib.tfw_reader_free)
+
+    def next(self, max_records: int, batch: Any) -> bool:
+        """Fills batch; False at the end of the file."""
+        while True:
+            status = lib.tfw_reader_next(self._reader, max_records, batch, self._error)
+            if status == lib.TFW_OK:
+                if self._fed:
+                    self._advance(batch)
+                return True
+            if status == lib.TFW_NEED_INPUT:
+                self._feed()
+            elif self._damage is not None:
+                raise self._stream_error(self._damage)
+            elif status == lib.TFW_END:
+                return False
+            else:
+                self._fail(status)
+
+    def _advance(self, batch: Any) -> None:
+        last = batch.spans[batch.count - 1]
+        end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
+        self._position = (batch.first_record + batch.count, end)
+
+    def close(self) -> None:
+        ffi.release(self._reader)
+        self._source.close()
+
+    # ---- Fed input ----------------------------------------------------------------------------
+
+    def _feed(self) -> None:
+        """Gives the native reader more input, or the end of it."""
+        data, size = self._room
+        check(lib.tfw_reader_reserve(self._reader, data, size, self._error), self._error)
+        try:
+            got = self._source.readinto(ffi.buffer(data[0], size[0]))
+        except StreamDamage as damage:
+            got = 0
+            if self._meet(damage):
+                return
+        check(lib.tfw_reader_commit(self._reader, got, self._error), self._error)
+
+    def _meet(self, damage: StreamDamage) -> bool:
+        """Deals with a broken compressed stream; True when there is more to read behind it.
+
+        The native reader takes what follows for the continuation of what came before, and so finds
+        the next record that verifies by itself.
+        """
+        assert isinstance(self._source, InflatedSource)
+        policy = self._on_corrupt
+        if policy == "raise" or (policy == "tail" and not damage.cut):
+            self._damage = damage
+            return False
+        resumed = self._source.resume() if policy == "skip" else None
+        end = resumed or self._source.size() or self._source.offset
+        self._stream_regions.append(
+            SkippedRegion(
+                self.path,
+                min(damage.offset, end),
+                end,
+                self._position[0],
+                "compressed stream",
+            )
+        )
+        return resumed is not None
+
+    # ---- Damage -------------------------------------------------------------------------------
+
+    def skipped(self) -> list[SkippedRegion]:
+        """The regions left out so far: of the compressed file, then of its content."""
+        count = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0)
+        regions = ffi.new("tfw_region[]", count)
+        lib.tfw_reader_skipped(self._reader, 0, regions, count)
+        return self._stream_regions + [
+            SkippedRegion(self.path, r.begin, r.end, r.record, DAMAGE_REASONS[r.reason])
+            for r in regions
+        ]
+
+    def _fail(self, status: int) -> None:
+        """Raises what fits a failure of the native reader."""
+        if status not in DAMAGE_REASONS:
+            check(status, self._error, self.path)
+        error = data_loss(status, self._error, self.path)
+        if self._auto and not self._compression and error.offset == 0:
+            error.args = (
+                f"{error}; compression_type='auto' tried plain records, GZIP and ZLIB, and "
+                "nothing fits",
+            )
+        raise error
+
+    def _stream_error(self, damage: StreamDamage) -> DataLossError:
+        record, offset = self._position
+        message = (
+            f"{display_name(self.path)}: record {record} at byte {offset} of the decompressed "
+            f"content: {damage} at byte {damage.offset} of the compressed file"
+        )
+        if self._auto and record == 0:
+            message += (
+                f"; compression_type='auto' tried plain records and {self._compression}, and "
+                "nothing fits"
+            )
+        return DataLossError(
+            message,
+            path=self.path,
+            offset=offset,
+            record_index=record,
+            reason="compressed stream",
+        )
+
+
+def display_name(path: Path | None) -> str:
+    return "input" if path is None else os.fspath(path)

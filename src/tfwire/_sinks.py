@@ -1,0 +1,221 @@
+"""Where records go: files, file objects and URLs, compressed or not."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from tfwire._compression import deflater
+from tfwire._sources import Path
+
+__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink"]
+
+# What Linux and macOS take at once; macOS refuses writev of 2 GiB, where write is merely short.
+_IOV_MAX = 1024
+_LARGEST_WRITEV = 2**31 - 1
+
+
+class Sink:
+    """Takes bytes in order. A sink whose ``write`` failed can only be closed or discarded."""
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        """Writes all bytes of all buffers.
+
+        Raises:
+            OSError: With the file's name. A regular file is cut back to its last whole write.
+        """
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Makes what was written visible to readers."""
+
+    def close(self) -> None:
+        """Completes the output and releases what was opened."""
+
+    def discard(self) -> None:
+        """Releases what was opened. Unlike ``close`` it does not complete the output: an atomic
+        file leaves no trace, a compressed stream stays cut."""
+
+    def abandon(self) -> None:
+        """Lets go of the output in a forked process: the other one goes on writing."""
+
+
+class FileSink(Sink):
+    """A file that was opened here.
+
+    Args:
+        path: The file; it is made, or emptied.
+        end: Append behind this many bytes of the file, and drop the rest of it.
+        atomic: Write to a temporary file beside it, which takes its place when all is on disk.
+    """
+
+    def __init__(self, path: Path, end: int | None = None, atomic: bool = False) -> None:
+        self.path = os.fspath(path)
+        self._fd = -1
+        self._target = os.path.realpath(self.path) if atomic else None
+        self._opened = self._temporary_name() if atomic else self.path
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        flags |= os.O_EXCL if atomic else os.O_TRUNC if end is None else 0
+        self._fd = os.open(self._opened, flags, 0o666)
+        self._position = end or 0
+        if end is not None:
+            os.ftruncate(self._fd, end)
+            os.lseek(self._fd, end, os.SEEK_SET)
+
+    def _temporary_name(self) -> str:
+        folder, name = os.path.split(str(self._target))
+        return os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        try:
+            self._position += _write_all(self._fd, buffers)
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # a pipe keeps what it was given
+                os.ftruncate(self._fd, self._position)
+            self._name(error)
+            raise
+
+    def close(self) -> None:
+        try:
+            if self._target is not None:
+                os.fsync(self._fd)
+            self.abandon()
+            if self._target is not None:
+                os.replace(self._opened, self._target)
+                _sync_folder(os.path.dirname(self._target))
+        except BaseException as error:
+            self.discard()
+            self._name(error)
+            raise
+
+    def discard(self) -> None:
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                self.abandon()
+        if self._target is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._opened)
+
+    def abandon(self) -> None:
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _name(self, error: BaseException) -> None:
+        if isinstance(error, OSError):
+            error.filename = self.path
+
+
+def _write_all(fd: int, buffers: Sequence[Any]) -> int:
+    """Writes all bytes, however many calls that takes; their number."""
+    views = [memoryview(buffer).cast("B") for buffer in buffers]
+    total = sum(map(len, views))
+    at_once = _IOV_MAX if total <= _LARGEST_WRITEV else 1
+    first = 0
+    while first < len(views):
+        if at_once == 1:
+            written = os.write(fd, views[first])
+        else:
+            written = os.writev(fd, views[first : first + at_once])
+        while first < len(views) and written >= len(views[first]):
+            written -= len(views[first])
+            first += 1
+        if written:
+            views[first] = views[first][written:]
+    return total
+
+
+def _sync_folder(folder: str) -> None:
+    """Makes a new name in a folder durable, where the file system knows of such a thing."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
+
+
+class ObjectSink(Sink):
+    """A file object that was opened for writing bytes.
+
+    Args:
+        file: The object.
+        owned: Whether to close it at the end.
+
+    Raises:
+        TypeError: The file was opened in text mode.
+    """
+
+    def __init__(self, file: Any, owned: bool = False) -> None:
+        if isinstance(file, io.TextIOBase):
+            raise TypeError("the file object is in text mode; open it in binary mode")
+        self._file = file
+        self._owned = owned
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        for buffer in buffers:
+            data = bytes(buffer)  # the object may keep it
+            while data:
+                written = self._file.write(data)
+                if written is None and isinstance(self._file, io.RawIOBase):
+                    raise BlockingIOError(errno.EAGAIN, "the file object takes no data yet")
+                data = data[written:] if written is not None else b""
+
+    def flush(self) -> None:
+        if hasattr(self._file, "flush"):
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._owned:
+            self._file.close()
+        else:
+            self.flush()
+
+    def discard(self) -> None:
+        if self._owned:
+            self._file.close()
+
+
+class DeflatedSink(Sink):
+    """Compresses into another sink.
+
+    Args:
+        sink: Takes the compressed bytes; this object takes it over.
+        options, level: As for ``deflater``.
+    """
+
+    def __init__(self, sink: Sink, options: Any, level: int | None) -> None:
+        self._sink = sink
+        self._flush_mode = getattr(options, "flush_mode", None) or zlib.Z_NO_FLUSH
+        self._deflater = deflater(options, level)
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        pieces = [self._deflater.compress(buffer) for buffer in buffers]
+        if self._flush_mode != zlib.Z_NO_FLUSH:
+            pieces.append(self._deflater.flush(self._flush_mode))
+        self._sink.write([piece for piece in pieces if piece])
+
+    def flush(self) -> None:
+        self._sink.write([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
+        self._sink.flush()
+
+    def close(self) -> None:
+        try:
+            self._sink.write([self._deflater.flush(zlib.Z_FINISH)])
+        except BaseException:
+            self._sink.discard()
+            raise
+        self._sink.close()
+
+    def discard(self) -> None:
+        self._sink.discard()
+
+    def abandon(self) -> None:
+        self._sink.abandon()

@@ -1,0 +1,346 @@
+"""The writer of TFRecord files."""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import struct
+import threading
+import warnings
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tfwire._append import append_position
+from tfwire._compression import compression_name
+from tfwire._core import check, ffi, lib, new_error
+from tfwire._payloads import as_record, as_records, chunks
+from tfwire._sinks import DeflatedSink, FileSink, ObjectSink, Sink
+from tfwire._sources import open_url
+
+__all__ = ["TFRecordWriter"]
+
+_FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
+_BLOCK = 1 << 18  # bytes collected before they are framed and written
+
+# From this mean length on payloads are not copied: header, payload and footer are gathered.
+_LONG = 1 << 14
+
+
+class TFRecordWriter:
+    """Writes records to a TFRecord file.
+
+    Records are collected and written in blocks, by the thread that completes a block. Threads may
+    share a writer: every record is written once and whole. After a fork the writer belongs to the
+    process that made it.
+
+    Args:
+        path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``; the last
+            is not closed. A file is made or emptied, but no folder is made.
+        options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
+        compression_level: 0 to 9 or -1; takes precedence over the options'.
+        append: Continue the file instead of emptying it. Its headers and its last record are
+            checked first. A GZIP file gets another member; ZLIB cannot be continued.
+        repair_tail: With append, cut off a torn last record instead of refusing the file.
+        atomic: Write to a temporary file in the same folder. ``close`` gives it the name when
+            all is on disk; an exception within ``with`` discards it.
+
+    Raises:
+        OSError: The file cannot be opened.
+        DataLossError: append to a file that is damaged.
+        ValueError, TypeError: Arguments that are not valid.
+
+    Example:
+        >>> with TFRecordWriter("pets.tfrecord") as writer:
+        ...     writer.write(b"any bytes")
+        ...     writer.write({"label": 1, "name": "cat"})
+        ...     writer.write_examples({"label": [2, 3], "name": ["dog", "goat"]})
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        options: Any = None,
+        *,
+        compression_level: int | None = None,
+        append: bool = False,
+        repair_tail: bool = False,
+        atomic: bool = False,
+    ) -> None:
+        self._closed = True  # until all went well
+        self._path = path
+        self._pending: list[bytes] = []
+        self._room = _BLOCK
+        self._lock = threading.Lock()
+        self._failure: Exception | None = None
+        self._atomic = atomic
+        self._spans = np.empty((0, 2), np.uint64)
+        self._out = bytearray()
+        self._sink = _open_sink(path, options, compression_level, append, repair_tail, atomic)
+        self._closed = False
+        _open_writers.add(self)
+
+    # ---- Taking records -----------------------------------------------------------------------
+
+    def write(self, record: Any) -> None:
+        """Writes one record.
+
+        Args:
+            record: A bytes-like object; a str (as UTF-8); a mapping (encoded as an Example); a
+                protobuf message; an object whose ``numpy()`` is one of them.
+
+        Raises:
+            TypeError: Anything else.
+            ValueError: The writer is closed.
+            OSError: Writing failed, now or before.
+        """
+        if type(record) is not bytes:
+            record = as_record(record)
+        self._pending.append(record)
+        self._room -= len(record) + _FRAME
+        if self._room < 0:
+            self._drain()
+
+    def write_many(self, records: Iterable[Any]) -> int:
+        """Writes records in bulk.
+
+        Args:
+            records: An iterable (also a generator, which is consumed piecewise) of what ``write``
+                takes.
+
+        Returns:
+            The number of records.
+
+        Raises:
+            TypeError, ValueError, OSError: As ``write``; records before a faulty one are written.
+        """
+        count = 0
+        for chunk in chunks(records):
+            count += len(chunk)
+            try:
+                payloads = as_records(chunk)
+            except (TypeError, ValueError):
+                for record in chunk:
+                    self.write(record)
+            else:
+                self._add(payloads)
+        return count
+
+    def write_examples(self, columns: Mapping[str, Any]) -> None:
+        """Writes columns as ``tf.train.Example`` records, encoded and framed at once.
+
+        Args:
+            columns: As for ``encode_examples``.
+
+        Raises:
+            TypeError, ValueError: As ``encode_examples``; and the writer is closed.
+            OSError: Writing failed, now or before.
+        """
+        from tfwire.example import encode_framed
+
+        self._drain()
+        for block in encode_framed(columns):
+            with self._lock:
+                self._guarded(self._sink.write, [block])
+
+    def _add(self, records: Sequence[bytes]) -> None:
+        self._pending.extend(records)
+        self._room -= sum(map(len, records)) + _FRAME * len(records)
+        if self._room < 0:
+            self._drain()
+
+    # ---- Writing ------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Makes all records written so far visible to readers of the file; a compressed stream
+        ends a block for it.
+
+        Raises:
+            ValueError: The writer is closed.
+            OSError: Writing failed, now or before.
+        """
+        self._drain()
+        with self._lock:
+            self._guarded(self._sink.flush)
+
+    def _drain(self) -> None:
+        """Writes the records collected so far. Other threads may append to them meanwhile."""
+        with self._lock:
+            self._check()
+            self._room = _BLOCK
+            count = len(self._pending)
+            if count > 1 and len(self._pending[-1]) >= _LONG:
+                self._emit(count - 1)
+                count = 1
+            self._emit(count)
+
+    def _emit(self, count: int) -> None:
+        """Writes the first so many of the pending records."""
+        records = self._pending[:count]
+        size = sum(map(len, records))
+        if size >= _LONG * count:
+            self._guarded(self._sink.write, _gather(records))
+        else:
+            self._guarded(self._sink.write, [self._pack(records, size)])
+        del self._pending[:count]
+
+    def _pack(self, records: list[bytes], size: int) -> memoryview:
+        """Records framed and joined; valid until the next call."""
+        count, total, error = len(records), size + _FRAME * len(records), new_error()
+        if len(self._spans) < count:
+            self._spans = np.empty((2 * count, 2), np.uint64)
+        if len(self._out) < total:
+            self._out = bytearray(max(total, _BLOCK + _LONG))
+        stream = marshal.dumps(records, 2)
+        data = ffi.from_buffer("uint8_t[]", stream)
+        spans = ffi.from_buffer("tfw_span[]", self._spans)
+        out = ffi.from_buffer("uint8_t[]", self._out)
+        found, written = ffi.new("size_t *"), ffi.new("size_t *")
+        check(lib.tfw_marshal_spans(data, len(stream), spans, count, found), error)
+        check(lib.tfw_pack(data, len(stream), spans, count, out, total, written, error), error)
+        return memoryview(self._out)[: written[0]]
+
+    def _guarded(self, operation: Any, *arguments: Any) -> None:
+        """Runs an operation of the sink. After one that failed nothing more is written, so that
+        the file is a prefix of what was asked for."""
+        self._check()
+        try:
+            operation(*arguments)
+        except BaseException as error:
+            self._fail(error if isinstance(error, Exception) else RuntimeError("interrupted"))
+            raise
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            self._pending.clear()
+            raise self._failure
+
+    def _fail(self, failure: Exception) -> None:
+        """Makes every further call raise."""
+        self._failure = failure
+        self._room = -1
+
+    # ---- Closing ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Writes what is left and closes the file; closing again does nothing.
+
+        Raises:
+            OSError: Writing failed, now or before: the file holds only what came before that.
+        """
+        if self._closed:
+            return
+        try:
+            self._drain()
+        except BaseException:
+            self._discard()
+            raise
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._guarded(self._sink.close)
+                self._fail(ValueError("Writer is closed."))
+
+    def _discard(self) -> None:
+        self._closed = True
+        self._sink.discard()
+        self._fail(ValueError("Writer is closed."))
+
+    def _disown(self) -> None:
+        """In a forked process: what is pending is the other process's to write."""
+        self._closed = True
+        self._lock = threading.Lock()
+        self._pending.clear()
+        with contextlib.suppress(OSError):
+            self._sink.abandon()
+        self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None or (self._failure is None and not self._atomic):
+            self.close()
+        elif not self._closed:  # the exception on its way says more than close could
+            self._discard()
+
+    def __del__(self) -> None:
+        if getattr(self, "_closed", True):
+            return
+        warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2, source=self)
+        if self._atomic:
+            self._discard()
+        else:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("writers cannot be pickled; open a file in the other process")
+
+
+def _gather(records: Sequence[bytes]) -> list[bytes]:
+    """Records as buffers to write one after the other, payloads as they are."""
+    buffers: list[bytes] = []
+    for record in records:
+        length = struct.pack("<Q", len(record))
+        buffers += (length + _masked_crc(length), record, _masked_crc(record))
+    return buffers
+
+
+def _masked_crc(data: bytes) -> bytes:
+    return struct.pack("<I", lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, len(data))))
+
+
+def _open_sink(
+    path: Any, options: Any, level: int | None, append: bool, repair_tail: bool, atomic: bool
+) -> Sink:
+    """Opens what the arguments of a TFRecordWriter say."""
+    compression = compression_name(options)
+    if append and atomic:
+        raise ValueError("append and atomic exclude each other: a file is continued in place")
+    if repair_tail and not append:
+        raise ValueError("repair_tail is for append=True")
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    is_url = isinstance(path, str) and "://" in path
+    if (append or atomic) and (is_url or not isinstance(path, (str, os.PathLike))):
+        raise ValueError("append and atomic need the path of a file")
+    sink: Sink
+    if is_url:
+        sink = ObjectSink(open_url(path, "wb"), owned=True)
+    elif isinstance(path, (str, os.PathLike)):
+        end = append_position(path, compression, repair_tail) if append else None
+        sink = FileSink(path, end, atomic)
+    elif hasattr(path, "write"):
+        sink = ObjectSink(path)
+    else:
+        raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
+    if not compression:
+        return sink
+    try:
+        return DeflatedSink(sink, options, level)
+    except BaseException:
+        sink.discard()
+        raise
+
+
+_open_writers: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
+
+
+def _disown_all() -> None:
+    for writer in list(_open_writers):
+        writer._disown()
+
+
+os.register_at_fork(after_in_child=_disown_all)
