@@ -121,11 +121,11 @@ def cell_of(value: Any, name: Name) -> Cell:
             numbers and strings mixed.
         ValueError: Nested lists of different lengths.
     """
+    if isinstance(value, np.ndarray):
+        return _array_cell(value, name)
     kind = scalar_kind(type(value))
     if kind is not None:
         return Cell(kind, (value,), ())
-    if isinstance(value, np.ndarray):
-        return _array_cell(value, name)
     if hasattr(value, "numpy"):
         return cell_of(value.numpy(), name)
     if hasattr(value, "WhichOneof"):
@@ -164,7 +164,7 @@ def _list_cell(values: Sequence[Any], name: Name) -> Cell:
 
 
 def _array_cell(array: Array, name: Name) -> Cell:
-    if isinstance(array, np.ma.MaskedArray):
+    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
         array = array.data
@@ -229,13 +229,17 @@ def _check_uint64(values: Array) -> None:
 
 def as_float32(values: Any, name: Name) -> Array:
     """Values as a contiguous float32 array of rank 1, rounded as C does: beyond the range inf."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray):
+        if values.dtype == np.float32:  # errstate takes longer than a small array
             return np.ascontiguousarray(values, np.float32).ravel()
-        try:
-            return np.array(values, np.float64).astype(np.float32)
-        except OverflowError:
-            raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.ascontiguousarray(values, np.float32).ravel()
+    try:
+        doubles = np.array(values, np.float64)
+    except OverflowError:
+        raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return doubles.astype(np.float32)
 
 
 def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:

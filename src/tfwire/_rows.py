@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tfwire._normalize import (
     as_float32,
     as_int64,
     cell_of,
+    dtype_kind,
     scalar_kind,
     string_bytes,
 )
@@ -38,13 +39,32 @@ def native(*args: Any) -> None:
 
 _UNKNOWN: tuple[Any, ...] = (native, ())
 
+# The scalars that rows hold most often after Python's own, each with what makes it one of those.
+_CONVERT: dict[type, Callable[[Any], Any]] = {
+    np.bool_: int,
+    np.int8: int,
+    np.int16: int,
+    np.int32: int,
+    np.int64: int,
+    np.uint8: int,
+    np.uint16: int,
+    np.uint32: int,
+    np.uint64: int,
+    np.float16: float,
+    np.float32: float,
+    np.float64: float,
+}
+
 
 class _RowPickler(pickle.Pickler):
     """Writes what is not of a builtin type as ``native(...)``, so that no foreign code runs."""
 
     def reducer_override(self, obj: Any) -> Any:
+        convert = _CONVERT.get(type(obj))
+        if convert is not None:
+            return native, (convert(obj),)
         if obj is native:
-            return NotImplemented
+            return NotImplemented  # it goes by its name
         try:
             return _reduce(obj)
         except (TypeError, ValueError):
@@ -53,6 +73,12 @@ class _RowPickler(pickle.Pickler):
 
 def _reduce(obj: Any) -> tuple[Any, ...]:
     """A value as a scalar, as the bytes of an array, or as a list of strings."""
+    if type(obj) is np.ndarray:
+        kind = dtype_kind(obj.dtype)
+        if kind == INT64:
+            return native, (INT64, as_int64(obj, None).tobytes())
+        if kind == FLOAT:
+            return native, (FLOAT, as_float32(obj, None).tobytes())
     kind = scalar_kind(type(obj))
     if kind == INT64:
         return native, (int(obj),)
@@ -70,7 +96,13 @@ def _reduce(obj: Any) -> tuple[Any, ...]:
     return (native, (list(cell.values),)) if len(cell.values) else _UNKNOWN
 
 
-def _dump(rows: Sequence[Any]) -> Any:
+class _Frames(list[bytes]):
+    """What a pickler writes, without the copies that a growing file takes."""
+
+    write = list.append
+
+
+def _dump(rows: Sequence[Any]) -> bytes:
     """A pickle of rows, readable by C as far as it knows their values.
 
     Raises:
@@ -78,9 +110,9 @@ def _dump(rows: Sequence[Any]) -> Any:
     """
     if set(map(type, rows)) != {dict}:
         rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
-    file = io.BytesIO()
-    _RowPickler(file, _PROTOCOL).dump(rows)
-    return file.getbuffer()
+    frames = _Frames()
+    _RowPickler(frames, _PROTOCOL).dump(rows)
+    return b"".join(frames)
 
 
 class _Native:
@@ -114,6 +146,12 @@ class _Native:
 
 _SCRATCH_SIZE = 1 << 16
 
+# Encoded bytes of a chunk of rows: pickle and messages together should stay in the cache. The
+# first chunk is small, since rows may be large.
+_CHUNK_SIZE = 1 << 17
+_FIRST_CHUNK = 16
+_MAX_CHUNK = 1024
+
 # Encoders that no thread is using. A list's pop and append are atomic.
 _idle: list[_Native] = []
 
@@ -137,7 +175,7 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
         stream = pickle.dumps(row, _PROTOCOL) if plain else _dump([row])
         status = lib.tfw_rows_encode(
             native.rows,
-            stream if plain else ffi.from_buffer("uint8_t[]", stream),
+            stream,
             len(stream),
             0 if sort_keys else lib.TFW_KEEP_ORDER,
             0,
@@ -173,8 +211,23 @@ class RowEncoder:
         self.buffer = np.empty(0, np.uint8)
         self.num_rows = 0
 
+    def encode_all(self, rows: Iterable[Any]) -> Iterator[Block]:
+        """Blocks of any number of rows, in chunks of a size that caches hold.
+
+        Raises:
+            TypeError, ValueError: As encode.
+        """
+        remaining = iter(rows)
+        chunk_rows = _FIRST_CHUNK
+        while chunk := list(islice(remaining, chunk_rows)):
+            length = 0
+            for block in self.encode(chunk):
+                length += block.length
+                yield block
+            chunk_rows = min(max(_CHUNK_SIZE * len(chunk) // (length + 1), 1), _MAX_CHUNK)
+
     def encode(self, rows: Sequence[Any]) -> Iterator[Block]:
-        """Blocks of all rows; a block is valid until the next is asked for.
+        """Blocks of a chunk of rows; a block is valid until the next is asked for.
 
         Raises:
             TypeError, ValueError: As encode_example; where numbered, the row's number comes first.
@@ -192,11 +245,10 @@ class RowEncoder:
             yield from self._encode_carefully(rows, done)
         self.num_rows += len(rows)
 
-    def _run(self, stream: Any, num_rows: int) -> Block:
+    def _run(self, stream: bytes, num_rows: int) -> Block:
         """The rows that C knows."""
-        data = ffi.from_buffer("uint8_t[]", stream)
         spans = np.empty((num_rows, 2), np.uint64)
-        size = 4 * len(data) + 256 * num_rows + 4096
+        size = 4 * len(stream) + 256 * num_rows + 4096
         native = _take()
         try:
             while True:
@@ -204,7 +256,7 @@ class RowEncoder:
                     self.buffer = np.empty(size, np.uint8)
                 out = ffi.from_buffer("uint8_t[]", self.buffer)
                 target = (*self.room, out, len(out), ffi.from_buffer("tfw_span[]", spans))
-                status = native.run(data, num_rows, self.sort_keys, target)
+                status = native.run(stream, num_rows, self.sort_keys, target)
                 if status != lib.TFW_NEED_SPACE:
                     break
                 size = 2 * len(self.buffer)

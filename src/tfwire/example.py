@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,14 @@ __all__ = [
     "encode_example",
     "encode_examples",
     "encode_framed",
+    "encode_framed_rows",
     "encode_rows",
     "encode_sequence_example",
     "float_feature",
     "int64_feature",
 ]
 
-_ROWS_PER_CHUNK = 256
+_FRAME = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
 
 # The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
 Values = np.ndarray[Any, Any] | list[bytes]
@@ -74,12 +74,7 @@ def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[byt
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    encoder = RowEncoder(sort_keys)
-    remaining = iter(rows)
-    records: list[bytes] = []
-    while chunk := list(islice(remaining, _ROWS_PER_CHUNK)):
-        records += _strings(encoder.encode(chunk))
-    return records
+    return _strings(RowEncoder(sort_keys).encode_all(rows))
 
 
 def encode_examples(columns: Features, *, sort_keys: bool = True) -> list[bytes]:
@@ -111,8 +106,24 @@ def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[memo
         TypeError, ValueError: As encode_examples.
     """
     found, num_records = columns_of_mapping(columns, sort_keys)
+    return _framed(encode_blocks(found, None, num_records, *_FRAME))
+
+
+def encode_framed_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> Iterator[memoryview]:
+    """Encodes rows as the bytes of a TFRecord file, some hundred KiB at a time.
+
+    Every block is valid until the next one is asked for.
+
+    Raises:
+        TypeError, ValueError: As encode_rows, after the blocks of the rows before.
+    """
+    return _framed(RowEncoder(sort_keys, *_FRAME).encode_all(rows))
+
+
+def _framed(blocks: Iterator[Block]) -> Iterator[memoryview]:
+    """Writes lengths and checksums around the records of blocks that have room for them."""
     error = new_error()
-    for block in encode_blocks(found, None, num_records, lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE):
+    for block in blocks:
         data = ffi.from_buffer("uint8_t[]", block.buffer)
         spans = ffi.from_buffer("tfw_span[]", block.spans)
         check(lib.tfw_frame(data, block.length, spans, len(block.spans), error), error)
