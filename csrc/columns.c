@@ -64,6 +64,7 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     columns->schema = schema;
+    columns->count = count;
     columns->lists = lists;
     columns->next = next;
     for (size_t i = 0; i < count; i++) {
@@ -88,7 +89,7 @@ void tfw_columns_free(tfw_columns *columns) {
     if (columns == NULL) {
         return;
     }
-    for (size_t i = 0; i < columns->schema->count; i++) {
+    for (size_t i = 0; i < columns->count; i++) {
         tfwi_column *column = &columns->columns[i];
         if (!column->bound) {
             tfw_free(column->values.data);

@@ -47,6 +47,7 @@ typedef struct tfwi_column {
 
 struct tfw_columns {
     const tfw_schema *schema;
+    size_t count; /* of columns; a copy, so that freeing does not need the schema */
     uint64_t records;
     uint64_t serial;  /* number of the record being parsed, failed ones counted */
     size_t position;  /* of the last feature found, plus 1 */

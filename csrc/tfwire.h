@@ -297,7 +297,7 @@ typedef struct tfw_columns tfw_columns;
 
 #define TFW_FEATURE_LISTS 1 /* columns of feature lists: rows of steps of values */
 
-/* The schema must outlive the columns. */
+/* The schema must live as long as the columns are used; the two may be freed in any order. */
 TFW_API int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **out_columns,
                                tfw_error *error);
 TFW_API void tfw_columns_free(tfw_columns *columns);

@@ -58,6 +58,16 @@ class BytesColumn:
             return BytesColumn(self.data, self.offsets[i * size : (i + 1) * size + 1], row_shape)
         return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
 
+    def take(self, indices: Array) -> BytesColumn:
+        """The strings at these places, in row-major order, copied into a column of rank 1."""
+        begins = self.offsets[:-1][indices]
+        sizes = self.offsets[1:][indices] - begins
+        offsets = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        where = np.repeat(begins - offsets[:-1], sizes)
+        where += np.arange(len(where))
+        return BytesColumn(self.data[where], offsets)
+
     def to_numpy(self) -> Array:
         """The strings as an object array of bytes of this column's shape."""
         offsets = self.offsets

@@ -1,0 +1,276 @@
+"""Columns as C gives them become what a specification asks for: numpy throughout, no loops.
+
+Strings stay a BytesColumn until the very end, so that every step here knows one form only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tfwire._failure import Misfit
+from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
+
+__all__ = [
+    "Cells",
+    "Dense",
+    "Field",
+    "Padded",
+    "Sparse",
+    "StepValues",
+    "Steps",
+    "VarLen",
+    "ranges",
+    "splits_of",
+    "with_objects",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class Cells(NamedTuple):
+    """A column from C. A cell is what one record holds; in feature lists what one step holds.
+
+    Attributes:
+        values: The values of all cells, of rank 1.
+        splits: int64: cell i is ``values[splits[i]:splits[i + 1]]``; None where cells are dense.
+        steps: int64: record i has the cells ``[steps[i], steps[i + 1])``; only of feature lists.
+    """
+
+    values: Any
+    splits: Any = None
+    steps: Any = None
+
+
+class Field(Protocol):
+    """What becomes of one or more columns."""
+
+    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+        """The result of a batch of count records."""
+
+    def single(self, columns: Sequence[Cells]) -> Any:
+        """The result of one record, without the dimension of the batch."""
+
+
+def splits_of(lengths: Array) -> Array:
+    """Lengths as offsets, one more than there are lengths."""
+    splits = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
+def ranges(lengths: Array) -> Array:
+    """0, 1, ... up to every length, one after the other."""
+    total = int(lengths.sum())
+    begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.subtract(np.arange(total), begins, out=begins)
+
+
+def longest(lengths: Array) -> int:
+    return int(lengths.max(initial=0))
+
+
+def reshape(values: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(values, BytesColumn):
+        return BytesColumn(values.data, values.offsets, shape)
+    return values.reshape(shape)
+
+
+def with_objects(value: Any) -> Any:
+    """A result with its strings as bytes objects."""
+    if isinstance(value, BytesColumn):
+        return value.to_numpy()
+    if isinstance(value, SparseTensor) and isinstance(value.values, BytesColumn):
+        return value._replace(values=value.values.to_numpy())
+    if isinstance(value, RaggedTensor):
+        return RaggedTensor(with_objects(value.values), value.row_splits)
+    return value
+
+
+def pad(values: Any, lengths: Array, default: Any) -> Any:
+    """Rows of different lengths as rows of the longest one's, flat, padded at their ends."""
+    width = longest(lengths)
+    if len(values) == len(lengths) * width:
+        return values
+    inside = (np.arange(width) < lengths[:, np.newaxis]).reshape(-1)
+    if isinstance(values, BytesColumn):
+        return pad_strings(values, inside, default)
+    padded = np.full(len(inside), default, values.dtype)
+    padded[inside] = values
+    return padded
+
+
+def pad_strings(strings: BytesColumn, inside: Array, default: bytes) -> BytesColumn:
+    if default:
+        # One string more, and every place says which string it holds.
+        offsets = np.append(strings.offsets, len(strings.data) + len(default))
+        offsets[-2] = len(strings.data)
+        data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
+        place = np.full(len(inside), len(strings))
+        place[inside] = np.arange(len(strings))
+        return BytesColumn(data, offsets).take(place)
+    sizes = np.zeros(len(inside), np.int64)
+    sizes[inside] = np.diff(strings.offsets)
+    return BytesColumn(strings.data, splits_of(sizes))
+
+
+# ---- Features of an Example, or of a context ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """FixedLenFeature."""
+
+    column: int
+    shape: tuple[int, ...]
+
+    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+        return reshape(columns[self.column].values, (count, *self.shape))
+
+    def single(self, columns: Sequence[Cells]) -> Any:
+        values = columns[self.column].values
+        return reshape(values, self.shape) if self.shape else values[0]
+
+
+@dataclass(frozen=True, slots=True)
+class VarLen:
+    """VarLenFeature."""
+
+    column: int
+
+    def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
+        cells = columns[self.column]
+        lengths = np.diff(cells.splits)
+        indices = np.empty((len(cells.values), 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(count), lengths)
+        indices[:, 1] = ranges(lengths)
+        return SparseTensor(indices, cells.values, np.array([count, longest(lengths)]))
+
+    def single(self, columns: Sequence[Cells]) -> SparseTensor:
+        values = columns[self.column].values
+        return SparseTensor(
+            np.arange(len(values)).reshape(-1, 1), values, np.array([len(values)], np.int64)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """FixedLenSequenceFeature."""
+
+    column: int
+    shape: tuple[int, ...]
+    default: Any
+
+    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+        cells = columns[self.column]
+        values = pad(cells.values, np.diff(cells.splits), self.default)
+        return reshape(values, (count, *self._elements(values, count), *self.shape))
+
+    def single(self, columns: Sequence[Cells]) -> Any:
+        values = columns[self.column].values
+        return reshape(values, (*self._elements(values, 1), *self.shape))
+
+    def _elements(self, values: Any, count: int) -> tuple[int]:
+        """The elements of every row; none where they have no values."""
+        size = count * int(np.prod(self.shape, dtype=np.int64))
+        return (len(values) // size if size else 0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """SparseFeature."""
+
+    key: str | bytes
+    index_columns: tuple[int, ...]
+    column: int
+    sizes: tuple[int, ...]
+    already_sorted: bool
+
+    def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
+        records = np.repeat(np.arange(count), np.diff(columns[self.column].splits))
+        return self._tensor(columns, [records], (count, *self.sizes))
+
+    def single(self, columns: Sequence[Cells]) -> SparseTensor:
+        return self._tensor(columns, [], self.sizes)
+
+    def _tensor(
+        self, columns: Sequence[Cells], indices: list[Array], shape: tuple[int, ...]
+    ) -> SparseTensor:
+        cells = columns[self.column]
+        for column in self.index_columns:
+            self._check_lengths(columns[column].splits, cells.splits)
+            indices.append(columns[column].values)
+        values = cells.values
+        if not self.already_sorted:
+            order = np.lexsort(indices[::-1])
+            values = values.take(order)
+            indices = [index[order] for index in indices]
+        return SparseTensor(np.stack(indices, axis=1), values, np.array(shape, np.int64))
+
+    def _check_lengths(self, index_splits: Array, splits: Array) -> None:
+        if np.array_equal(index_splits, splits):
+            return
+        found, expected = np.diff(index_splits), np.diff(splits)
+        record = int((found != expected).argmax())
+        raise Misfit(
+            "count",
+            self.key,
+            record,
+            f"{found[record]} indices for {expected[record]} values",
+            expected=int(expected[record]),
+            found=int(found[record]),
+        )
+
+
+# ---- Feature lists -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """FixedLenSequenceFeature of feature lists."""
+
+    column: int
+    shape: tuple[int, ...]
+    default: Any
+
+    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+        cells = columns[self.column]
+        lengths = self.lengths(columns)
+        size = int(np.prod(self.shape, dtype=np.int64))
+        values = pad(cells.values, lengths * size, self.default)
+        return reshape(values, (count, longest(lengths), *self.shape))
+
+    def single(self, columns: Sequence[Cells]) -> Any:
+        cells = columns[self.column]
+        return reshape(cells.values, (int(cells.steps[1]), *self.shape))
+
+    def lengths(self, columns: Sequence[Cells]) -> Array:
+        """How many steps every record has, int64."""
+        return np.diff(columns[self.column].steps)
+
+
+@dataclass(frozen=True, slots=True)
+class StepValues:
+    """VarLenFeature of feature lists."""
+
+    column: int
+
+    def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
+        cells = columns[self.column]
+        num_steps = np.diff(cells.steps)
+        tensor = self.single(columns)
+        # Rows are steps counted through the batch; the step's record and its number there are new.
+        row = tensor.indices[:, 0]
+        indices = np.empty((len(row), 3), np.int64)
+        indices[:, 0] = np.repeat(np.arange(count), num_steps)[row]
+        indices[:, 1] = ranges(num_steps)[row]
+        indices[:, 2] = tensor.indices[:, 1]
+        shape = [count, longest(num_steps), int(tensor.dense_shape[1])]
+        return SparseTensor(indices, tensor.values, np.array(shape))
+
+    def single(self, columns: Sequence[Cells]) -> SparseTensor:
+        """Steps as a batch: their number comes first."""
+        return VarLen(self.column).batch(columns, int(columns[self.column].steps[-1]))

@@ -1,0 +1,250 @@
+"""RaggedFeature: rows of rows from columns that say where they begin and end.
+
+TensorFlow puts the partitions of a batch together without looking whether each covers the values
+of its own record, so that one wrong record moves the values of all behind it. Here every record is
+checked, and the first that does not fit is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._assemble import Array, Cells, reshape, splits_of
+from tfwire._failure import Misfit
+from tfwire.columns import RaggedTensor
+
+__all__ = ["Partition", "Ragged"]
+
+# Rows without values cost a message nothing: one row id could ask for any number of them.
+_MAX_EMPTY_ROWS = 2**24
+
+
+class Partition(NamedTuple):
+    """One level of rows.
+
+    Attributes:
+        kind: The name of the class in RaggedFeature.
+        column: The column of its numbers; -1 for UniformRowLength.
+        length: Of every row, for UniformRowLength.
+    """
+
+    kind: str
+    column: int
+    length: int
+
+
+class Level(NamedTuple):
+    """The rows of one level.
+
+    Attributes:
+        lengths: Of every row.
+        counts: The number of rows of every record.
+    """
+
+    lengths: Array
+    counts: Array
+
+
+class Numbers(NamedTuple):
+    """What a partition's column holds, and what it has to fit.
+
+    Attributes:
+        values: The numbers of all records.
+        sizes: How many of them every record has.
+        counts: How many inner rows every record has.
+    """
+
+    values: Array
+    sizes: Array
+    counts: Array
+
+    def per_value(self, per_record: Array) -> Array:
+        """A number of every record, once for each of its values."""
+        return np.repeat(per_record, self.sizes)
+
+    def firsts(self) -> Array:
+        """Positions of the first value of every record that has values."""
+        begins: Array = np.cumsum(self.sizes) - self.sizes
+        return begins[self.sizes != 0]
+
+    def lasts(self) -> Array:
+        """Positions of the last value of every record that has values."""
+        ends: Array = np.cumsum(self.sizes)
+        return ends[self.sizes != 0] - 1
+
+
+def _row_lengths(numbers: Numbers) -> Level:
+    return Level(numbers.values, numbers.sizes)
+
+
+def _row_splits(numbers: Numbers) -> Level:
+    """One row between any two neighbours of a record."""
+    lengths = np.diff(numbers.values, append=0)
+    return Level(np.delete(lengths, numbers.lasts()), np.maximum(numbers.sizes - 1, 0))
+
+
+def _row_limits(numbers: Numbers) -> Level:
+    """A row ends at every limit and begins at the one before, the first at 0."""
+    lengths = np.diff(numbers.values, prepend=0)
+    firsts = numbers.firsts()
+    lengths[firsts] = numbers.values[firsts]
+    return Level(lengths, numbers.sizes)
+
+
+def _row_starts(numbers: Numbers) -> Level:
+    """A row begins at every start and ends at the next one, the last where the values end."""
+    lengths = np.diff(numbers.values, append=0)
+    lasts = numbers.lasts()
+    ends = numbers.counts[numbers.sizes != 0]
+    lengths[lasts] = ends - numbers.values[lasts]
+    return Level(lengths, numbers.sizes)
+
+
+def _value_row_ids(numbers: Numbers) -> Level:
+    """As many rows as the last id says."""
+    counts = np.zeros(len(numbers.sizes), np.int64)
+    counts[numbers.sizes != 0] = numbers.values[numbers.lasts()] + 1
+    rows = numbers.values + numbers.per_value(np.cumsum(counts) - counts)
+    return Level(np.bincount(rows, minlength=int(counts.sum())), counts)
+
+
+# How the numbers of each kind make rows.
+_KINDS: dict[str, Callable[[Numbers], Level]] = {
+    "RowSplits": _row_splits,
+    "RowLengths": _row_lengths,
+    "RowStarts": _row_starts,
+    "RowLimits": _row_limits,
+    "ValueRowIds": _value_row_ids,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """RaggedFeature; in feature lists its steps are what records are elsewhere.
+
+    Attributes:
+        key: The feature's key.
+        column: The column of values.
+        partitions: Outermost first.
+        splits_dtype: int32 or int64.
+        lists: This is a feature of feature lists.
+    """
+
+    key: str | bytes
+    column: int
+    partitions: tuple[Partition, ...]
+    splits_dtype: np.dtype[Any]
+    lists: bool
+
+    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+        values, levels, rows = self._levels(columns)
+        outer = [columns[self.column].steps] if self.lists else []
+        return self._tensor(values, [*outer, splits_of(rows), *levels])
+
+    def single(self, columns: Sequence[Cells]) -> Any:
+        values, levels, rows = self._levels(columns)
+        return self._tensor(values, [splits_of(rows), *levels] if self.lists else levels)
+
+    def _tensor(self, values: Any, levels: list[Array]) -> Any:
+        """Values below levels of row splits, outermost first."""
+        for splits in reversed(levels):
+            if splits[-1] > np.iinfo(self.splits_dtype).max:
+                text = f"row splits up to {splits[-1]} need row_splits_dtype=int64"
+                raise Misfit("partition", self.key, None, text)
+            values = RaggedTensor(values, splits.astype(self.splits_dtype))
+        return values
+
+    def _levels(self, columns: Sequence[Cells]) -> tuple[Any, list[Array], Array]:
+        """Values, the row splits of every partition, and the outermost rows of every record."""
+        cells = columns[self.column]
+        check = _Check(self.key, cells)
+        values, counts = cells.values, np.diff(cells.splits)
+        partitions = list(self.partitions)
+        inner: list[int] = []
+        while partitions and partitions[-1].kind == "UniformRowLength":
+            inner.insert(0, partitions.pop().length)
+        if inner:
+            size = math.prod(inner)
+            counts = check.divide(counts, size)
+            values = reshape(values, (len(values) // size, *inner))
+        levels: list[Array] = []
+        for partition in reversed(partitions):
+            lengths, counts = _level(columns, partition, counts, check)
+            levels.insert(0, splits_of(lengths))
+        return values, levels, counts
+
+
+def _level(columns: Sequence[Cells], partition: Partition, counts: Array, check: _Check) -> Level:
+    """The rows that one partition makes of the inner rows, counts of them in every record."""
+    if partition.kind == "UniformRowLength":
+        rows = check.divide(counts, partition.length)
+        return Level(np.full(rows.sum(), partition.length), rows)
+    cells = columns[partition.column]
+    check.same_steps(cells)
+    numbers = Numbers(cells.values, np.diff(cells.splits), counts)
+    check.numbers(partition.kind, numbers)
+    level = _KINDS[partition.kind](numbers)
+    check.cover(partition.kind, level, counts)
+    return level
+
+
+class _Check:
+    """What must hold of the partitions of a feature; the first record that is wrong is named."""
+
+    def __init__(self, key: str | bytes, cells: Cells) -> None:
+        self.key = key
+        self.steps = cells.steps
+
+    def expect(self, good: Array, sizes: Array | None, text: str) -> None:
+        """All of good; they belong to records, sizes to each (None: one)."""
+        if good.all():
+            return
+        record = int(good.argmin())
+        if sizes is not None:
+            record = int(np.searchsorted(np.cumsum(sizes), record, "right"))
+        if self.steps is not None:  # what was a record here is a step
+            record = int(np.searchsorted(self.steps, record, "right")) - 1
+        raise Misfit("partition", self.key, record, text)
+
+    def divide(self, counts: Array, length: int) -> Array:
+        """How many rows of this length."""
+        self.expect(counts % length == 0, None, f"its values do not fill rows of {length}")
+        rows: Array = counts // length
+        return rows
+
+    def same_steps(self, cells: Cells) -> None:
+        if self.steps is not None:
+            same = np.diff(cells.steps) == np.diff(self.steps)
+            if not same.all():
+                text = "its values and its partitions have different numbers of steps"
+                raise Misfit("partition", self.key, int(same.argmin()), text)
+
+    def numbers(self, kind: str, numbers: Numbers) -> None:
+        """Numbers in their range, so that sums and differences of them cannot overflow."""
+        values, sizes, counts = numbers
+        if kind == "ValueRowIds":
+            self.expect(sizes == counts, None, "it has not one row id for every value")
+            last = numbers.values[numbers.lasts()].astype(np.float64).sum()
+            self.expect(
+                np.array([last <= _MAX_EMPTY_ROWS + len(values)]), None, "its row ids are too large"
+            )
+            steps = np.diff(values, prepend=0)
+            firsts = numbers.firsts()
+            steps[firsts] = values[firsts]
+            self.expect(steps >= 0, sizes, "its row ids decrease or are negative")
+            return
+        most = numbers.per_value(counts)
+        self.expect((values >= 0) & (values <= most), sizes, f"{kind} beyond its values")
+        if kind in ("RowSplits", "RowStarts"):
+            self.expect(values[numbers.firsts()] == 0, None, f"{kind} do not begin at 0")
+
+    def cover(self, kind: str, level: Level, counts: Array) -> None:
+        self.expect(level.lengths >= 0, level.counts, f"{kind} decrease")
+        splits, ends = splits_of(level.lengths), np.cumsum(level.counts)
+        covered = splits[ends] - splits[ends - level.counts]
+        self.expect(covered == counts, None, f"{kind} do not cover its values")

@@ -1,0 +1,52 @@
+"""What the parse functions take as serialized messages: which rank it has, and single messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfwire._spans import bytes_of
+
+__all__ = ["is_scalar", "single_message", "unwrap"]
+
+
+def unwrap(serialized: Any) -> Any:
+    """The value of an object with a ``numpy()`` method."""
+    return serialized.numpy() if hasattr(serialized, "numpy") else serialized
+
+
+def is_scalar(serialized: Any) -> bool:
+    """Whether this is one message (rank 0) and not a batch of them (rank 1).
+
+    Raises:
+        ValueError: It is of a higher rank.
+    """
+    if isinstance(serialized, (bytes, bytearray, memoryview, str)):
+        return True
+    rank = 1
+    if isinstance(serialized, np.ndarray):
+        rank, shape = serialized.ndim, list(serialized.shape)
+    elif isinstance(serialized, (list, tuple)) and serialized:
+        first = serialized[0]
+        if isinstance(first, (list, tuple)) or (isinstance(first, np.ndarray) and first.ndim):
+            rank, shape = 2, [len(serialized), len(first)]
+    if rank > 1:
+        raise ValueError(f"Expected serialized to be a scalar or vector, got shape: {shape}")
+    return rank == 0
+
+
+def single_message(serialized: Any) -> Any:
+    """One message as an object with a contiguous buffer.
+
+    Raises:
+        ValueError: This is a batch.
+        TypeError: This is no byte string.
+    """
+    if type(serialized) is bytes:
+        return serialized
+    if isinstance(serialized, (list, tuple)) or (
+        isinstance(serialized, np.ndarray) and serialized.ndim
+    ):
+        raise ValueError("Input serialized must be a scalar")
+    return bytes_of(serialized)

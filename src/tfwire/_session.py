@@ -1,0 +1,220 @@
+"""Plans at work: schemas, columns under construction, and calls into C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfwire._assemble import Cells
+from tfwire._core import adopt, check, ffi, lib, new_error
+from tfwire._failure import misfit_of
+from tfwire._spec import KINDS, Plan, Request
+from tfwire.columns import BytesColumn
+from tfwire.features import string
+
+__all__ = ["Schema", "Session"]
+
+Array = np.ndarray[Any, Any]
+Out = Mapping[Any, Array]
+
+
+class Schema:
+    """The tfw_schema of a plan; immutable, for any number of threads."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        features = ffi.new("tfw_feature[]", len(plan.requests))
+        pinned = [
+            _describe(feature, request)
+            for feature, request in zip(features, plan.requests, strict=True)
+        ]
+        out, error = ffi.new("tfw_schema **"), new_error()
+        check(lib.tfw_schema_create(features, len(features), out, error), error)
+        del pinned  # C has copied everything
+        self.handle = ffi.gc(out[0], lib.tfw_schema_free)
+        # What is written into numpy arrays by C: dense numbers of records.
+        self.bound = [
+            i
+            for i, request in enumerate(plan.requests)
+            if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
+        ]
+
+
+def _describe(feature: Any, request: Request) -> list[Any]:
+    """Fills in a tfw_feature; returns what it points into."""
+    pinned = [ffi.from_buffer("char[]", request.key)]
+    feature.name, feature.name_len = pinned[0], len(request.key)
+    feature.kind = KINDS[request.dtype]
+    feature.layout = request.layout
+    feature.count = request.num_values
+    feature.has_default = request.optional
+    if request.default is not None and request.optional:
+        values, offsets = request.default if request.dtype == string else (request.default, None)
+        pinned.append(ffi.from_buffer(values))
+        feature.default_values = pinned[-1]
+        if offsets is not None:
+            pinned.append(ffi.from_buffer("int64_t[]", offsets))
+            feature.default_offsets = pinned[-1]
+    return pinned
+
+
+def check_out(out: Out, schema: Schema | None, count: int) -> None:
+    """Whether C may write count records to these arrays.
+
+    Raises:
+        TypeError, ValueError: It may not.
+    """
+    requests = (
+        {}
+        if schema is None
+        else {r.name: r for r in map(schema.plan.requests.__getitem__, schema.bound)}
+    )
+    for key, array in out.items():
+        if key not in requests:
+            raise ValueError(f"out: {key!r} is no FixedLenFeature of numbers")
+        request = requests[key]
+        dtype, shape = np.dtype(request.dtype.as_numpy_dtype), request.shape
+        if not isinstance(array, np.ndarray) or array.dtype != dtype:
+            found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(f"out: {key!r} must be an array of {dtype}, found {found}")
+        if array.ndim != len(shape) + 1 or array.shape[1:] != shape or len(array) < count:
+            raise ValueError(
+                f"out: {key!r} must be of shape {(count, *shape)}, found {array.shape}"
+            )
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError(f"out: {key!r} must be C-contiguous and writable")
+
+
+class Columns:
+    """The tfw_columns of a plan and the arrays bound to them; for one thread at a time."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.plan = schema.plan
+        self.error = new_error()
+        out = ffi.new("tfw_columns **")
+        flags = lib.TFW_FEATURE_LISTS if self.plan.lists else 0
+        check(lib.tfw_columns_create(schema.handle, flags, out, self.error), self.error)
+        self.handle = ffi.gc(out[0], lib.tfw_columns_free)
+        self.arrays: dict[int, Array] = {}
+        self.column = ffi.new("tfw_column *")
+
+    def begin(self, capacity: int, out: Out | None = None) -> None:
+        """Forgets all records and makes room for so many."""
+        lib.tfw_columns_clear(self.handle)
+        for i in self.schema.bound:
+            request = self.plan.requests[i]
+            array = None if out is None else out.get(request.name)
+            if array is None:
+                array = np.empty((capacity, *request.shape), request.dtype.as_numpy_dtype)
+            self._bind(i, array)
+
+    def grow(self, capacity: int, count: int) -> None:
+        """Makes room for more records; the first count of them stay."""
+        for i in self.schema.bound:
+            old = self.arrays[i]
+            new = np.empty((capacity, *old.shape[1:]), old.dtype)
+            new[:count] = old[:count]
+            self._bind(i, new)
+
+    def _bind(self, i: int, array: Array) -> None:
+        status = lib.tfw_columns_bind(
+            self.handle, i, ffi.from_buffer(array), len(array), self.error
+        )
+        check(status, self.error)
+        self.arrays[i] = array
+
+    def take(self, count: int) -> list[Cells]:
+        """The columns of the count records held; they belong to the caller from here on."""
+        cells = [
+            Cells(self.arrays.pop(i)[:count]) if i in self.arrays else self._take(i, request, count)
+            for i, request in enumerate(self.plan.requests)
+        ]
+        return cells
+
+    def _take(self, i: int, request: Request, count: int) -> Cells:
+        column = self.column
+        check(lib.tfw_columns_take(self.handle, i, column, self.error), self.error)
+        values: Any
+        if request.dtype == string:
+            data = adopt(column.values, column.byte_count, np.uint8)
+            values = BytesColumn(data, adopt(column.offsets, column.value_count + 1, np.int64))
+        else:
+            values = adopt(column.values, column.value_count, request.dtype.as_numpy_dtype)
+        splits = steps = None
+        if column.splits != ffi.NULL:
+            splits = adopt(column.splits, column.cell_count + 1, np.int64)
+        if column.steps != ffi.NULL:
+            steps = adopt(column.steps, count + 1, np.int64)
+        return Cells(values, splits, steps)
+
+
+class Session:
+    """The columns of an Example, or of a SequenceExample's two parts; for one thread at a time."""
+
+    def __init__(self, schemas: tuple[Schema | None, ...], flags: int) -> None:
+        self.columns = [None if schema is None else Columns(schema) for schema in schemas]
+        self.handles = [ffi.NULL if c is None else c.handle for c in self.columns]
+        self.parse_function = lib.tfw_parse if len(schemas) == 1 else lib.tfw_parse_sequence
+        self.flags = flags
+        self.done = ffi.new("size_t *")
+        self.span = ffi.new("tfw_span *")
+        self.error = new_error()
+
+    def begin(self, capacity: int, out: Out | None = None) -> None:
+        """Forgets all records and makes room for so many.
+
+        Args:
+            capacity: A number of records.
+            out: Arrays to write to; of an Example, or of a SequenceExample's context.
+        """
+        first, *others = self.columns
+        if out:
+            check_out(out, None if first is None else first.schema, capacity)
+        if first is not None:
+            first.begin(capacity, out)
+        for columns in others:
+            if columns is not None:
+                columns.begin(capacity)
+
+    def grow(self, capacity: int, count: int) -> None:
+        for columns in self.columns:
+            if columns is not None:
+                columns.grow(capacity, count)
+
+    def parse(self, data: Any, data_len: int, spans: Any, count: int, single: bool = False) -> None:
+        """Appends the records of a batch.
+
+        Raises:
+            Misfit: A record does not fit; self.done[0] came before it and were appended.
+            MemoryError: Out of memory.
+        """
+        flags = self.flags | lib.TFW_SINGLE if single else self.flags
+        status: int = self.parse_function(
+            *self.handles, data, data_len, spans, count, flags, self.done, self.error
+        )
+        if status != lib.TFW_OK:
+            self._fail(status)
+
+    def parse_one(self, message: Any) -> None:
+        """Appends one record, by TensorFlow's rules for a single one.
+
+        Raises:
+            Misfit, MemoryError: As parse.
+        """
+        data = ffi.from_buffer("uint8_t[]", message)
+        self.span.length = len(data)
+        self.parse(data, len(data), self.span, 1, single=True)
+
+    def _fail(self, status: int) -> None:
+        part = self.columns[-1 if self.error.list else 0]
+        misfit = misfit_of(status, self.error, [] if part is None else part.plan.requests)
+        if misfit is not None:
+            raise misfit
+        check(status, self.error)
+
+    def take(self, count: int) -> list[list[Cells]]:
+        """The columns of every part; they belong to the caller from here on."""
+        return [[] if columns is None else columns.take(count) for columns in self.columns]

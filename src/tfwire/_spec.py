@@ -1,0 +1,309 @@
+"""Specifications checked and broken down: the columns that C parses, and what becomes of them.
+
+The checks and the words of their messages are TensorFlow's (python/ops/parsing_config.py of version
+2.21), so that a wrong specification fails the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._core import lib
+from tfwire._normalize import (
+    BYTES,
+    FLOAT,
+    INT64,
+    as_float32,
+    as_int64,
+    as_strings,
+    cell_of,
+    key_bytes,
+)
+from tfwire._ragged import Partition, Ragged
+from tfwire.features import (
+    DType,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    as_dtype,
+    as_feature,
+    float32,
+    int64,
+    string,
+)
+
+__all__ = ["KINDS", "Plan", "Request", "compile_features"]
+
+Key = Any  # str, or bytes for keys that are no UTF-8
+
+KINDS = {string: BYTES, float32: FLOAT, int64: INT64}
+
+
+class Request(NamedTuple):
+    """A column that C parses.
+
+    Attributes:
+        key: The feature's key.
+        name: The same as the user wrote it.
+        dtype: int64, float32 or string.
+        layout: enum tfw_layout.
+        shape: Of a dense record or step, of a repeated element; else ().
+        optional: Dense: absent is allowed.
+        default: What an absent dense feature holds: an array, or bytes and offsets of strings.
+    """
+
+    key: bytes
+    name: Key
+    dtype: DType
+    layout: int
+    shape: tuple[int, ...] = ()
+    optional: bool = False
+    default: Any = None
+
+    @property
+    def num_values(self) -> int:
+        """Values of a record, a step or an element."""
+        return math.prod(self.shape)
+
+
+class Plan(NamedTuple):
+    """A specification made ready.
+
+    Attributes:
+        features: The specification with our own classes and dtypes.
+        requests: The columns that C parses.
+        fields: For every key what makes its result from the columns.
+        lists: These are features of a SequenceExample's feature lists.
+    """
+
+    features: dict[Key, Any]
+    requests: list[Request]
+    fields: dict[Key, Field]
+    lists: bool
+
+
+def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan:
+    """Checks a specification and breaks it down.
+
+    Args:
+        features: Keys to feature objects, ours or TensorFlow's.
+        part: "example", or the part of a SequenceExample: "context" or "lists".
+
+    Raises:
+        ValueError, TypeError: As TensorFlow does.
+    """
+    compiler = _Compiler(part)
+    fields: dict[Key, Field] = {}
+    known: dict[Key, Any] = {}
+    for key, value in features.items():
+        feature = as_feature(key, value)
+        compile_one = compiler.methods.get(type(feature))
+        if compile_one is None:
+            raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
+        known[key] = feature = feature._replace(dtype=_dtype(key, feature))
+        fields[key] = compile_one(key, feature)
+    return Plan(known, compiler.requests, fields, part == "lists")
+
+
+class _Compiler:
+    """Collects the columns of a specification; features may share them."""
+
+    def __init__(self, part: str) -> None:
+        self.requests: list[Request] = []
+        self.columns: dict[bytes, int] = {}
+        self.families: dict[bytes, tuple[str, Any]] = {}
+        self.lists = part == "lists"
+        self.methods: dict[type, Any] = {
+            VarLenFeature: self.var_len,
+            RaggedFeature: self.ragged,
+        }
+        if part == "example":
+            self.methods[SparseFeature] = self.sparse
+        if part != "lists":
+            self.methods[FixedLenFeature] = self.fixed_len
+        if part == "example":
+            self.methods[FixedLenSequenceFeature] = self.padded
+        if part == "lists":
+            self.methods[FixedLenSequenceFeature] = self.steps
+
+    def column(self, family: str, request: Request, splits_dtype: Any = None) -> int:
+        """The index of a column. Only features of one family and one type may share it."""
+        shared = self.columns.get(request.key)
+        if shared is None:
+            self.columns[request.key] = len(self.requests)
+            self.families[request.key] = family, splits_dtype
+            self.requests.append(request)
+            return len(self.requests) - 1
+        name, known = request.name, self.requests[shared]
+        other, other_splits = self.families[request.key]
+        if other != family:
+            first, second = sorted((family, other))
+            raise ValueError(
+                f"{first.capitalize()} and {second} keys must not intersect; intersection: {name!r}"
+            )
+        if family == "dense":
+            raise ValueError(f"Key {name!r} is given twice, as str and as bytes")
+        if known.dtype != request.dtype:
+            raise ValueError(
+                f"Conflicting type {known.dtype} vs {request.dtype} for feature {name}."
+            )
+        if other_splits != splits_dtype:
+            raise ValueError(
+                f"Conflicting partition type {other_splits} vs {splits_dtype} for feature {name}."
+            )
+        return shared
+
+    def variable(self, family: str, name: Key, dtype: DType, splits_dtype: Any = None) -> int:
+        request = Request(key_bytes(name), name, dtype, lib.TFW_VARIABLE)
+        return self.column(family, request, splits_dtype)
+
+    def fixed_len(self, key: Key, feature: FixedLenFeature) -> Field:
+        shape = _shape(key, feature)
+        default = _default(key, feature.dtype, feature.default_value, math.prod(shape))
+        # TensorFlow cannot tell an empty default from none.
+        optional = default is not None and math.prod(shape) != 0
+        request = Request(
+            key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional, default
+        )
+        return Dense(self.column("dense", request), shape)
+
+    def var_len(self, key: Key, feature: VarLenFeature) -> Field:
+        column = self.variable("sparse", key, feature.dtype)
+        return StepValues(column) if self.lists else VarLen(column)
+
+    def padded(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
+        shape = _shape(key, feature)
+        if not feature.allow_missing:
+            raise ValueError(
+                "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
+            )
+        default = _default(key, feature.dtype, feature.default_value, 1)
+        request = Request(key_bytes(key), key, feature.dtype, lib.TFW_REPEATED, shape)
+        return Padded(self.column("dense", request), shape, _padding(feature.dtype, default))
+
+    def steps(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
+        shape = _shape(key, feature)
+        if feature.default_value is not None:
+            raise ValueError(f"Value feature_list.dense_defaults[{key}] must be None")
+        optional = bool(feature.allow_missing)
+        request = Request(key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional)
+        return Steps(self.column("dense", request), shape, _padding(feature.dtype, None))
+
+    def sparse(self, key: Key, feature: SparseFeature) -> Field:
+        for field in ("index_key", "value_key"):
+            if not getattr(feature, field):
+                raise ValueError(f"Missing {field} for SparseFeature {feature}.")
+        keys, sizes = _dimensions(feature)
+        columns = tuple(self.variable("sparse", k, int64) for k in keys)
+        values = self.variable("sparse", feature.value_key, feature.dtype)
+        return Sparse(key, columns, values, sizes, bool(feature.already_sorted))
+
+    def ragged(self, key: Key, feature: RaggedFeature) -> Field:
+        splits_dtype = feature.row_splits_dtype
+        value_key = key if feature.value_key is None else feature.value_key
+        column = self.variable("ragged", value_key, feature.dtype, splits_dtype)
+        partitions = []
+        for partition in feature.partitions:
+            if isinstance(partition, RaggedFeature.UniformRowLength):
+                length = operator.index(partition.length)
+                if length <= 0:
+                    raise ValueError(f"UniformRowLength of feature {key} must be positive")
+                partitions.append(Partition("UniformRowLength", -1, length))
+            else:
+                index = self.variable("ragged", partition.key, int64, splits_dtype)
+                partitions.append(Partition(type(partition).__name__, index, 0))
+        return Ragged(key, column, tuple(partitions), splits_dtype.dtype, self.lists)
+
+
+def _dtype(key: Key, feature: Any) -> DType:
+    if feature.dtype is None or (isinstance(feature.dtype, str) and not feature.dtype):
+        raise ValueError(f"Missing type for feature {key}. Received feature={feature}.")
+    dtype = as_dtype(feature.dtype)
+    if dtype not in KINDS:
+        raise ValueError(
+            f"dtype {dtype.name} of feature {key} is not in the list of allowed values: "
+            "float32, int64, string"
+        )
+    return dtype
+
+
+def _shape(key: Key, feature: FixedLenFeature | FixedLenSequenceFeature) -> tuple[int, ...]:
+    """The shape as a tuple; from an int, an iterable, or TensorFlow's TensorShape."""
+    shape = feature.shape
+    if shape is None:
+        raise ValueError(f"Missing shape for feature {key}. Received feature={feature}.")
+    if isinstance(shape, (str, bytes)):
+        raise TypeError(f"shape of feature {key}: expected ints, found {shape!r}")
+    dimensions = [_dimension(key, n) for n in (shape if np.iterable(shape) else [shape])]
+    if dimensions and dimensions[0] is None and isinstance(feature, FixedLenFeature):
+        raise ValueError(
+            f"First dimension of shape for feature {key} unknown. Consider using "
+            f"FixedLenSequenceFeature. Received feature={feature}."
+        )
+    if None in dimensions:
+        raise ValueError(
+            f"All dimensions of shape for feature {key} need to be known but received {shape}."
+        )
+    return tuple(n for n in dimensions if n is not None)
+
+
+def _dimension(key: Key, value: Any) -> int | None:
+    value = getattr(value, "value", value)  # TensorFlow's Dimension
+    if value is None:
+        return None
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"Dimension value of feature {key} must be integer or None, got {value!r}"
+        ) from None
+    if size < 0:
+        raise ValueError(f"Dimension {size} of feature {key} must be >= 0")
+    return size
+
+
+def _dimensions(feature: SparseFeature) -> tuple[list[Key], tuple[int, ...]]:
+    """The index keys and the sizes of a SparseFeature."""
+    if isinstance(feature.index_key, (str, bytes)):
+        return [feature.index_key], (operator.index(feature.size),)
+    keys = list(feature.index_key)
+    if not np.iterable(feature.size):
+        raise TypeError(f"size has to be a list of ints, as index_key is. Received {feature}")
+    sizes = tuple(operator.index(size) for size in feature.size)
+    if len(keys) != len(sizes):
+        raise ValueError(f"index_key and size have to have equal lengths. Received {feature}")
+    return keys, sizes
+
+
+def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:
+    """A default in the form of Request.default: converted, never broadcast; None for none."""
+    if value is None:
+        return None
+    name = f"default_value of feature {key}"
+    cell = cell_of(value, key)
+    fitting = {int64: {INT64}, float32: {INT64, FLOAT}, string: {BYTES}}[dtype]
+    if len(cell.values) and cell.kind not in fitting:
+        raise TypeError(f"{name}: cannot convert {value!r} to {dtype.name}")
+    if len(cell.values) != count:
+        raise ValueError(
+            f"{name}: input to reshape is a tensor with {len(cell.values)} values, but the "
+            f"requested shape has {count}"
+        )
+    if dtype == string:
+        return as_strings(cell.values, key)
+    return (as_int64 if dtype == int64 else as_float32)(cell.values, key)
+
+
+def _padding(dtype: DType, default: Any) -> Any:
+    """The one value that a padded array is filled up with."""
+    if dtype == string:
+        return b"" if default is None else bytes(default[0])
+    return dtype.as_numpy_dtype(0) if default is None else default[0]

@@ -1,0 +1,391 @@
+"""Serialized Examples and SequenceExamples to numpy columns, by a specification.
+
+``parse_example`` and its relatives are TensorFlow's functions under the same names. ``Parser`` and
+``SequenceParser`` are the same with the specification compiled once; they also read files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._assemble import Cells, Steps, with_objects
+from tfwire._core import ffi, lib
+from tfwire._failure import Misfit, Place, keys_of, parse_error
+from tfwire._serialized import is_scalar, single_message, unwrap
+from tfwire._session import Schema, Session
+from tfwire._spans import Spans, spans_of
+from tfwire._spec import Plan, compile_features
+
+__all__ = [
+    "Parser",
+    "SequenceParser",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+]
+
+Features = Mapping[Any, Any]
+Out = Mapping[Any, np.ndarray[Any, Any]]
+
+
+class _Parser:
+    """What the two parsers share: sessions for any number of threads, errors, files."""
+
+    def __init__(
+        self, plans: Sequence[Plan | None], bytes_as: str, empty_is_missing: bool, **init: Any
+    ) -> None:
+        if bytes_as not in ("object", "column"):
+            raise ValueError(f"bytes_as must be 'object' or 'column', found {bytes_as!r}")
+        self._init = {**init, "bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
+        self._plans = plans
+        self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
+        self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
+        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
+        self._sessions: list[Session] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._init
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def parse(self, serialized: Any, out: Out | None = None) -> Any:
+        """Parses a batch.
+
+        Args:
+            serialized: A list, tuple, iterable or object array of bytes-like objects, a
+                BytesColumn, or an object whose ``numpy()`` is one. A single byte string gives
+                what ``parse_single`` gives, as in TensorFlow.
+            out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous, of the
+                column's dtype and shape; the first dimension may be larger. The others are made.
+
+        Returns:
+            What the class says, with a first dimension of the batch.
+
+        Raises:
+            ParseError: A message does not fit; ``record_index`` says which.
+            TypeError, ValueError: ``serialized`` or ``out`` is of another type or shape.
+        """
+        return self._parse(serialized, out, None)
+
+    def parse_single(self, serialized: Any) -> Any:
+        """Parses one message.
+
+        Args:
+            serialized: A bytes-like object, or an object whose ``numpy()`` is one.
+
+        Returns:
+            What the class says: numpy scalars and bytes for the shape ``[]``, else arrays.
+
+        Raises:
+            ParseError: The message does not fit.
+            TypeError, ValueError: ``serialized`` is no byte string.
+        """
+        return self._parse_single(serialized, None)
+
+    def _parse(self, serialized: Any, out: Out | None, names: Any) -> Any:
+        serialized = unwrap(serialized)
+        if is_scalar(serialized):
+            return self._parse_single(serialized, names)
+        spans = spans_of(serialized)
+        count = spans.num_spans
+        session = self._acquire()
+        try:
+            session.begin(count, out)
+            session.parse(spans.data, spans.data_len, spans.spans, count)
+            return self._results(session.take(count), count)
+        except Misfit as misfit:
+            raise self._batch_error(misfit, spans, names) from None
+        finally:
+            self._sessions.append(session)
+
+    def _parse_single(self, serialized: Any, name: Any) -> Any:
+        message = single_message(unwrap(serialized))
+        session = self._acquire()
+        try:
+            session.begin(1)
+            session.parse_one(message)
+            return self._results(session.take(1), None)
+        except Misfit as misfit:
+            raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
+        finally:
+            self._sessions.append(session)
+
+    def _acquire(self) -> Session:
+        """A session that no other thread uses until it is appended again."""
+        try:
+            return self._sessions.pop()
+        except IndexError:
+            return Session(self._schemas, self._flags)
+
+    def _results(self, parts: list[list[Cells]], count: int | None) -> Any:
+        """Results from the columns of a batch, or (count None) of one record."""
+        raise NotImplementedError
+
+    def _values(self, plan: Plan | None, columns: list[Cells], count: int | None) -> dict[Any, Any]:
+        if plan is None:
+            return {}
+        finish = self._finish
+        if count is None:
+            return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
+        return {key: finish(field.batch(columns, count)) for key, field in plan.fields.items()}
+
+    def _batch_error(self, misfit: Misfit, spans: Spans, names: Any) -> Exception:
+        record = misfit.record
+        if record is None:
+            return parse_error(misfit, Place())
+        span = spans.spans[record]
+        message = ffi.buffer(spans.data + span.offset, span.length)
+        name = names[record] if names is not None and record < len(names) else None
+        return parse_error(misfit, Place(None, record, name), self._keys(message, misfit))
+
+    def _keys(self, message: Any, misfit: Misfit) -> Iterable[Any]:
+        """The keys that a message has, where they help to understand a misfit."""
+        if misfit.reason != "missing":
+            return ()
+        return keys_of(message, sequence=len(self._plans) == 2, lists=misfit.list)
+
+
+class Parser(_Parser):
+    """Parses Examples by one specification. For any number of threads at once; pickles.
+
+    Results are dicts with the keys of the specification: arrays for FixedLenFeature and
+    FixedLenSequenceFeature, a SparseTensor for VarLenFeature and SparseFeature, a RaggedTensor
+    for RaggedFeature. Arrays are writable and outlive the parser.
+
+    Args:
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        bytes_as: "object": strings are bytes objects in object arrays; "column": a BytesColumn,
+            without a Python object per string.
+        empty_is_missing: A FixedLenFeature that is present without values takes its default, as
+            TensorFlow's documentation says; TensorFlow itself calls it an error.
+
+    Raises:
+        ValueError, TypeError: The specification is not valid.
+
+    Example:
+        >>> parser = Parser({"label": FixedLenFeature([], int64)})
+        >>> parser.parse([encode_example({"label": 3}), encode_example({"label": 4})])
+        {'label': array([3, 4])}
+    """
+
+    def __init__(
+        self, features: Features, *, bytes_as: str = "object", empty_is_missing: bool = False
+    ) -> None:
+        if not features:
+            raise ValueError("Invalid argument: features cannot be empty.")
+        plan = compile_features(features)
+        super().__init__([plan], bytes_as, empty_is_missing, features=plan.features)
+
+    def _results(self, parts: list[list[Cells]], count: int | None) -> dict[Any, Any]:
+        return self._values(self._plans[0], parts[0], count)
+
+
+class SequenceParser(_Parser):
+    """Parses SequenceExamples by two specifications. For any number of threads at once; pickles.
+
+    Results of a batch are (context, lists, lengths), of one message (context, lists): dicts with
+    the keys of the specifications. ``lengths`` holds for every FixedLenSequenceFeature of the
+    lists how many steps each record has, int64.
+
+    Args:
+        context_features: FixedLenFeature, VarLenFeature and RaggedFeature by key; may be None.
+        sequence_features: FixedLenSequenceFeature, VarLenFeature and RaggedFeature by key; may be
+            None when there are context features.
+        bytes_as: As for Parser.
+        empty_is_missing: As for Parser; about the context.
+
+    Raises:
+        ValueError, TypeError: A specification is not valid.
+    """
+
+    def __init__(
+        self,
+        context_features: Features | None = None,
+        sequence_features: Features | None = None,
+        *,
+        bytes_as: str = "object",
+        empty_is_missing: bool = False,
+    ) -> None:
+        if not context_features and not sequence_features:
+            raise ValueError(
+                "Both `context_features` and `sequence_features` argument are None, but at least "
+                "one should have values."
+            )
+        context = compile_features(context_features, "context") if context_features else None
+        lists = compile_features(sequence_features, "lists") if sequence_features else None
+        super().__init__(
+            [context, lists],
+            bytes_as,
+            empty_is_missing,
+            context_features=None if context is None else context.features,
+            sequence_features=None if lists is None else lists.features,
+        )
+
+    def _results(self, parts: list[list[Cells]], count: int | None) -> tuple[dict[Any, Any], ...]:
+        context, lists = self._plans
+        results = (self._values(context, parts[0], count), self._values(lists, parts[1], count))
+        if count is None:
+            return results
+        fields = {} if lists is None else lists.fields
+        lengths = {
+            key: field.lengths(parts[1])
+            for key, field in fields.items()
+            if isinstance(field, Steps)
+        }
+        return (*results, lengths)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+# ---- TensorFlow's functions --------------------------------------------------------------------
+
+
+def parse_example(
+    serialized: Any, features: Features, example_names: Any = None, name: str | None = None
+) -> dict[Any, Any]:
+    """Parses a batch of serialized Examples, as ``tf.io.parse_example``.
+
+    The specification is compiled once: it may be changed between calls, which is noticed.
+
+    Args:
+        serialized: A list, tuple or object array of bytes-like objects; or one, which gives what
+            parse_single_example gives.
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        example_names: Names of the Examples, for error messages.
+        name: Ignored.
+
+    Returns:
+        The keys of ``features`` to arrays with a first dimension of the batch (int64, float32,
+        object arrays of bytes), SparseTensors and RaggedTensors.
+
+    Raises:
+        ParseError: An Example does not fit; the message says which, and what was found.
+        ValueError, TypeError: The specification or ``serialized`` is not valid.
+
+    Example:
+        >>> features = {"label": FixedLenFeature([], int64), "tags": VarLenFeature(string)}
+        >>> parse_example([encode_example({"label": 3, "tags": ["a", "b"]})], features)["label"]
+        array([3])
+    """
+    parsed: dict[Any, Any] = _parser_of(features)._parse(serialized, None, example_names)
+    return parsed
+
+
+def parse_single_example(
+    serialized: Any, features: Features, example_names: Any = None, name: str | None = None
+) -> dict[Any, Any]:
+    """Parses one serialized Example, as ``tf.io.parse_single_example``.
+
+    Returns:
+        The keys of ``features`` to numpy scalars, bytes, arrays, SparseTensors and RaggedTensors,
+        without the dimension of a batch.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+    """
+    parsed: dict[Any, Any] = _parser_of(features)._parse_single(serialized, example_names)
+    return parsed
+
+
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Features | None = None,
+    sequence_features: Features | None = None,
+    example_names: Any = None,
+    name: str | None = None,
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    """Parses a batch of serialized SequenceExamples, as ``tf.io.parse_sequence_example``.
+
+    Returns:
+        (context, lists, lengths), as SequenceParser says.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+    """
+    parser = _sequence_parser_of(context_features, sequence_features)
+    parsed: tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]
+    parsed = parser._parse(serialized, None, example_names)
+    return parsed
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Features | None = None,
+    sequence_features: Features | None = None,
+    example_name: Any = None,
+    name: str | None = None,
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Parses one serialized SequenceExample, as ``tf.io.parse_single_sequence_example``.
+
+    Returns:
+        (context, lists), as SequenceParser says.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+    """
+    parser = _sequence_parser_of(context_features, sequence_features)
+    parsed: tuple[dict[Any, Any], dict[Any, Any]] = parser._parse_single(serialized, example_name)
+    return parsed
+
+
+# ---- Compiled specifications ------------------------------------------------------------------
+
+_MAX_PARSERS = 128
+
+# By the identity of the specifications: they, a shallow copy of them, and their parser. Holding
+# them keeps their identity from being given to another dict.
+_parsers: dict[Any, tuple[Any, Any, Any]] = {}
+
+
+def _parser_of(features: Features) -> Parser:
+    known = _parsers.get(id(features))
+    if known is not None and known[0] is features and _equal(known[1], features):
+        parser: Parser = known[2]
+        return parser
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must be a dict, found {type(features).__name__}")
+    parser = Parser(features)
+    _remember(id(features), (features, dict(features), parser))
+    return parser
+
+
+def _sequence_parser_of(
+    context_features: Features | None, sequence_features: Features | None
+) -> SequenceParser:
+    key = id(context_features), id(sequence_features)
+    features = context_features, sequence_features
+    known = _parsers.get(key)
+    if (
+        known is not None
+        and known[0][0] is context_features
+        and known[0][1] is sequence_features
+        and _equal(known[1], features)
+    ):
+        parser: SequenceParser = known[2]
+        return parser
+    parser = SequenceParser(context_features, sequence_features)
+    copies = tuple(None if part is None else dict(part) for part in features)
+    _remember(key, (features, copies, parser))
+    return parser
+
+
+def _equal(copy: Any, features: Any) -> bool:
+    """Whether a specification is what it was. Arrays as defaults cannot be compared by ==; they
+    are the same objects unless something changed."""
+    try:
+        return bool(copy == features)
+    except ValueError:
+        return False
+
+
+def _remember(key: Any, entry: tuple[Any, Any, Any]) -> None:
+    if len(_parsers) >= _MAX_PARSERS:
+        _parsers.clear()
+    _parsers[key] = entry
