@@ -65,7 +65,7 @@ def splits_of(lengths: Array) -> Array:
 def ranges(lengths: Array) -> Array:
     """0, 1, ... up to every length, one after the other."""
     total = int(lengths.sum())
-    begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    begins: Array = np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.subtract(np.arange(total), begins, out=begins)
 
 

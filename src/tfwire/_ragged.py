@@ -69,13 +69,13 @@ class Numbers(NamedTuple):
 
     def firsts(self) -> Array:
         """Positions of the first value of every record that has values."""
-        begins: Array = np.cumsum(self.sizes) - self.sizes
-        return begins[self.sizes != 0]
+        first: Array = (np.cumsum(self.sizes) - self.sizes)[self.sizes != 0]
+        return first
 
     def lasts(self) -> Array:
         """Positions of the last value of every record that has values."""
-        ends: Array = np.cumsum(self.sizes)
-        return ends[self.sizes != 0] - 1
+        last: Array = np.cumsum(self.sizes)[self.sizes != 0] - 1
+        return last
 
 
 def _row_lengths(numbers: Numbers) -> Level:

@@ -6,18 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from tfwire._assemble import Cells, Steps, with_objects
-from tfwire._core import ffi, lib
-from tfwire._failure import Misfit, Place, keys_of, parse_error
-from tfwire._serialized import is_scalar, single_message, unwrap
-from tfwire._session import Schema, Session
-from tfwire._spans import Spans, spans_of
-from tfwire._spec import Plan, compile_features
+from tfwire._assemble import Cells, Steps
+from tfwire._parser import BaseParser
+from tfwire._spec import compile_features
 
 __all__ = [
     "Parser",
@@ -29,128 +23,9 @@ __all__ = [
 ]
 
 Features = Mapping[Any, Any]
-Out = Mapping[Any, np.ndarray[Any, Any]]
 
 
-class _Parser:
-    """What the two parsers share: sessions for any number of threads, errors, files."""
-
-    def __init__(
-        self, plans: Sequence[Plan | None], bytes_as: str, empty_is_missing: bool, **init: Any
-    ) -> None:
-        if bytes_as not in ("object", "column"):
-            raise ValueError(f"bytes_as must be 'object' or 'column', found {bytes_as!r}")
-        self._init = {**init, "bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
-        self._plans = plans
-        self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
-        self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
-        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
-        self._sessions: list[Session] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self._init
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    def parse(self, serialized: Any, out: Out | None = None) -> Any:
-        """Parses a batch.
-
-        Args:
-            serialized: A list, tuple, iterable or object array of bytes-like objects, a
-                BytesColumn, or an object whose ``numpy()`` is one. A single byte string gives
-                what ``parse_single`` gives, as in TensorFlow.
-            out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous, of the
-                column's dtype and shape; the first dimension may be larger. The others are made.
-
-        Returns:
-            What the class says, with a first dimension of the batch.
-
-        Raises:
-            ParseError: A message does not fit; ``record_index`` says which.
-            TypeError, ValueError: ``serialized`` or ``out`` is of another type or shape.
-        """
-        return self._parse(serialized, out, None)
-
-    def parse_single(self, serialized: Any) -> Any:
-        """Parses one message.
-
-        Args:
-            serialized: A bytes-like object, or an object whose ``numpy()`` is one.
-
-        Returns:
-            What the class says: numpy scalars and bytes for the shape ``[]``, else arrays.
-
-        Raises:
-            ParseError: The message does not fit.
-            TypeError, ValueError: ``serialized`` is no byte string.
-        """
-        return self._parse_single(serialized, None)
-
-    def _parse(self, serialized: Any, out: Out | None, names: Any) -> Any:
-        serialized = unwrap(serialized)
-        if is_scalar(serialized):
-            return self._parse_single(serialized, names)
-        spans = spans_of(serialized)
-        count = spans.num_spans
-        session = self._acquire()
-        try:
-            session.begin(count, out)
-            session.parse(spans.data, spans.data_len, spans.spans, count)
-            return self._results(session.take(count), count)
-        except Misfit as misfit:
-            raise self._batch_error(misfit, spans, names) from None
-        finally:
-            self._sessions.append(session)
-
-    def _parse_single(self, serialized: Any, name: Any) -> Any:
-        message = single_message(unwrap(serialized))
-        session = self._acquire()
-        try:
-            session.begin(1)
-            session.parse_one(message)
-            return self._results(session.take(1), None)
-        except Misfit as misfit:
-            raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
-        finally:
-            self._sessions.append(session)
-
-    def _acquire(self) -> Session:
-        """A session that no other thread uses until it is appended again."""
-        try:
-            return self._sessions.pop()
-        except IndexError:
-            return Session(self._schemas, self._flags)
-
-    def _results(self, parts: list[list[Cells]], count: int | None) -> Any:
-        """Results from the columns of a batch, or (count None) of one record."""
-        raise NotImplementedError
-
-    def _values(self, plan: Plan | None, columns: list[Cells], count: int | None) -> dict[Any, Any]:
-        if plan is None:
-            return {}
-        finish = self._finish
-        if count is None:
-            return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
-        return {key: finish(field.batch(columns, count)) for key, field in plan.fields.items()}
-
-    def _batch_error(self, misfit: Misfit, spans: Spans, names: Any) -> Exception:
-        record = misfit.record
-        if record is None:
-            return parse_error(misfit, Place())
-        span = spans.spans[record]
-        message = ffi.buffer(spans.data + span.offset, span.length)
-        name = names[record] if names is not None and record < len(names) else None
-        return parse_error(misfit, Place(None, record, name), self._keys(message, misfit))
-
-    def _keys(self, message: Any, misfit: Misfit) -> Iterable[Any]:
-        """The keys that a message has, where they help to understand a misfit."""
-        if misfit.reason != "missing":
-            return ()
-        return keys_of(message, sequence=len(self._plans) == 2, lists=misfit.list)
-
-
-class Parser(_Parser):
+class Parser(BaseParser):
     """Parses Examples by one specification. For any number of threads at once; pickles.
 
     Results are dicts with the keys of the specification: arrays for FixedLenFeature and
@@ -185,7 +60,7 @@ class Parser(_Parser):
         return self._values(self._plans[0], parts[0], count)
 
 
-class SequenceParser(_Parser):
+class SequenceParser(BaseParser):
     """Parses SequenceExamples by two specifications. For any number of threads at once; pickles.
 
     Results of a batch are (context, lists, lengths), of one message (context, lists): dicts with
@@ -238,10 +113,6 @@ class SequenceParser(_Parser):
             if isinstance(field, Steps)
         }
         return (*results, lengths)
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 # ---- TensorFlow's functions --------------------------------------------------------------------
