@@ -1,0 +1,184 @@
+"""Specifications and tensorflow_metadata.proto.v0.Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfwire._protobuf import message_classes
+from tfwire._schema_common import no_counterpart, refuse_default, sizes_of
+from tfwire.features import (
+    FixedLenFeature,
+    SparseFeature,
+    VarLenFeature,
+    as_dtype,
+    float32,
+    int64,
+    string,
+)
+
+__all__ = ["Metadata", "from_metadata", "to_metadata"]
+
+# What a specification can come from; the rest of schema.proto is skipped as unknown fields.
+Metadata = message_classes(
+    "tensorflow.metadata.v0",
+    {
+        "Schema": ["repeated Feature feature = 1", "repeated SparseFeature sparse_feature = 6"],
+        "Feature": [
+            "string name = 1",
+            "bool deprecated = 2",
+            "oneof shape_type: ValueCount value_count = 5",
+            "FeatureType type = 6",
+            "IntDomain int_domain = 9",
+            "FeaturePresence presence = 14",
+            "LifecycleStage lifecycle_stage = 22",
+            "oneof shape_type: FixedShape shape = 23",
+        ],
+        "SparseFeature": [
+            "string name = 1",
+            "bool deprecated = 2",
+            "FixedShape dense_shape = 5",
+            "repeated Column index_feature = 6",
+            "LifecycleStage lifecycle_stage = 7",
+            "bool is_sorted = 8",
+            "Column value_feature = 9",
+        ],
+        "FeaturePresence": ["double min_fraction = 1", "int64 min_count = 2"],
+        "ValueCount": ["int64 min = 1", "int64 max = 2"],
+        "FixedShape": ["repeated Dim dim = 2"],
+        "Dim": ["int64 size = 1", "string name = 2"],
+        "IntDomain": ["int64 min = 3", "int64 max = 4"],
+        "Column": ["string name = 1"],
+    },
+    {
+        "FeatureType": {"TYPE_UNKNOWN": 0, "BYTES": 1, "INT": 2, "FLOAT": 3, "STRUCT": 4},
+        "LifecycleStage": {
+            "UNKNOWN_STAGE": 0,
+            "PLANNED": 1,
+            "ALPHA": 2,
+            "BETA": 3,
+            "PRODUCTION": 4,
+            "DEPRECATED": 5,
+            "DEBUG_ONLY": 6,
+            "DISABLED": 7,
+            "VALIDATION_DERIVED": 9,
+        },
+    },
+    syntax="proto2",
+)["Schema"]
+
+_IN_USE = {0, 3, 4}  # UNKNOWN_STAGE, BETA, PRODUCTION
+_TYPES = {1: string, 2: int64, 3: float32}
+_TYPE_NUMBERS = {dtype.name: number for number, dtype in _TYPES.items()}
+
+
+def from_metadata(schema: Any) -> dict[str, Any]:
+    """Specifications by key, of the features in use.
+
+    Raises:
+        ValueError: A feature has no counterpart.
+    """
+    columns = {feature.name: feature for feature in schema.feature}
+    features = {}
+    for sparse in schema.sparse_feature:
+        keys = [column.name for column in sparse.index_feature]
+        parts = [*keys, sparse.value_feature.name]
+        for part in parts:
+            if part not in columns:
+                raise ValueError(f"sparse feature {sparse.name!r}: there is no feature {part!r}")
+        if _is_in_use(sparse):
+            features[sparse.name] = _sparse_feature(sparse, [columns[part] for part in parts])
+    in_sparse = {
+        column.name
+        for sparse in schema.sparse_feature
+        for column in [*sparse.index_feature, sparse.value_feature]
+    }
+    for name, feature in columns.items():
+        if name not in in_sparse and _is_in_use(feature):
+            features[name] = _plain_feature(feature)
+    return dict(sorted(features.items()))
+
+
+def _is_in_use(feature: Any) -> bool:
+    return not feature.deprecated and feature.lifecycle_stage in _IN_USE
+
+
+def _dtype(feature: Any) -> Any:
+    if feature.type not in _TYPES:
+        raise ValueError(f"feature {feature.name!r} is of no type that a specification has")
+    return _TYPES[feature.type]
+
+
+def _plain_feature(feature: Any) -> Any:
+    required = feature.presence.min_fraction == 1
+    if feature.HasField("shape"):
+        if not required:
+            raise ValueError(f"feature {feature.name!r} has a shape but min_fraction is not 1")
+        return FixedLenFeature([dim.size for dim in feature.shape.dim], _dtype(feature))
+    count = feature.value_count
+    if required and count.min == count.max > 0:
+        return FixedLenFeature([] if count.max == 1 else [count.max], _dtype(feature))
+    return VarLenFeature(_dtype(feature))
+
+
+def _sparse_feature(sparse: Any, columns: list[Any]) -> SparseFeature:
+    *indices, values = columns
+    if sparse.HasField("dense_shape"):
+        size = [dim.size for dim in sparse.dense_shape.dim]
+    else:
+        size = [index.int_domain.max + 1 for index in indices]
+    if len(size) != len(indices) or min(size, default=0) <= 0:
+        raise ValueError(f"sparse feature {sparse.name!r} has no dense shape for its indices")
+    keys = [index.name for index in indices]
+    single = len(keys) == 1
+    return SparseFeature(
+        keys[0] if single else keys,
+        values.name,
+        _dtype(values),
+        size[0] if single else size,
+        sparse.is_sorted,
+    )
+
+
+def to_metadata(features: Mapping[str, Any]) -> Any:
+    """A Schema message.
+
+    Raises:
+        ValueError: A specification has no counterpart.
+    """
+    schema = Metadata()
+    for key, feature in features.items():
+        if isinstance(feature, SparseFeature):
+            _add_sparse(schema, key, feature)
+            continue
+        column = _add_column(schema, key, feature.dtype)
+        if isinstance(feature, FixedLenFeature):
+            refuse_default(key, feature)
+            column.presence.min_fraction = 1
+            column.shape.SetInParent()
+            for size in sizes_of(feature.shape):
+                column.shape.dim.add(size=size)
+        elif not isinstance(feature, VarLenFeature):
+            raise no_counterpart(key, type(feature).__name__)
+    return schema
+
+
+def _add_column(schema: Any, name: str, dtype: Any) -> Any:
+    number = _TYPE_NUMBERS.get(as_dtype(dtype).name)
+    if number is None:
+        raise no_counterpart(name, f"the type {as_dtype(dtype).name}")
+    return schema.feature.add(name=name, type=number)
+
+
+def _add_sparse(schema: Any, key: str, feature: SparseFeature) -> None:
+    sparse = schema.sparse_feature.add(name=key)
+    keys = [feature.index_key] if isinstance(feature.index_key, str) else feature.index_key
+    for index_key, size in zip(keys, sizes_of(feature.size), strict=True):
+        column = _add_column(schema, index_key, int64)
+        column.int_domain.min, column.int_domain.max = 0, size - 1
+        sparse.index_feature.add(name=index_key)
+        sparse.dense_shape.dim.add(size=size)
+    _add_column(schema, feature.value_key, feature.dtype)
+    sparse.value_feature.name = feature.value_key
+    if feature.already_sorted:
+        sparse.is_sorted = True

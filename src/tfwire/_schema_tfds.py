@@ -1,0 +1,124 @@
+"""Specifications and the features.json of TFDS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfwire._schema_common import no_counterpart, refuse_default, sizes_of
+from tfwire.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    VarLenFeature,
+    as_dtype,
+    float32,
+    int64,
+    string,
+)
+
+__all__ = ["from_tfds", "to_tfds"]
+
+_CONNECTORS = "tensorflow_datasets.core.features."
+
+
+def from_tfds(tree: Any) -> dict[str, Any]:
+    """Specifications by key; names of nested features are joined by "/".
+
+    Raises:
+        ValueError: No features.json of TFDS, or a feature has no counterpart.
+    """
+    if "featuresDict" not in tree:
+        raise ValueError("no features.json of TFDS 4.6 or later: there is no featuresDict")
+    features: dict[str, Any] = {}
+    try:
+        _flatten("", tree, features)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"no features.json of TFDS: {error!r}") from None
+    return dict(sorted(features.items()))
+
+
+def _flatten(key: str, node: Any, features: dict[str, Any]) -> None:
+    """Adds the features of a node, whose name is key, to features."""
+    if "featuresDict" in node:
+        for name, child in node["featuresDict"]["features"].items():
+            _flatten(f"{key}/{name}" if key else name, child, features)
+    elif "sequence" in node:
+        steps: dict[str, Any] = {}
+        _flatten(key, node["sequence"]["feature"], steps)
+        length = int(node["sequence"].get("length", -1))
+        features.update({name: _repeated(name, step, length) for name, step in steps.items()})
+    else:
+        features[key] = _leaf(key, node)
+
+
+def _repeated(key: str, step: Any, length: int) -> Any:
+    if not isinstance(step, FixedLenFeature):
+        raise no_counterpart(key, "a sequence of sequences")
+    if length >= 0:
+        return FixedLenFeature([length, *step.shape], step.dtype)
+    return FixedLenSequenceFeature(step.shape, step.dtype, allow_missing=True)
+
+
+def _leaf(key: str, node: Mapping[str, Any]) -> Any:
+    if "classLabel" in node:
+        return FixedLenFeature([], int64)
+    if "text" in node or "image" in node:
+        return FixedLenFeature([], string)
+    if "boundingBox" in node:
+        return FixedLenFeature([4], float32)
+    if "tensor" not in node:
+        raise no_counterpart(key, str(node.get("pythonClassName", "a feature")).split(".")[-1])
+    tensor = node["tensor"]
+    if tensor.get("encoding", "none") != "none":
+        return FixedLenFeature([], string)
+    shape = [int(size) for size in tensor.get("shape", {}).get("dimensions", [])]
+    dtype = _tfds_dtype(key, tensor["dtype"])
+    if -1 in shape[1:]:
+        raise no_counterpart(key, "an unknown dimension that is not the first")
+    if shape[:1] == [-1]:
+        return FixedLenSequenceFeature(shape[1:], dtype, allow_missing=True)
+    return FixedLenFeature(shape, dtype)
+
+
+def _tfds_dtype(key: str, name: str) -> Any:
+    """The type in which TFDS stores values of a type."""
+    if name.startswith(("int", "uint", "bool")):
+        return int64
+    if name.startswith(("float", "bfloat")):
+        return float32
+    if name in ("string", "object"):
+        return string
+    raise no_counterpart(key, f"the type {name}")
+
+
+def to_tfds(features: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON tree of a FeaturesDict of Tensors.
+
+    Raises:
+        ValueError: A specification has no counterpart.
+    """
+    return {
+        "pythonClassName": f"{_CONNECTORS}features_dict.FeaturesDict",
+        "featuresDict": {
+            "features": {key: _connector(key, feature) for key, feature in features.items()}
+        },
+    }
+
+
+def _connector(key: str, feature: Any) -> dict[str, Any]:
+    if isinstance(feature, VarLenFeature):
+        shape = [-1]
+    elif isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+        refuse_default(key, feature)
+        unknown = [] if isinstance(feature, FixedLenFeature) else [-1]
+        shape = unknown + sizes_of(feature.shape)
+    else:
+        raise no_counterpart(key, type(feature).__name__)
+    return {
+        "pythonClassName": f"{_CONNECTORS}tensor_feature.Tensor",
+        "tensor": {
+            "dtype": as_dtype(feature.dtype).name,
+            "encoding": "none",
+            "shape": {"dimensions": [str(size) for size in shape]} if shape else {},
+        },
+    }

@@ -1,0 +1,81 @@
+"""Schemas in the files of others: TensorFlow Metadata's schema.pbtxt, TFDS's features.json.
+
+Both say more than a parse specification does, and a specification can say what they cannot.
+What has a clear counterpart is translated; anything else is an error that names the feature.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+
+from tfwire._schema_metadata import Metadata, from_metadata, to_metadata
+from tfwire._schema_tfds import from_tfds, to_tfds
+from tfwire.features import as_feature
+from tfwire.inference import Schema
+
+__all__ = ["read_schema", "write_schema"]
+
+
+def read_schema(path: str | os.PathLike[str]) -> Schema:
+    """Feature specifications from a schema file.
+
+    Of a schema.pbtxt (tensorflow_metadata.proto.v0.Schema as text), a feature that is always
+    present (``min_fraction: 1``) with a shape, or with a value count whose minimum and maximum
+    are equal, is a FixedLenFeature; any other a VarLenFeature. Sparse features are
+    SparseFeatures. Deprecated and planned features are left out.
+
+    Of a features.json (TFDS 4.6 or later), nested names are joined by ``/``, as in the records.
+    Integers and bool are int64, floats float32; text, images and encoded tensors are strings. A
+    first dimension that is not known is a FixedLenSequenceFeature.
+
+    Args:
+        path: The file; JSON is told by its first character.
+
+    Returns:
+        A dict of specifications, for Parser; ``print`` shows it as code.
+
+    Raises:
+        ValueError: The file is neither, or a feature has no counterpart.
+
+    Example:
+        >>> Parser(read_schema("schema.pbtxt"))
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        if text.lstrip().startswith("{"):
+            features = from_tfds(json.loads(text))
+        else:
+            features = from_metadata(text_format.Parse(text, Metadata(), allow_unknown_field=True))
+    except (text_format.ParseError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
+    if not features:
+        raise ValueError(f"{os.fspath(path)} describes no features")
+    return Schema(features)
+
+
+def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Writes feature specifications as a schema file.
+
+    Args:
+        features: Specifications by key, of tfwire or TensorFlow; a Schema.
+        path: A name that ends in ``.json`` gives a TFDS features.json, any other a schema.pbtxt.
+
+    Raises:
+        ValueError: A specification that the file cannot hold: a default value, a RaggedFeature,
+            feature lists; a FixedLenSequenceFeature in a schema.pbtxt, a SparseFeature in a
+            features.json.
+    """
+    if getattr(features, "sequence_features", None):
+        raise ValueError("feature lists have no place in a schema file")
+    known = {key: as_feature(key, feature) for key, feature in sorted(features.items())}
+    if os.fspath(path).endswith(".json"):
+        text = json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
+    else:
+        text = text_format.MessageToString(to_metadata(known))
+    Path(path).write_text(text, encoding="utf-8")
