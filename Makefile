@@ -6,7 +6,7 @@ ORACLE = .venv-oracle
 PIP = -m pip install --quiet --disable-pip-version-check
 
 # Tests start the command and other programs as a user would; they find the package in src.
-export PYTHONPATH = src
+export PYTHONPATH = $(CURDIR)/src
 
 READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready
@@ -15,7 +15,8 @@ SOURCES = $(wildcard csrc/*.c)
 HEADERS = $(wildcard csrc/*.h) tests/c/check.h
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 
-.PHONY: build test demo bench oracle lint check-all check-c check-clang check-cross \
+
+.PHONY: build test demo bench gen oracle lint check-all check-c check-clang check-cross \
         check-kernels check-sanitized clean
 
 build: $(NATIVE)
@@ -82,7 +83,7 @@ check-cross:
 # ---- The slower checks ------------------------------------------------------------------------
 
 check-kernels: $(NATIVE)
-	for kernel in portable sse42 avx512; do \
+	for kernel in portable sse42 avx512 armv8; do \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -c 'import tfwire; tfwire.crc32c(b"")' 2>/dev/null \
 	        || { echo "kernel $$kernel: not supported here"; continue; }; \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
@@ -93,7 +94,7 @@ check-kernels: $(NATIVE)
 check-sanitized: $(READY)
 	rm -rf build/sanitized && mkdir -p build/sanitized
 	cp -r csrc src tests setup.py pyproject.toml README.md LICENSE build/sanitized
-	cd build/sanitized && rm -f src/tfwire/_native*.so && \
+	cd build/sanitized && export PYTHONPATH=$$PWD/src && rm -f src/tfwire/_native*.so && \
 	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace && \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
@@ -109,7 +110,12 @@ oracle: $(ORACLE_READY) $(NATIVE)
 	$(ORACLE)/bin/python setup.py --quiet build_ext --inplace
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python -m pytest -q tests/oracle
 
+gen:
+	$(PYTHON) csrc/gen_tables.py > csrc/crc32c_tables.h
+
 bench: $(ORACLE_READY) $(NATIVE)
+	mkdir -p build && $(CC) -std=c11 -O3 -Icsrc benchmarks/core.c $(SOURCES) -o build/core
+	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
 
 check-all: lint check-clang check-cross check-kernels check-sanitized oracle

@@ -72,6 +72,7 @@ _EXPORTS = {
     "tensors": ["decode_raw", "parse_tensor", "serialize_tensor"],
     "json_format": ["decode_json_example", "example_to_json"],
     "inference": ["infer_schema"],
+    "dataset": ["Dataset", "TFRecordDataset"],
 }
 _MODULES = ["train"]
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -14,6 +14,10 @@ from tfwire.columns import (
     RaggedTensor as RaggedTensor,
     SparseTensor as SparseTensor,
 )
+from tfwire.dataset import (
+    Dataset as Dataset,
+    TFRecordDataset as TFRecordDataset,
+)
 from tfwire.errors import (
     DataLossError as DataLossError,
     Error as Error,
@@ -41,9 +45,7 @@ from tfwire.features import (
     int64 as int64,
     string as string,
 )
-from tfwire.inference import (
-    infer_schema as infer_schema,
-)
+from tfwire.inference import infer_schema as infer_schema
 from tfwire.json_format import (
     decode_json_example as decode_json_example,
     example_to_json as example_to_json,

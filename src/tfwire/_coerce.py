@@ -20,6 +20,8 @@ def int64s(value: Any) -> list[int]:
 
 def _int64(value: Any) -> int:
     """An integer of any type as an int; __index__ is what floats do not have."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
     if isinstance(value, np.bool_):  # numpy gives bool_ no __index__
         return int(value)
     try:

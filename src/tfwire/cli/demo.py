@@ -11,6 +11,7 @@ import numpy as np
 
 import tfwire as tfw
 from tfwire.cli import speed
+from tfwire.images import crop_or_pad
 
 Array = np.ndarray[Any, Any]
 
@@ -179,21 +180,6 @@ def clothes(path: Path) -> None:
 # ---- Image and mask pairs ---------------------------------------------------------------------
 
 
-def crop_or_pad(image: Array, height: int, width: int) -> Array:
-    """The middle of an image, or the image in the middle of zeros, as
-    tf.image.resize_with_crop_or_pad: the odd row or column goes to the bottom or right."""
-    for axis, size in enumerate((height, width)):
-        surplus = image.shape[axis] - size
-        if surplus > 0:
-            image = image.take(range(surplus // 2, surplus // 2 + size), axis)
-        elif surplus < 0:
-            before = -surplus // 2
-            padding = [(0, 0)] * image.ndim
-            padding[axis] = (before, -surplus - before)
-            image = np.pad(image, padding)
-    return image
-
-
 def segmentation_pairs() -> list[tuple[Array, Array]]:
     """Photographs of three sizes, each with a mask of its bright pixels."""
     import io
@@ -251,7 +237,8 @@ def sentence(path: Path) -> None:
 
     read_context, read_lists = tfw.decode_sequence_example(next(tfw.read_records(path)))
     print(f"  context {read_context}")
-    for word, letters in zip(read_lists["words"], read_lists["letters"], strict=True):
-        print(f"  step {word} {letters.tolist()}")
-    spelled = [bytes(letters.tolist()).decode() for letters in read_lists["letters"]]
+    codes = [np.asarray(step).tolist() for step in read_lists["letters"]]
+    for word, letters in zip(read_lists["words"], codes, strict=True):
+        print(f"  step {word} {letters}")
+    spelled = [bytes(letters).decode() for letters in codes]
     confirm(spelled == words, "the letters of every word")

@@ -1,0 +1,205 @@
+"""Tensor, a numpy value that looks like TensorFlow's eager tensor, and a few functions of it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Tensor",
+    "cast",
+    "constant",
+    "convert_to_tensor",
+    "numpy_dtype",
+    "py_function",
+    "reshape",
+    "stack",
+    "to_numpy",
+]
+
+
+def to_numpy(value: Any, dtype: Any = None) -> Any:
+    """A value as TensorFlow would convert it: bytes for strings, else a numpy scalar or array.
+
+    Python numbers become int32 (int64 where they do not fit) and float32, as in tf.constant.
+    """
+    if isinstance(value, Tensor) or hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = array.astype(np.float32)
+        elif array.dtype == np.int64 and np.array_equal(array, array.astype(np.int32)):
+            array = array.astype(np.int32)
+    else:
+        array = np.asarray(value, dtype)
+    if array.dtype.kind in "US":
+        column = np.empty(array.shape, object)
+        column[...] = np.char.encode(array) if array.dtype.kind == "U" else array.astype(object)
+        array = column
+    return array[()]
+
+
+class Tensor:
+    """A value with ``numpy()``, ``shape`` and ``dtype``; arithmetic and indexing give tensors.
+
+    Args:
+        value: Anything numpy takes, str (as UTF-8), bytes, or another tensor.
+        dtype: A numpy dtype or tfwire dtype to convert to.
+    """
+
+    __slots__ = ("_value",)
+    __array_priority__ = 100
+
+    def __init__(self, value: Any, dtype: Any = None) -> None:
+        self._value = to_numpy(value, getattr(dtype, "as_numpy_dtype", dtype))
+
+    def numpy(self) -> Any:
+        """The value: bytes for a scalar string, else a numpy scalar or array."""
+        return self._value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return () if isinstance(self._value, bytes) else tuple(np.shape(self._value))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(object) if isinstance(self._value, bytes) else self._value.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self._value, dtype)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype_name()}, numpy={self._text()}>"
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({self._text(str)}, shape={self.shape}, dtype={self._dtype_name()})"
+
+    def _dtype_name(self) -> str:
+        return "string" if self.dtype == object else self.dtype.name
+
+    def _text(self, form: Callable[[Any], str] = repr) -> str:
+        value = self._value
+        return str(value) if isinstance(value, np.generic) else form(value)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar tensor has no len()")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise TypeError("a scalar tensor cannot be iterated")
+        return map(Tensor, self._value)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return Tensor(self._value[key])
+
+    def __hash__(self) -> int:
+        raise TypeError("a tensor is not hashable; use its numpy() value")
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __index__(self) -> int:
+        return operator.index(self._value)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+
+def _delegate(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
+    function = getattr(operator, f"__{name}__")
+
+    def forward(self: Tensor, other: Any) -> Tensor:
+        return Tensor(function(self._value, _operand(other)))
+
+    def backward(self: Tensor, other: Any) -> Tensor:
+        return Tensor(function(_operand(other), self._value))
+
+    return backward if reflected else forward
+
+
+def _operand(value: Any) -> Any:
+    """A Python number stays one, so that numpy keeps the tensor's own dtype."""
+    return value if isinstance(value, (int, float)) else to_numpy(value)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or"):
+    setattr(Tensor, f"__{_name}__", _delegate(f"{_name}_".rstrip("_"), False))
+    setattr(Tensor, f"__r{_name}__", _delegate(f"{_name}_".rstrip("_"), True))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{_name}__", _delegate(_name, False))
+
+
+# ---- Functions of tensors ----
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor of a value."""
+    tensor = Tensor(value, dtype)
+    return tensor if shape is None else reshape(tensor, shape)
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of a value; tensors are taken as they are."""
+    return value if isinstance(value, Tensor) and dtype is None else Tensor(value, dtype)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same values in another shape; ``()`` gives a scalar."""
+    target = [int(size) for size in np.asarray(to_numpy(shape)).ravel()]
+    value = to_numpy(tensor)
+    array = np.empty((), object) if isinstance(value, bytes) else np.asarray(value)
+    if isinstance(value, bytes):
+        array[()] = value
+    return Tensor(array.reshape(target)[()])
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """The values in another dtype."""
+    return Tensor(np.asarray(to_numpy(x)).astype(getattr(dtype, "asnumpy_dtype", dtype)))
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors along a new axis."""
+    return Tensor(np.stack([np.asarray(to_numpy(value)) for value in values], axis))
+
+
+def py_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
+) -> Any:
+    """Calls ``func`` with tensors; everything here runs as ordinary Python anyway.
+
+    Without ``func`` it is a decorator: ``@tf.py_function(Tout=tf.string)``.
+    """
+
+    def call(*arguments: Any) -> Any:
+        result = func(*[convert_to_tensor(argument) for argument in arguments])
+        if isinstance(Tout, (list, tuple)):
+            return tuple(Tensor(r, numpy_dtype(t)) for r, t in zip(result, Tout, strict=True))
+        return Tensor(result, numpy_dtype(Tout))
+
+    if func is None:
+        return lambda function: py_function(function, None, Tout) if inp is None else None
+    return call if inp is None else call(*inp)
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """None for strings, which numpy would cut to a fixed width."""
+    dtype = getattr(dtype, "asnumpy_dtype", dtype)
+    return None if dtype is None or np.dtype(dtype) == object else np.dtype(dtype)

@@ -1,0 +1,269 @@
+"""Dataset and TFRecordDataset: small pipelines of numpy elements, with tf.data's method names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from tfwire import _stages as stages
+from tfwire._stages import map_structure
+
+__all__ = ["Dataset", "TFRecordDataset"]
+
+D = TypeVar("D", bound="Dataset")
+
+
+class Dataset:
+    """A re-iterable sequence of elements: numpy values, bytes, or tuples and dicts of them.
+
+    Made from arrays (``from_tensor_slices``), a generator (``from_generator``) or files
+    (``TFRecordDataset``). Every method returns a new dataset and reads nothing; iterating reads.
+    It is small on purpose: larger pipelines belong to Grain, torch or Ray.
+
+    Example:
+        >>> ds = Dataset.from_tensor_slices({"x": [1, 2, 3]}).map(lambda e: e["x"] * 10)
+        >>> next(iter(ds.batch(2)))
+        array([10, 20])
+    """
+
+    def __init__(self, stage: stages.Stage, name: str = "Dataset") -> None:
+        self._stage = stage
+        self._name = name
+
+    # What the user's code sees of a leaf, and what becomes of a leaf that it returns. The
+    # compat layer shows objects with a numpy() method instead.
+    @staticmethod
+    def _show(leaf: Any) -> Any:
+        return leaf
+
+    @staticmethod
+    def _hide(leaf: Any) -> Any:
+        return leaf
+
+    def _next(self: D, stage: stages.Stage, name: str) -> D:
+        """A dataset of the same kind on a further stage."""
+        result = object.__new__(Dataset if type(self) is TFRecordDataset else type(self))
+        Dataset.__init__(result, stage, name)
+        return result  # type: ignore[return-value]
+
+    def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """function, called as tf.data calls it: tuples become arguments."""
+
+        def call(element: Any) -> Any:
+            shown = map_structure(self._show, element)
+            result = function(*shown) if isinstance(shown, tuple) else function(shown)
+            return map_structure(self._hide, tuple(result) if isinstance(result, list) else result)
+
+        return call
+
+    # ---- Sources ----
+
+    @classmethod
+    def from_tensor_slices(cls: type[D], tensors: Any, name: str | None = None) -> D:
+        """The slices of arrays along their first axis.
+
+        Args:
+            tensors: An array-like of rank 1 or more, or tuples and dicts of such arrays that agree
+                in their first axis. Strings become bytes (UTF-8).
+            name: Accepted for TensorFlow's sake and ignored.
+
+        Raises:
+            ValueError: A scalar, or arrays that disagree in their first axis.
+        """
+        result = object.__new__(cls)
+        Dataset.__init__(result, stages.Slices(tensors), "from_tensor_slices")
+        return result
+
+    @classmethod
+    def from_generator(
+        cls: type[D],
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: tuple[Any, ...] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> D:
+        """What a function generates, called anew for every iteration.
+
+        Args:
+            generator: A function that returns an iterable of elements.
+            output_types: Accepted for TensorFlow's sake; numpy values carry their own type. The
+                same holds for ``output_shapes``, ``output_signature`` and ``name``.
+            args: Arguments for ``generator``.
+
+        Raises:
+            TypeError: ``generator`` is not callable.
+        """
+        if not callable(generator):
+            raise TypeError(f"generator must be callable, found {type(generator).__name__}")
+        arguments = args or ()
+        hide = cls._hide
+        result = object.__new__(cls)
+        stage = stages.Generator(
+            lambda: (map_structure(hide, element) for element in generator(*arguments)), None
+        )
+        Dataset.__init__(result, stage, "from_generator")
+        return result
+
+    # ---- Transformations ----
+
+    def take(self: D, count: int, name: str | None = None) -> D:
+        """The first ``count`` elements; all of them when ``count`` is -1."""
+        return self._next(stages.Take(self._stage, count), "take")
+
+    def skip(self: D, count: int, name: str | None = None) -> D:
+        """All but the first ``count`` elements; none when ``count`` is -1."""
+        return self._next(stages.Skip(self._stage, count), "skip")
+
+    def map(
+        self: D,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> D:
+        """``map_func`` of every element, an ordinary Python function; the order is kept.
+
+        Tuples are handed over as arguments. The other parameters are TensorFlow's and ignored.
+        """
+        return self._next(stages.Map(self._stage, self._calling(map_func)), "map")
+
+    def filter(self: D, predicate: Callable[..., Any], name: str | None = None) -> D:
+        """The elements for which ``predicate`` is true."""
+        return self._next(stages.Filter(self._stage, self._calling(predicate)), "filter")
+
+    def batch(
+        self: D,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> D:
+        """``batch_size`` elements at a time, every leaf stacked along a new first axis.
+
+        Examples that were to be parsed one by one are parsed by the batch, in one call.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        stage = self._stage
+        if isinstance(stage, stages.Parse) and stage.source is not None and not stage.batched:
+            batches = stages.Batch(stage.source, batch_size, drop_remainder)
+            return self._next(stages.Parse(batches, stage.parser, stage.features), "batch")
+        return self._next(stages.Batch(stage, batch_size, drop_remainder), "batch")
+
+    def parse_example(self: D, features: Mapping[Any, Any]) -> D:
+        """Serialized Examples parsed by a specification; before or after ``batch``.
+
+        Args:
+            features: As for :func:`tfwire.parse_example`.
+        """
+        from tfwire.parsing import Parser
+
+        stage = stages.Parse(self._stage, Parser(dict(features)), features)
+        return self._next(stage, "parse_example")
+
+    def shuffle(
+        self: D,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> D:
+        """Elements in random order, as far as a buffer of ``buffer_size`` elements allows.
+
+        Args:
+            buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
+            seed: Makes the order repeat from run to run.
+            reshuffle_each_iteration: A new order for every iteration, the default.
+        """
+        again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        return self._next(stages.Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+
+    def repeat(self: D, count: int | None = None, name: str | None = None) -> D:
+        """The elements ``count`` times over; for ever when ``count`` is None or -1."""
+        return self._next(stages.Repeat(self._stage, count), "repeat")
+
+    def shard(self: D, num_shards: int, index: int, name: str | None = None) -> D:
+        """Every ``num_shards``-th element, beginning with element ``index``."""
+        return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+
+    # ---- Looking at it ----
+
+    def __iter__(self) -> Iterator[Any]:
+        show = self._show
+        if show is Dataset._show:
+            return iter(self._stage)
+        return (map_structure(show, element) for element in self._stage)
+
+    def __len__(self) -> int:
+        """The number of elements.
+
+        Raises:
+            TypeError: It cannot be known without reading.
+        """
+        if self._stage.length is None:
+            raise TypeError(f"the length of {self!r} is not known without reading it")
+        return self._stage.length
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """The elements as numpy values and bytes."""
+        return iter(self._stage)
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of an element with "dtype[shape]" for each leaf; None where unknown."""
+        return self._stage.spec
+
+    def __repr__(self) -> str:
+        spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)
+        length = "" if self._stage.length is None else f", length={self._stage.length}"
+        return f"<{self._name} elements={spec}{length}>"
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, as bytes; every checksum is verified.
+
+    Args:
+        filenames: A path (str or PathLike), or an iterable of paths.
+        compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
+        buffer_size: Bytes read at a time; None chooses.
+        num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
+            them; None or 1 reads one file after the other.
+
+    Raises:
+        ValueError: An unknown compression type; on iteration also OSError and DataLossError.
+
+    Example:
+        >>> for record in TFRecordDataset(["a.tfrecord", "b.tfrecord"]).take(10):
+        ...     print(len(record))
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        paths = _paths(filenames)
+        options = {} if not buffer_size else {"buffer_size": buffer_size}
+        cycle = max(num_parallel_reads or 1, 1)  # AUTOTUNE is -1: one after the other
+        stage = stages.Records(paths, compression_type or "", cycle, **options)
+        super().__init__(stage, "TFRecordDataset")
+
+
+def _paths(filenames: Any) -> list[Any]:
+    if hasattr(filenames, "as_numpy_iterator"):
+        filenames = list(filenames.as_numpy_iterator())
+    if hasattr(filenames, "numpy"):
+        filenames = filenames.numpy()
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        filenames = [filenames]
+    return [os.fsdecode(path) if isinstance(path, bytes) else path for path in filenames]
