@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from tfwire._core import adopt, check, ffi, lib, new_error, text
+from tfwire._core import check, ffi, lib, new_error
+from tfwire._decoder import decode_message, decode_messages
 from tfwire._encoder import Block, encode_blocks
 from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
 from tfwire._rows import RowEncoder, encode_row
-from tfwire._spans import Spans, bytes_of, spans_of, strings_of
+from tfwire._spans import bytes_of, spans_of, strings_of
 from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
-from tfwire.errors import ParseError
 
 __all__ = [
     "bytes_feature",
@@ -49,11 +48,11 @@ def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
 
     Args:
         mapping: Feature names (str, or bytes for names that are no UTF-8) to values.
-        sort_keys: Write features in the order of their names, so that equal mappings give equal
-            bytes; False keeps the order of the mapping.
+        sort_keys: Write features in the order of their names' bytes, so that equal mappings give
+            equal messages; False keeps the order of the mapping.
 
     Returns:
-        The message, as protobuf's deterministic serialization writes it.
+        The serialized message, numbers packed.
 
     Raises:
         TypeError: A value of a type that no feature holds (None, complex, datetime, dict, ...).
@@ -186,7 +185,7 @@ def decode_example(serialized: Any) -> dict[str, Values]:
         >>> decode_example(encode_example({"label": 3, "name": "goat"}))
         {'label': array([3]), 'name': [b'goat']}
     """
-    decoded: dict[str, Values] = _decode(spans_of([bytes_of(serialized)]), 0)[0]
+    decoded: dict[str, Values] = decode_message(bytes_of(serialized), 0)
     return decoded
 
 
@@ -203,7 +202,7 @@ def decode_examples(serialized: Any) -> list[dict[str, Values]]:
         ParseError: A message is not well-formed; ``record_index`` says which.
         TypeError: An item is not bytes-like.
     """
-    return _decode(spans_of(serialized), 0)
+    return decode_messages(spans_of(serialized), 0)
 
 
 def decode_sequence_example(
@@ -220,31 +219,7 @@ def decode_sequence_example(
         TypeError: ``serialized`` is not bytes-like.
     """
     decoded: tuple[dict[str, Values], dict[str, list[Values]]]
-    decoded = _decode(spans_of([bytes_of(serialized)]), lib.TFW_SEQUENCE)[0]
-    return decoded
-
-
-def _decode(spans: Spans, flags: int) -> list[Any]:
-    """Messages as Python objects. C writes a pickle of the dicts; their arrays join them here."""
-    dicts, done, error = ffi.new("tfw_dicts *"), ffi.new("size_t *"), new_error()
-    status = lib.tfw_decode(
-        spans.data, spans.data_len, spans.spans, spans.num_spans, flags, dicts, done, error
-    )
-    if status == lib.TFW_E_WIRE:
-        raise ParseError(
-            f"message {error.record} is malformed at byte {error.offset}: {text(error.text)}",
-            record_index=error.record,
-            reason="malformed",
-        )
-    check(status, error)
-    arrays = {
-        INT64: adopt(dicts.int64s, dicts.int64_count, np.int64),
-        FLOAT: adopt(dicts.floats, dicts.float_count, np.float32),
-    }
-    table = adopt(dicts.buffers, 3 * dicts.buffer_count, np.int64).reshape(-1, 3)
-    stream = ffi.gc(dicts.pickle, lib.tfw_free)
-    buffers = (arrays[kind][begin:end] for kind, begin, end in table.tolist())
-    decoded: list[Any] = pickle.loads(ffi.buffer(stream, dicts.pickle_len), buffers=buffers)
+    decoded = decode_message(bytes_of(serialized), lib.TFW_SEQUENCE)
     return decoded
 
 
