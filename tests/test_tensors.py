@@ -469,17 +469,16 @@ def test_no_strings_have_the_shape_that_tensorflow_gives():
 
 
 def test_columns_of_bytes_are_read():
-    class BytesColumn:
-        data = np.frombuffer(b"\1\0\2\0", np.uint8)
-        offsets = np.array([0, 2, 4])
-
-        def __len__(self):
-            return 2
-
-        def __iter__(self):
-            return iter([b"\1\0", b"\2\0"])
-
-    assert [[1], [2]] == tfw.decode_raw(BytesColumn(), "uint16").tolist()
+    data = b"..\1\0\2\0\3\0\4\0.."
+    column = tfw.BytesColumn(data, [2, 4, 6, 8, 10])
+    assert [[1], [2], [3], [4]] == tfw.decode_raw(column, "uint16").tolist()
+    assert [[2], [3]] == tfw.decode_raw(column[1:3], "uint16").tolist()
+    assert [[1], [2], [3], [4]] == tfw.decode_raw(column, "uint8", fixed_length=1).tolist()
+    table = tfw.BytesColumn(data, [2, 4, 6, 8, 10], (2, 2))
+    assert [[[1], [2]], [[3], [4]]] == tfw.decode_raw(table, "uint16").tolist()
+    assert (0, 0) == tfw.decode_raw(column[:0], "uint16").shape
+    with pytest.raises(ValueError, match="2 bytes at element 0 and 4 at element 1"):
+        tfw.decode_raw(tfw.BytesColumn(data, [2, 4, 8]), "uint16")
 
 
 @pytest.mark.parametrize(

@@ -166,12 +166,7 @@ def decode_raw(
     dtype = as_dtype(out_type)
     if dtype == STRING:
         raise TypeError("decode_raw makes numbers of byte strings; string is no type of numbers")
-    rows, shape = _rows_of(input_bytes)
-    if fixed_length is not None:
-        rows = _fixed_rows(rows, fixed_length, dtype)
-    width = len(rows[0]) if rows else fixed_length or 0
-    _check_rows(rows, width, dtype)
-    buffer = bytearray().join(rows)
+    buffer, width, shape = _joined(input_bytes, dtype, fixed_length)
     if dtype == np.bool_:
         values: Array = np.frombuffer(buffer, np.uint8) != 0
     else:
@@ -181,14 +176,30 @@ def decode_raw(
     return values.reshape(*shape, width // dtype.itemsize)
 
 
+def _joined(
+    input_bytes: Any, dtype: Dtype, fixed_length: int | None
+) -> tuple[bytearray, int, tuple[int, ...]]:
+    """All strings in a buffer of their own, the length of each, and their shape."""
+    if hasattr(input_bytes, "offsets") and fixed_length is None:  # a BytesColumn, joined already
+        offsets = input_bytes.offsets
+        width = _common_length(np.diff(offsets), dtype)
+        return bytearray(input_bytes.data[offsets[0] : offsets[-1]].data), width, input_bytes.shape
+    rows, shape = _rows_of(input_bytes)
+    if fixed_length is not None:
+        rows = _fixed_rows(rows, fixed_length, dtype)
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    width = _common_length(lengths, dtype) if rows else fixed_length or 0
+    return bytearray().join(rows), width, shape
+
+
 def _rows_of(input_bytes: Any) -> tuple[list[bytes], tuple[int, ...]]:
     """The byte strings in row-major order, and their shape."""
     if hasattr(input_bytes, "numpy"):
         input_bytes = input_bytes.numpy()
     if isinstance(input_bytes, (str, bytes, bytearray, memoryview)):
         return byte_strings([input_bytes]), ()
-    if hasattr(input_bytes, "offsets"):  # a BytesColumn
-        return list(input_bytes), (len(input_bytes),)
+    if hasattr(input_bytes, "offsets"):
+        input_bytes = np.asarray(input_bytes)
     if isinstance(input_bytes, np.ndarray) and input_bytes.dtype.kind not in "OUT":
         if input_bytes.dtype.kind == "S":
             raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object")
@@ -206,15 +217,18 @@ def _fixed_rows(rows: list[bytes], length: int, dtype: Dtype) -> list[bytes]:
     return [row[:length].ljust(length, b"\0") for row in rows]
 
 
-def _check_rows(rows: list[bytes], width: int, dtype: Dtype) -> None:
+def _common_length(lengths: Array, dtype: Dtype) -> int:
+    """The length that all strings have."""
+    width = int(lengths[0]) if len(lengths) else 0
     if width % dtype.itemsize:
         raise ValueError(
             f"decode_raw found a string of {width} bytes, which is no multiple of "
             f"{dtype.itemsize}, the size of {dtype.name}"
         )
-    if set(map(len, rows)) - {width}:
-        i = next(i for i, row in enumerate(rows) if len(row) != width)
+    if (lengths != width).any():
+        i = int((lengths != width).argmax())
         raise ValueError(
             f"decode_raw needs strings of one length, found {width} bytes at element 0 and "
-            f"{len(rows[i])} at element {i}; fixed_length cuts and pads"
+            f"{lengths[i]} at element {i}; fixed_length cuts and pads"
         )
+    return width

@@ -3,7 +3,7 @@
     >>> from tfwire import train
     >>> feature = train.Feature(int64_list=train.Int64List(value=[True, 2]))
     >>> example = train.Example(features=train.Features(feature={"x": feature}))
-    >>> train.Example.FromString(example.SerializeToString()).features.feature["x"]
+    >>> print(train.Example.FromString(example.SerializeToString()).features.feature["x"], end="")
     int64_list {
       value: 1
       value: 2
