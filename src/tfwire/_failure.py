@@ -86,6 +86,8 @@ def parse_error(misfit: Misfit, place: Place, keys: Iterable[Any] = ()) -> Parse
     message = misfit.text
     if misfit.reason == "missing":
         message += f" The record has {show_keys(list(keys))}."
+    if misfit.reason == "partition":
+        message = f"Feature: {show_key(misfit.feature)}: {message}"
     feature = misfit.feature
     if isinstance(feature, bytes):
         feature = feature.decode("utf-8", "surrogateescape")

@@ -49,7 +49,7 @@ class ParseError(Error, ValueError):
         path: The file, where the message came from one.
         record_index: Number of the record in its batch, or in its file when there is a path.
         feature: Key of the feature at fault, None when the message itself cannot be read.
-        reason: "malformed", "missing", "kind" or "count".
+        reason: "malformed", "missing", "kind", "count" or, of a RaggedFeature's rows, "partition".
         expected: The kind ("int64") or the number of values that the specification asks for.
         found: The kind or the number of values that the message holds.
     """

@@ -33,12 +33,13 @@ PATTERNS = {
 def clashes(case: dict[str, Any], tensorflow: dict[str, Any], rule: dict[str, Any]) -> bool:
     """Whether two answers differ. TensorFlow's errors often do not say what was wrong. Where one
     clearly speaks of a missing feature or of another kind, the reasons must agree too; but of
-    several faults in a batch it may name another than the first."""
+    several faults, in a batch or in the steps of a list, it may name another than the first."""
     if "values" in tensorflow or "values" in rule:
         return tensorflow != rule
     if tensorflow["reason"] == "crash":
         return True
-    clear = tensorflow["reason"] in ("missing", "kind") and len(case["serialized"]) == 1
+    alone = len(case["serialized"]) == 1 and not case.get("lists")
+    clear = alone and tensorflow["reason"] in ("missing", "kind")
     return clear and tensorflow["reason"] != rule["reason"]
 
 

@@ -151,7 +151,7 @@ def ragged(records: Records, key: str, spec: dict[str, Any]) -> Any:
     if tail:
         step = int(np.prod(tail, dtype=int))
         if any(n % step for n in counts):
-            raise Fault("other", key)
+            raise Fault("partition", key)
         flat = flat.reshape(-1, *tail)
         counts = [n // step for n in counts]
     lengths: list[list[list[int]]] = []  # per level, outermost first: row lengths per record
@@ -178,7 +178,7 @@ def partition_lengths(
     """Row lengths of one partition in every record, whose inner rows are counts."""
     if kind == "UniformRowLength":
         if any(n % argument for n in counts):
-            raise Fault("other")
+            raise Fault("partition")
         return [[argument] * (n // argument) for n in counts]
     assert kind in PARTITIONS
     given = [values or [] for values in records.values(argument, "int64")]
@@ -190,15 +190,15 @@ def row_lengths(kind: str, given: list[int], count: int) -> list[int]:
         lengths = given
     elif kind == "ValueRowIds":
         if sorted(given) != given or len(given) != count:
-            raise Fault("other")
+            raise Fault("partition")
         lengths = [given.count(row) for row in range(max(given, default=-1) + 1)]
     else:
         ends = {"RowSplits": given, "RowStarts": [*given, count], "RowLimits": [0, *given]}[kind]
         if ends and ends[0] != 0:
-            raise Fault("other")
+            raise Fault("partition")
         lengths = [b - a for a, b in itertools.pairwise(ends)]
     if any(n < 0 for n in lengths) or sum(lengths) != count:
-        raise Fault("other")
+        raise Fault("partition")
     return lengths
 
 
@@ -233,45 +233,52 @@ class Lists:
         self.maps = maps
         self.single = single
 
-    def steps(self, key: str, dtype: str) -> list[list[list[Any]] | None]:
-        """Per record None (absent) or the values of every step."""
-        return [self.steps_of(m, key, dtype) for m in self.maps]
+    def steps(self, key: str, spec: dict[str, Any]) -> list[list[list[Any]]]:
+        """The values of every step of every record, checked in this order."""
+        return [read_steps(entries, key, spec) for entries in self.maps]
 
-    def steps_of(self, entries: Any, key: str, dtype: str) -> list[list[Any]] | None:
-        lists = [data for name, data in entries if name == key.encode()]
-        if not lists:
-            return None
-        steps = [v for n, t, v in fields(lists[-1]) if (n, t) == (1, 2)]
-        return [checked(read_feature(step), key, dtype) or [] for step in steps]
+
+def read_steps(
+    entries: list[tuple[bytes, bytes]], key: str, spec: dict[str, Any]
+) -> list[list[Any]]:
+    """The values of the steps of one record; none when the list is absent and may be."""
+    dense = spec["type"] == "FixedLenSequence"
+    size = int(np.prod(spec["shape"], dtype=int)) if dense else None
+    lists = [data for name, data in entries if name == key.encode()]
+    if not lists:
+        if dense and not spec.get("allow_missing", False):
+            raise Fault("missing", key)
+        return []
+    steps = []
+    for number, wire_type, feature in fields(lists[-1]):
+        if (number, wire_type) == (1, 2):
+            steps.append(checked(read_feature(feature), key, spec["dtype"]) or [])
+            if size not in (None, len(steps[-1])):
+                raise Fault("count", key)
+    return steps
 
 
 def parse_lists(lists: Lists, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Values and, for batches, the lengths of dense lists."""
+    parsers = {"FixedLenSequence": dense_lists, "VarLen": var_lists, "Ragged": ragged_lists}
     values, lengths = {}, {}
     for key in sorted(spec):
-        rows = lists.steps(key, spec[key]["dtype"])
-        if spec[key]["type"] == "FixedLenSequence":
-            values[key] = dense_lists(lists, key, spec[key], rows)
-            lengths[key] = array(np.array([len(row or []) for row in rows], np.int64))
-        else:
-            variable = var_lists if spec[key]["type"] == "VarLen" else ragged_lists
-            values[key] = variable(lists, spec[key], [row or [] for row in rows])
+        kind, rows = spec[key]["type"], lists.steps(key, spec[key])
+        values[key] = parsers[kind](lists, spec[key], rows)
+        if kind == "FixedLenSequence":
+            lengths[key] = array(np.array([len(row) for row in rows], np.int64))
     return values, lengths
 
 
-def dense_lists(lists: Lists, key: str, spec: dict[str, Any], rows: list[Any]) -> Any:
+def dense_lists(lists: Lists, spec: dict[str, Any], rows: list[list[list[Any]]]) -> Any:
     shape, dtype = list(spec["shape"]), spec["dtype"]
     size = int(np.prod(shape, dtype=int))
-    if not spec.get("allow_missing", False) and any(row is None for row in rows):
-        raise Fault("missing", key)
-    if any(len(step) != size for row in rows for step in row or []):
-        raise Fault("count", key)
-    flat = [list(itertools.chain(*(row or []))) for row in rows]
+    flat = [list(itertools.chain(*row)) for row in rows]
     if lists.single:
-        return array(to_array(flat[0], dtype, [len(rows[0] or []), *shape]))
+        return array(to_array(flat[0], dtype, [len(rows[0]), *shape]))
     if size:
         return array(padded(flat, size, shape, dtype, None))
-    longest = max((len(row or []) for row in rows), default=0)
+    longest = max((len(row) for row in rows), default=0)
     return array(to_array([], dtype, [len(rows), longest, *shape]))
 
 
