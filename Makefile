@@ -58,19 +58,19 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # $(call c_tests,folder,compiler,flags,runner): compiles the library and every test, runs each.
 define c_tests
-	mkdir -p build/$(1)
-	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} \
+	@echo 'C tests: $(1)'; mkdir -p build/$(1)
+	@printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} \
 	    $(2) $(TEST_FLAGS) $(WARNINGS) $(3) -c csrc/{}.c -o build/$(1)/{}.o
-	printf '%s\n' $(C_TESTS) | xargs -P 2 -I{} \
+	@printf '%s\n' $(C_TESTS) | xargs -P 2 -I{} \
 	    $(2) $(TEST_FLAGS) $(3) tests/c/{}.c $(SOURCES:csrc/%.c=build/$(1)/%.o) -o build/$(1)/{}
-	for test in $(C_TESTS); do $(4) build/$(1)/$$test || exit 1; done
+	@for test in $(C_TESTS); do $(4) build/$(1)/$$test || exit 1; done
 endef
 
 check-c: build/c/.passed
 
 build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*.c)
 	$(call c_tests,c,$(CC),$(SANITIZE),)
-	touch $@
+	@touch $@
 
 check-clang:
 	$(call c_tests,clang,clang,$(SANITIZE),)
