@@ -124,3 +124,48 @@ check-all: lint check-clang check-cross check-kernels check-sanitized oracle
 clean:
 	rm -rf build .venv .venv-oracle src/tfwire/_native*.so src/*.egg-info .pytest_cache \
 	    .hypothesis .mypy_cache .ruff_cache
+
+# ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------
+
+.PHONY: fuzz coverage
+FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SOURCES = $(wildcard tests/fuzz/*.[ch]) tests/c/check.h tests/c/records.h
+T ?= 60
+
+# $(call fuzz_targets,folder,compiler,flags): links every target with the library in the folder.
+define fuzz_targets
+	printf '%s\n' $(FUZZ_TARGETS) | xargs -P 2 -I{} $(2) $(TEST_FLAGS) $(3) \
+	    tests/fuzz/{}.c $(SOURCES:csrc/%.c=build/$(1)/%.o) -o build/$(1)/{}
+endef
+replay = for target in $(FUZZ_TARGETS); do \
+    build/$(1)/$$target tests/fuzz/corpus/$${target\#fuzz_} || exit 1; done
+
+# The corpus is part of the ordinary tests, with any compiler.
+check-c: build/c/.replayed
+
+build/c/.replayed: build/c/.passed $(FUZZ_SOURCES) $(wildcard tests/fuzz/corpus/*/*)
+	$(call fuzz_targets,c,$(CC),$(SANITIZE) tests/fuzz/driver.c)
+	$(call replay,c)
+	touch $@
+
+# libFuzzer for T seconds each; what it learns stays in build/fuzz/corpus.
+fuzz:
+	mkdir -p build/fuzz
+	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} clang $(TEST_FLAGS) $(WARNINGS) \
+	    -fsanitize=fuzzer-no-link $(SANITIZE) -c csrc/{}.c -o build/fuzz/{}.o
+	$(call fuzz_targets,fuzz,clang,-fsanitize=fuzzer $(SANITIZE))
+	for target in $(FUZZ_TARGETS); do \
+	    name=$${target#fuzz_}; mkdir -p build/fuzz/corpus/$$name; \
+	    ASAN_OPTIONS=quarantine_size_mb=16 build/fuzz/$$target -max_total_time=$(T) \
+	        -max_len=65536 -rss_limit_mb=512 -timeout=5 -artifact_prefix=build/fuzz/ \
+	        -print_final_stats=1 -verbosity=0 \
+	        build/fuzz/corpus/$$name tests/fuzz/corpus/$$name || exit 1; \
+	done
+
+# Branches of csrc that the C tests and the corpus take; helpers stay functions, to count once.
+coverage:
+	rm -rf build/coverage
+	$(call c_tests,coverage,$(CC),--coverage -O0 -Dalways_inline=unused,)
+	$(call fuzz_targets,coverage,$(CC),--coverage -O0 tests/fuzz/driver.c)
+	$(call replay,coverage)
+	$(PYTHON) tests/fuzz/coverage.py build/coverage $(MISSING)

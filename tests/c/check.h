@@ -47,7 +47,7 @@ static int check_count;
     } while (0)
 
 /* Ends main: prints one line, returns the exit status. */
-static int check_report(const char *name) {
+static inline int check_report(const char *name) {
     printf("%s: %d checks, %d failed\n", name, check_count, check_failures);
     return check_failures != 0;
 }

@@ -8,7 +8,9 @@
 
 extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset); /* reader.c */
 
-enum { LOG_MAX = 2048 };
+#ifndef LOG_MAX
+#define LOG_MAX 2048
+#endif
 
 /* A file under construction. */
 typedef struct file {

@@ -1,0 +1,141 @@
+/* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
+ * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. */
+#include "messages.h"
+#include "pickle.h"
+
+static void dicts_free(tfw_dicts *d) {
+    tfw_free(d->pickle);
+    tfw_free(d->int64s);
+    tfw_free(d->floats);
+    tfw_free(d->buffers);
+}
+
+/* Decodes with the failing allocation, if any, and then again. */
+static int decode(const messages *m, unsigned flags, long failing, tfw_dicts *out_dicts,
+                  size_t *out_done, tfw_error *error) {
+    tfwi_test_fail_allocation = failing;
+    int status = tfw_decode(m->data, m->len, m->spans, m->count, flags, out_dicts, out_done, error);
+    if (status == TFW_E_MEMORY) {
+        CHECK(tfwi_test_fail_allocation == -1 && *out_done == 0 && out_dicts->pickle == NULL);
+        status = tfw_decode(m->data, m->len, m->spans, m->count, flags, out_dicts, out_done, error);
+    }
+    tfwi_test_fail_allocation = -1;
+    CHECK(status == TFW_OK || status == TFW_E_WIRE);
+    CHECK(out_dicts->pickle != NULL && out_dicts->int64s != NULL);
+    CHECK(out_dicts->floats != NULL && out_dicts->buffers != NULL);
+    if (status == TFW_OK) {
+        CHECK_EQ(m->count, *out_done);
+    } else {
+        CHECK(*out_done < m->count && error->record == (int64_t)*out_done);
+        CHECK(error->offset >= 0 && (uint64_t)error->offset <= m->spans[*out_done].length);
+    }
+    return status;
+}
+
+static void check_same(const tfw_dicts *a, const tfw_dicts *b) {
+    CHECK_EQ(a->pickle_len, b->pickle_len);
+    CHECK_EQ(a->int64_count, b->int64_count);
+    CHECK_EQ(a->float_count, b->float_count);
+    CHECK_EQ(a->buffer_count, b->buffer_count);
+    if (check_failures == 0) {
+        CHECK(memcmp(a->pickle, b->pickle, (size_t)a->pickle_len) == 0);
+        CHECK(memcmp(a->int64s, b->int64s, (size_t)a->int64_count * 8) == 0);
+        CHECK(memcmp(a->floats, b->floats, (size_t)a->float_count * 4) == 0);
+        CHECK(memcmp(a->buffers, b->buffers, (size_t)a->buffer_count * 24) == 0);
+    }
+}
+
+/* The hash that the unpickler gives to the values of a column. */
+static uint64_t hash_of_column(const tfw_column *c, int32_t kind) {
+    if (kind != TFW_BYTES) {
+        return fuzz_hash((uint64_t)kind, c->values, (size_t)c->byte_count);
+    }
+    uint64_t hash = NODE_LIST;
+    for (uint64_t i = 0; i < c->value_count; i++) {
+        const uint8_t *s = (const uint8_t *)c->values + c->offsets[i];
+        size_t len = (size_t)(c->offsets[i + 1] - c->offsets[i]);
+        hash = fuzz_hash_number(hash, fuzz_hash(NODE_BYTES, s, len));
+    }
+    return hash;
+}
+
+/* Parses the key's values as of one kind and compares. */
+static void check_kind(const messages *one, const unpickler *u, int32_t kind) {
+    tfw_feature feature = {
+        .name = u->key, .name_len = strlen(u->key), .kind = kind, .layout = TFW_VARIABLE};
+    tfw_schema *schema = NULL;
+    tfw_columns *columns = NULL;
+    tfw_column column;
+    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
+    int status = tfw_parse(columns, one->data, one->len, one->spans, 1, 0, NULL, NULL);
+    CHECK_EQ(TFW_OK, tfw_columns_take(columns, 0, &column, NULL));
+    const node *value = &u->value;
+    bool empty = u->has_value && value->type == NODE_LIST && value->len == 0;
+    if (!u->has_value) {
+        CHECK_EQ(TFW_OK, status);
+        CHECK_EQ(0, column.value_count);
+    } else if (empty) { /* a list of strings, or of no kind */
+        CHECK(status == TFW_OK || (status == TFW_E_KIND && kind != TFW_BYTES));
+        CHECK_EQ(0, column.value_count);
+    } else if (status == TFW_OK) {
+        CHECK((value->type == NODE_LIST) == (kind == TFW_BYTES));
+        CHECK(value->hash == hash_of_column(&column, kind));
+    } else {
+        int64_t is = value->type == NODE_LIST ? TFW_BYTES : u->dicts->buffers[3 * value->len];
+        CHECK_EQ(TFW_E_KIND, status);
+        CHECK(is != kind);
+    }
+    tfw_free(column.values);
+    tfw_free(column.offsets);
+    tfw_free(column.splits);
+    tfw_columns_free(columns);
+    tfw_schema_free(schema);
+}
+
+/* Message i alone. */
+static void check_single(const messages *m, size_t i, unsigned flags, uint64_t expected) {
+    messages one = messages_single(m, i);
+    tfw_dicts dicts;
+    tfw_error error;
+    size_t done;
+    uint64_t hash = 0;
+    unpickler u;
+    CHECK_EQ(TFW_OK, decode(&one, flags, -1, &dicts, &done, &error));
+    unpickle(&dicts, "a", &hash, done, &u);
+    CHECK(expected == hash);
+    for (int32_t kind = TFW_BYTES; kind <= TFW_INT64 && flags == 0; kind++) {
+        check_kind(&one, &u, kind);
+    }
+    dicts_free(&dicts);
+    free(one.data);
+}
+
+/* sequence and failing allocation, disguise, messages. */
+static void run(input *in) {
+    uint8_t choice = input_byte(in), how = input_byte(in);
+    unsigned flags = (choice & 1) != 0 ? TFW_SEQUENCE : 0;
+    messages m = messages_of(in);
+    messages other =
+        messages_disguised(&m, flags != 0 ? LEVEL_SEQUENCE : LEVEL_EXAMPLE, how);
+    tfw_dicts dicts, disguised;
+    tfw_error error, other_error;
+    size_t done = 0, other_done = 0;
+    uint64_t hashes[MAX_MESSAGES] = {0};
+    unpickler u;
+    int status = decode(&m, flags, -1, &dicts, &done, &error);
+    CHECK_EQ(status, decode(&other, flags, (choice >> 1) - 1, &disguised, &other_done,
+                            &other_error));
+    CHECK_EQ(done, other_done);
+    unpickle(&dicts, "a", hashes, done, &u);
+    check_same(&dicts, &disguised);
+    for (size_t i = 0; i < done; i++) {
+        check_single(&m, i, flags, hashes[i]);
+    }
+    dicts_free(&dicts);
+    dicts_free(&disguised);
+    free(m.data);
+    free(other.data);
+}
+
+FUZZ_TARGET(run)

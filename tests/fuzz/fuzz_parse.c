@@ -1,0 +1,6 @@
+/* tfw_parse: schemas of every kind and layout, batches, flags, failing memory. */
+#include "parsing.h"
+
+static void run(input *in) { run_parsing(in, false); }
+
+FUZZ_TARGET(run)

@@ -1,0 +1,142 @@
+/* tfw_scan against a plain model of the format; what it finds, packed and framed again, is the
+ * input; and the pickle of it is what unpicklers read. */
+#include "script.h"
+
+typedef struct scan {
+    tfw_span spans[LOG_MAX];
+    size_t count;
+    size_t consumed;
+    int status;
+    tfw_error error;
+} scan;
+
+static void run_scan(scan *s, const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+                     size_t capacity) {
+    s->status = tfw_scan(data, len, limit, flags, s->spans, capacity, &s->count, &s->consumed,
+                         &s->error);
+}
+
+/* Walks the file record by record as the format says. */
+static void check_against_model(const scan *s, const file *f, uint64_t limit, unsigned flags,
+                                size_t capacity) {
+    size_t at = 0, count = 0;
+    int status = TFW_OK;
+    limit = script_model_limit(limit);
+    while (at < f->len && count < capacity) {
+        status = model_check(f, at, limit, flags);
+        if (status != TFW_OK) {
+            break;
+        }
+        uint64_t length = tfwi_load64(f->data + at);
+        CHECK(count < s->count);
+        CHECK_EQ(at + TFW_HEADER_SIZE, s->spans[count].offset);
+        CHECK_EQ(length, s->spans[count].length);
+        count++;
+        at += (size_t)length + TFWI_FRAME_SIZE;
+    }
+    CHECK_EQ(count, s->count);
+    CHECK_EQ(at, s->consumed);
+    CHECK_EQ(status == TFW_E_TRUNCATED ? TFW_NEED_INPUT : status, s->status);
+    if (status != TFW_OK) {
+        CHECK_EQ(at, s->error.offset);
+        CHECK_EQ(count, s->error.record);
+    }
+    if (status == TFW_E_TRUNCATED) {
+        CHECK(s->error.expected >= TFW_HEADER_SIZE);
+        CHECK(s->error.expected > (int64_t)(f->len - at));
+    }
+}
+
+/* The records in a prefix of the file are the first of the file. */
+static void check_prefix(const scan *whole, const file *f, size_t cut, uint64_t limit,
+                         unsigned flags) {
+    static scan part;
+    uint8_t *data = fuzz_copy(f->data, cut);
+    run_scan(&part, data, cut, limit, flags, LOG_MAX);
+    CHECK(part.count <= whole->count);
+    CHECK(part.consumed <= cut);
+    CHECK(memcmp(part.spans, whole->spans, part.count * sizeof part.spans[0]) == 0);
+    CHECK(part.status == TFW_OK || part.status == TFW_NEED_INPUT || part.status == whole->status);
+    free(data);
+}
+
+static void check_packing(const scan *s, const file *f, bool verified) {
+    size_t len = 0;
+    uint8_t *packed = fuzz_alloc(s->consumed);
+    int status = tfw_pack(f->data, f->len, s->spans, s->count, packed, s->consumed, &len, NULL);
+    CHECK_EQ(TFW_OK, status);
+    CHECK_EQ(s->consumed, len);
+    CHECK(!verified || memcmp(packed, f->data, len) == 0);
+    uint8_t *framed = fuzz_copy(f->data, s->consumed);
+    CHECK_EQ(TFW_OK, tfw_frame(framed, s->consumed, s->spans, s->count, NULL));
+    CHECK(memcmp(packed, framed, len) == 0);
+    if (s->consumed != 0) { /* room for one byte less */
+        status = tfw_pack(f->data, f->len, s->spans, s->count, packed, s->consumed - 1, &len, NULL);
+        CHECK_EQ(TFW_E_ARGUMENT, status);
+        status = tfw_frame(framed, s->consumed - 1, s->spans, s->count, NULL);
+        CHECK_EQ(TFW_E_ARGUMENT, status);
+    }
+    free(packed);
+    free(framed);
+}
+
+/* Reads one counted string of a pickle; NULL when it is not one. */
+static const uint8_t *read_string(const uint8_t *p, const uint8_t *end, uint64_t *out_len) {
+    size_t size = p == end ? 0 : *p == 'C' ? 1 : *p == 'B' ? 4 : *p == 0x8e ? 8 : 0;
+    if (size == 0 || (size_t)(end - p) < 1 + size) {
+        return NULL;
+    }
+    *out_len = 0;
+    for (size_t i = 0; i < size; i++) {
+        *out_len |= (uint64_t)p[1 + i] << (8 * i);
+    }
+    p += 1 + size;
+    return *out_len <= (uint64_t)(end - p) ? p : NULL;
+}
+
+static void check_pickle(const scan *s, const file *f) {
+    uint64_t payload_bytes = 0, found;
+    for (size_t i = 0; i < s->count; i++) {
+        payload_bytes += s->spans[i].length;
+    }
+    size_t capacity = (size_t)tfw_pickle_bound(s->count, payload_bytes), len = 0;
+    uint8_t *data = fuzz_copy(f->data, s->consumed), *pickle = fuzz_alloc(capacity);
+    CHECK_EQ(TFW_NEED_SPACE,
+             tfw_pickle_spans(data, s->spans, s->count, pickle, capacity - 1, &len));
+    CHECK_EQ(TFW_OK, tfw_pickle_spans(data, s->spans, s->count, pickle, capacity, &len));
+    CHECK(len <= capacity);
+    const uint8_t *p = pickle + 3, *end = pickle + len;
+    for (size_t i = 0; p != NULL && i < s->count; i++) {
+        p = read_string(p, end, &found);
+        CHECK(p != NULL && found == s->spans[i].length);
+        if (p != NULL) {
+            CHECK(memcmp(p, data + s->spans[i].offset, (size_t)found) == 0);
+            p += found;
+        }
+    }
+    CHECK(p != NULL && end - p == 2 && p[0] == 't' && p[1] == '.');
+    free(data);
+    free(pickle);
+}
+
+static void run(input *in) {
+    static scan whole, few;
+    uint8_t choice = input_byte(in);
+    unsigned flags = choice & TFW_NO_DATA_CRC;
+    uint64_t limit = script_limits[choice >> 1 & 3];
+    size_t capacity = input_byte(in), cut = (size_t)input_number(in, 2);
+    file f = {0};
+    script_run(&f, in);
+    uint8_t *data = fuzz_copy(f.data, f.len);
+    run_scan(&whole, data, f.len, limit, flags, LOG_MAX);
+    run_scan(&few, data, f.len, limit, flags, capacity);
+    check_against_model(&whole, &f, limit, flags, LOG_MAX);
+    check_against_model(&few, &f, limit, flags, capacity);
+    check_prefix(&whole, &f, cut % (f.len + 1), limit, flags);
+    check_packing(&whole, &f, flags == 0);
+    check_pickle(&whole, &f);
+    free(data);
+    free(f.data);
+}
+
+FUZZ_TARGET(run)

@@ -1,0 +1,6 @@
+/* tfw_parse_sequence: as fuzz_parse, with a context and feature lists. */
+#include "parsing.h"
+
+static void run(input *in) { run_parsing(in, true); }
+
+FUZZ_TARGET(run)

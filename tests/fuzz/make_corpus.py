@@ -1,0 +1,363 @@
+"""Writes the seeds of the fuzz targets: one small input per interesting shape.
+
+Run from anywhere: ``python tests/fuzz/make_corpus.py``. Files that were found by fuzzing, whose
+names begin with ``found-``, are kept; all others are written anew.
+"""
+
+from __future__ import annotations
+
+import marshal
+import pickle
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+CORPUS = Path(__file__).parent / "corpus"
+Seeds = Iterator[tuple[str, bytes]]
+
+
+# ---- Messages -----------------------------------------------------------------------------------
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def field(number: int, payload: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def ints(*values: int) -> bytes:
+    packed = b"".join(varint(value & (1 << 64) - 1) for value in values)
+    return field(3, field(1, packed) if values else b"")
+
+
+def unpacked_ints(*values: int) -> bytes:
+    return field(3, b"".join(b"\x08" + varint(value) for value in values))
+
+
+def floats(*values: float) -> bytes:
+    return field(2, field(1, struct.pack(f"<{len(values)}f", *values)) if values else b"")
+
+
+def unpacked_floats(*values: float) -> bytes:
+    return field(2, b"".join(b"\x0d" + struct.pack("<f", value) for value in values))
+
+
+def strings(*values: bytes) -> bytes:
+    return field(1, b"".join(field(1, value) for value in values))
+
+
+def entry(key: bytes, value: bytes) -> bytes:
+    return field(1, field(1, key) + field(2, value))
+
+
+def example(*entries: bytes) -> bytes:
+    return field(1, b"".join(entries))
+
+
+def sequence(context: bytes, *lists: tuple[bytes, list[bytes]]) -> bytes:
+    steps = [entry(key, b"".join(field(1, step) for step in features)) for key, features in lists]
+    return field(1, context) + field(2, b"".join(steps))
+
+
+def groups(depth: int) -> bytes:
+    return b"\x7b" * depth + b"\x7c" * depth
+
+
+USUAL = example(entry(b"a", ints(1, 2)), entry(b"b", floats(1.5)), entry(b"", strings(b"xy")))
+ONE_INT = example(entry(b"a", ints(5)))
+
+EXAMPLES = {
+    "empty": b"",
+    "usual": USUAL,
+    "one-int": ONE_INT,
+    "many-ints": example(entry(b"a", ints(*range(0, 3000, 7)))),
+    "wide-ints": example(entry(b"a", ints(-1, 1 << 62, 1 << 35, 300, 0))),
+    "unpacked": example(entry(b"a", unpacked_ints(1, 300)), entry(b"b", unpacked_floats(1, 2))),
+    "no-values": example(entry(b"a", ints()), entry(b"b", floats()), entry(b"", strings())),
+    "kindless": example(entry(b"a", b""), entry(b"b", b"")),
+    "kindless-again": example(entry(b"a", ints(1)), entry(b"a", b"")),
+    "key-twice": example(entry(b"a", ints(1, 2)), entry(b"a", ints(3))),
+    "kinds-in-one": example(entry(b"a", ints(1) + floats(1) + strings(b"x"))),
+    "merged": example(field(1, field(1, b"a") + field(2, ints(1)) + field(2, ints(2)))),
+    "pieces": ONE_INT + example(entry(b"b", floats(2))),
+    "value-first": example(field(1, field(2, ints(1)) + field(1, b"a"))),
+    "no-key": example(field(1, field(2, strings(b"")))),
+    "unknown": b"\x78\x01" + field(9, USUAL) + USUAL + groups(3),
+    "deep-groups": groups(100) + ONE_INT,
+    "too-deep": groups(101),
+    "strange-keys": example(entry(b"\xff\xfe", ints(1)), entry("é€😀".encode(), floats(1))),
+    "long-key": example(entry(b"a key of more than eight bytes", strings(b"x" * 300, b""))),
+    "other-keys": example(*(entry(b"k%d" % i, ints(i)) for i in range(40))),
+    "long-varints": example(field(1, b"\x0a\x81\x00a\x12\x88\x80\x00" + ints(1, 2, 3, 4))),
+    "torn-floats": example(entry(b"b", field(2, field(1, b"12345")))),
+    "torn-ints": example(entry(b"a", field(3, field(1, b"\x01\x80")))),
+    "eleven-bytes": example(entry(b"a", field(3, field(1, b"\xff" * 10 + b"\x01")))),
+    "field-zero": b"\x02\x00",
+    "wire-type-7": b"\x0f",
+    "end-group": b"\x0c",
+    "leaves": b"\x0a\x7f",
+    "wrong-types": b"\x08\x01" + example(b"\x0d1234", entry(b"a", b"\x19" + b"\1" * 8)),
+}
+
+STEPS = [ints(1), ints(2, 3), b"", ints()]
+SEQUENCES = {
+    "empty": b"",
+    "usual": sequence(entry(b"a", ints(1)), (b"a", STEPS), (b"b", [floats(1), floats(2)])),
+    "one-value-steps": sequence(b"", (b"a", [ints(1)] * 9), (b"", [strings(b"x")] * 3)),
+    "no-steps": sequence(b"", (b"a", []), (b"b", [])),
+    "no-lists": sequence(entry(b"a", ints(1))),
+    "misfit-then-again": sequence(b"", (b"a", [ints(1), floats(1)]), (b"a", [ints(1)])),
+    "misfit": sequence(b"", (b"a", [ints(1), floats(1), ints(1)])),
+    "key-twice": sequence(b"", (b"a", STEPS), (b"a", [])),
+    "merged": field(2, field(1, field(1, b"a") + field(2, field(1, ints(1))) * 2)),
+    "pieces": sequence(entry(b"b", floats(1)), (b"a", STEPS)) * 2,
+    "kindless-context": sequence(entry(b"a", ints(1)) + entry(b"a", b"")),
+    "lists-first": field(2, entry(b"a", field(1, ints(1)))) + field(1, entry(b"a", ints(1))),
+    "unknown": field(2, b"\x78\x01" + entry(b"a", groups(2) + field(1, ints(1)) + b"\x78\1")),
+    "torn-step": field(2, entry(b"a", field(1, ints(1)) + b"\x0a\x05")),
+    "torn-list": field(2, entry(b"a", b"\x80")),
+    "torn-context": field(1, b"\x0a"),
+}
+
+# What the first bytes of an input choose: see spec_of in table.h.
+FLOAT, INT64, BYTES, VARIABLE, DEFAULT = 2, 3, 1, 4, 32
+NONE, TWO, FIVE = 1 << 3, 2 << 3, 3 << 3
+SPECS = {
+    "variable": [INT64 | VARIABLE, FLOAT | VARIABLE, BYTES | VARIABLE, INT64 | VARIABLE],
+    "dense": [INT64 | TWO, FLOAT, BYTES],
+    "defaults": [k | d | DEFAULT for k, d in [(INT64, 0), (FLOAT, TWO), (BYTES, FIVE)]] * 2,
+    "all": [BYTES | VARIABLE, INT64 | DEFAULT, FLOAT | NONE] + [INT64 | VARIABLE] * 5,
+}
+
+
+def messages(*all_of_them: bytes) -> bytes:
+    """A count and the lengths of all but the last, then the messages, as messages.h reads them."""
+    lengths = b"".join(struct.pack("<H", len(m)) for m in all_of_them[:-1])
+    return bytes([len(all_of_them) - 1]) + lengths + b"".join(all_of_them)
+
+
+def specs(features: list[int]) -> bytes:
+    return bytes([len(features), *features])
+
+
+def parse_seeds() -> Seeds:
+    for name, message in EXAMPLES.items():
+        yield f"variable-{name}", b"\0\x0f" + specs(SPECS["variable"]) + messages(message)
+    for name, features in SPECS.items():
+        batch = specs(features) + messages(USUAL, ONE_INT, USUAL, EXAMPLES["pieces"])
+        for flags in range(4):
+            yield f"{name}-flags-{flags}", bytes([flags, 5 * flags]) + batch
+        yield f"{name}-no-memory", bytes([4 * 9, 8]) + batch
+
+
+def sequence_seeds() -> Seeds:
+    both = specs(SPECS["variable"]) + specs(SPECS["variable"])
+    for name, message in SEQUENCES.items():
+        yield f"variable-{name}", b"\0\x0f" + both + messages(message)
+    usual = messages(SEQUENCES["usual"], SEQUENCES["one-value-steps"], SEQUENCES["usual"])
+    for name, features in SPECS.items():
+        yield name, b"\0\x0f" + specs(features) + specs(features) + usual
+        yield f"{name}-lists", b"\x03\x1f" + specs([]) + specs(features) + usual
+        yield f"{name}-context", b"\x01\x2f" + specs(features) + specs([]) + usual
+        yield f"{name}-no-memory", bytes([4 * 12, 9]) + specs([]) + specs(features) + usual
+
+
+def decode_seeds() -> Seeds:
+    for name, message in EXAMPLES.items():
+        yield name, b"\0\x0f" + messages(message)
+    for name, message in SEQUENCES.items():
+        yield f"sequence-{name}", b"\1\x0f" + messages(message)
+    yield "batch", b"\0\x05" + messages(USUAL, USUAL, EXAMPLES["strange-keys"], USUAL)
+    yield "batch-torn", b"\0\x05" + messages(USUAL, b"\x0a", USUAL)
+    yield "no-memory", b"\x20\x05" + messages(USUAL, USUAL)
+
+
+# ---- Record files -------------------------------------------------------------------------------
+
+RAW, RECORD, LONG, HEADER, WRONG, FLIP, CUT, WRAP = range(8)  # the steps of script.h
+
+
+def record(payload: bytes, step: int = RECORD) -> bytes:
+    return bytes([step, len(payload)]) + payload
+
+
+def long_record(length: int, fill: int = 7) -> bytes:
+    return bytes([LONG]) + struct.pack("<HB", length, fill)
+
+
+def header(length: int, size: int = 8) -> bytes:
+    return bytes([HEADER | (size - 1) << 4]) + length.to_bytes(size, "little")
+
+
+def flip(where: int, bits: int = 1) -> bytes:
+    return bytes([FLIP]) + struct.pack("<HB", where, bits)
+
+
+THREE = record(b"one") + record(b"") + record(b"three" * 9)
+FILES = {
+    "empty": b"",
+    "three": THREE,
+    "long": THREE + long_record(1900) + long_record(255) + long_record(256),
+    "many": record(b"x") * 100,
+    "cut-in-header": THREE + bytes([CUT, 56]),
+    "cut-in-payload": THREE + bytes([CUT, 6]),
+    "wrong-payload": THREE + record(b"wrong", WRONG) + THREE,
+    "all-wrong": record(b"wrong", WRONG) * 5,
+    "wrong-length": THREE + flip(0) + THREE,
+    "wrong-header": THREE + flip(20) + THREE,
+    "torn-then-more": long_record(1000) + bytes([CUT, 200]) + THREE,
+    "nested": THREE + bytes([WRAP]) + THREE + flip(2),
+    "huge": THREE + header((1 << 64) - 1),
+    "hostile": header(1 << 31, 8) + header(1 << 62, 8) + THREE,
+    "headers": header(300, 2) * 60 + THREE,
+    "headers-and-records": (header(300, 2) + THREE) * 20,
+    "stray": THREE + bytes([RAW, 5]) + b"stray",
+    "gzip": bytes([RAW, 14]) + b"\x1f\x8b\x08" + b"\0" * 11,
+    "zlib": bytes([RAW, 12]) + b"\x78\x9c" + b"\0" * 10,
+    "text": bytes([RAW, 40]) + b"this is only text, and no record of any.",
+}
+
+
+def scan_seeds() -> Seeds:
+    for name, script in FILES.items():
+        for choice in (0, 1, 3):
+            yield f"{name}-{choice}", struct.pack("<BBH", choice, 200, 50) + script
+
+
+def reader_seeds() -> Seeds:
+    for name, script in FILES.items():
+        for policy in range(4):
+            yield f"{name}-{policy}", bytes([policy | 0x20, policy, 0, 0, 0]) + script
+        yield f"{name}-file", bytes([1, 8 | 16, 3, 0, 0]) + script
+        yield f"{name}-unverified", bytes([1 | 4 | 8, 6, 1, 0, 0]) + script
+        yield f"{name}-no-memory", bytes([1 | 0x20, 3, 0, 5, 1]) + script
+
+
+# ---- Strings and rows of Python -----------------------------------------------------------------
+
+
+def marshal_seeds() -> Seeds:
+    values: dict[str, object] = {
+        "empty-list": [],
+        "bytes": [b"", b"one", b"x" * 300],
+        "text": ("one", "é", "\ud7ff\ue000"),
+        "surrogates": ["\ud800"],
+        "buffers": [bytearray(b"abc"), memoryview(b"def")],
+        "others": [b"", 1, None],
+        "nested": [[b""]],
+        "dict": {},
+    }
+    for name, value in values.items():
+        stream = marshal.dumps(value, 2)
+        yield name, struct.pack("<H", 100) + stream
+        yield f"{name}-no-space", struct.pack("<H", 0) + stream
+    yield "cut", struct.pack("<H", 9) + marshal.dumps([b"abc"], 2)[:-1]
+    yield "more", struct.pack("<H", 9) + marshal.dumps([b"abc"], 2) + b"s"
+
+
+def row_seeds() -> Seeds:
+    same = [1, 2]
+    repeated = {"a": [1.5], "b": "x"}
+    values: dict[str, object] = {
+        "no-rows": [],
+        "one-row": {"b": 1, "a": 1.5, "c": "x", "d": b"y"},
+        "rows": [{"a": i, "b": [i, -i], "c": [0.5, i], "d": ["x", b"y"]} for i in range(8)],
+        "empty": [{}, {"a": []}, {"a": ()}],
+        "sizes": {"a": 255, "b": 65535, "c": -1, "d": 1 << 40, "e": -(1 << 63), "f": True},
+        "too-large": {"a": 1 << 63},
+        "matrix": {"a": [[1, 2], [3, 4]], "b": [(1.0,), (2.0,)], "ragged": [[1], []]},
+        "tuples": {"a": (1,), "b": (1, 2), "c": (1, 2, 3), "d": (1, 2, 3, 4)},
+        "same-list": [{"a": same, "b": same}, {"a": same}],
+        "same-row": [repeated, repeated, {"a": 1}],
+        "long": {"a": "x" * 300, "b": b"y" * 70000, "c": bytearray(b"z" * 10)},
+        "surrogate": {"a": "\ud800"},
+        "unknown": [{"a": 1}, {"a": None}],
+        "mixed": {"a": [1, "x"]},
+        "deep": {"a": [[[1]]]},
+        "long-key": {"k" * 200: 1, "k" * 130: [1.5, 2.5]},
+        "other-orders": [{"a": 1, "b": 2}, {"b": 1, "a": 2}, {"b": 1}],
+        "str-and-bytes": {"a": 1, b"a": 2},
+        "many-keys": [{f"key{i}": i for i in range(70)}],
+    }
+    loop: list[object] = []
+    loop.append(loop)
+    values["loop"] = {"a": loop}
+    for name, value in values.items():
+        stream = pickle.dumps(value, 5)
+        if len(stream) < 2000:
+            yield name, struct.pack("<BBH", 0, 0, 100) + stream
+            yield f"{name}-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + stream
+    native = b"\x8c\x0ctfwire._rows\x8c\x06native\x93"
+    numbers = struct.pack("<2q", 1, -1)
+    array = native + b"K\x03C" + bytes([len(numbers)]) + numbers + b"\x86R"
+    text = native + b"](\x8c\x01xC\x01ye\x85R"
+    scalar = native + b"G" + struct.pack(">d", 1.5) + b"\x85R"
+    row = b"}(\x8c\x01a" + array + b"\x8c\x01b" + text + b"\x8c\x01c" + scalar + b"u"
+    yield "native", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + row + b"e."
+
+
+# Columns: see make_input in fuzz_encode.c.
+SPLITS, PRESENCE, LONG_NAME, ONE_VALUE, STEADY = 4, 8, 16, 32, 64
+
+
+def encode_seeds() -> Seeds:
+    def columns(*shapes: int) -> bytes:
+        return bytes([len(shapes)]) + b"".join(
+            bytes([shape]) + bytes((shape * 7 + i * 31) & 0xFF for i in range(40))
+            for shape in shapes
+        )
+
+    def plan(choice: int, records: int, room: int = 2000) -> bytes:
+        return struct.pack("<BBBBH", choice, records, 12, 4, room)
+
+    for kind in (BYTES, FLOAT, INT64):
+        for name, shape in {
+            "scalars": ONE_VALUE | STEADY,
+            "dense": STEADY,
+            "splits": SPLITS,
+            "presence": SPLITS | PRESENCE,
+            "long-name": SPLITS | LONG_NAME,
+        }.items():
+            both = columns(kind | shape, kind | ONE_VALUE)
+            yield f"{name}-{kind}", plan(0, 9) + both
+            yield f"{name}-{kind}-few", plan(8 * 2, 3, 30) + both
+            yield f"{name}-{kind}-sequence", plan(1, 5) + both + both
+            yield f"{name}-{kind}-lies", plan(2, 5) + both + b"\x01\x01\xff\xff"
+    yield "nothing", plan(0, 0) + columns()
+    yield "no-columns", plan(1, 3) + columns() + columns()
+
+
+def crc_seeds() -> Seeds:
+    for length in (0, 1, 7, 8, 9, 15, 16, 31, 33, 63, 64, 65, 100, 127, 255, 256, 257, 1000):
+        data = bytes(i * 37 & 0xFF for i in range(length))
+        yield f"length-{length}", struct.pack("<BHIB", length % 64, length // 3, length, 0) + data
+    yield "long", struct.pack("<BHIB", 3, 40000, 1, 6) + bytes(range(256)) * 4
+    yield "zeros", struct.pack("<BHIB", 0, 500, 0xFFFFFFFF, 7) + bytes(64)
+
+
+def write(target: str, seeds: Seeds) -> None:
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if not old.name.startswith("found-"):
+            old.unlink()
+    for name, data in seeds:
+        (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    write("scan", scan_seeds())
+    write("reader", reader_seeds())
+    write("marshal", marshal_seeds())
+    write("crc", crc_seeds())
+    write("parse", parse_seeds())
+    write("sequence", sequence_seeds())
+    write("decode", decode_seeds())
+    write("encode", encode_seeds())
+    write("rows", row_seeds())
