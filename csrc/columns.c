@@ -67,18 +67,21 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     columns->count = count;
     columns->lists = lists;
     columns->next = next;
+    columns->kernel = count != 0 ? tfwi_kernel_best() : NULL;
     for (size_t i = 0; i < count; i++) {
         const tfw_feature *feature = &schema->features[i];
         bool variable = feature->layout != TFW_DENSE;
         columns->columns[i] = (tfwi_column){
             .feature = feature,
             .count = variable ? UINT64_MAX : feature->count,
+            .multiple = feature->layout == TFW_REPEATED ? feature->count : 1,
             .value_size = tfwi_value_size(feature->kind),
             .kind = feature->kind,
             .variable = variable,
             .bound = !lists && !variable && feature->kind != TFW_BYTES,
             .lists = lists,
         };
+        tfwi_template_init(&columns->columns[i].usual, feature, lists);
         next[i] = (uint32_t)i;
     }
     *out_columns = columns;
@@ -98,6 +101,7 @@ void tfw_columns_free(tfw_columns *columns) {
         tfw_free(column->splits.data);
         tfw_free(column->steps.data);
     }
+    tfw_free(columns->scratch.data);
     tfw_free(columns->next);
     tfw_free(columns);
 }
@@ -261,7 +265,10 @@ static bool count_fits(const tfwi_column *column) {
 
 static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_error *error) {
     tfwi_column *column = &columns->columns[i];
-    bool present = column->serial == columns->serial;
+    bool present = column->serial >= columns->serial;
+    if (column->serial == columns->serial + TFWI_FILLED) {
+        return TFW_OK;
+    }
     if (!present) {
         tfwi_cell_begin(column, columns->records);
     }
@@ -289,7 +296,8 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
 }
 
 int tfwi_columns_finish(tfw_columns *columns, unsigned flags, tfw_error *error) {
-    for (size_t i = 0; i < columns->schema->count; i++) {
+    size_t unfilled = columns->schema->count - columns->filled;
+    for (size_t i = 0; i < columns->schema->count && unfilled != 0; i++) {
         int status = finish_column(columns, i, flags, error);
         if (status != TFW_OK) {
             return status;

@@ -7,6 +7,7 @@
 #ifndef TFWIRE_COLUMNS_H
 #define TFWIRE_COLUMNS_H
 
+#include "match.h"
 #include "schema.h"
 #include "wire.h"
 
@@ -17,13 +18,18 @@ typedef struct tfwi_array {
     size_t hint; /* the size that was needed last time */
 } tfwi_array;
 
-typedef struct tfwi_column {
+/* Added to a serial number: the record's cell is complete, and right. */
+#define TFWI_FILLED 1
+
+struct tfwi_column {
+    uint64_t serial; /* the columns' when the record has the feature, perhaps with TFWI_FILLED */
     tfwi_array values;
     tfwi_array offsets; /* int64_t, strings only */
     tfwi_array splits;  /* int64_t, not dense */
     tfwi_array steps;   /* int64_t, feature lists only */
     const tfw_feature *feature;
-    uint64_t count; /* dense: values per cell; else UINT64_MAX */
+    uint64_t count;    /* dense: values per cell; else UINT64_MAX */
+    uint64_t multiple; /* not dense: what the number of values is a multiple of */
     size_t value_size;
     int32_t kind;
     bool variable; /* not dense */
@@ -32,7 +38,6 @@ typedef struct tfwi_column {
     bool taken; /* handed over */
 
     /* The record being parsed. */
-    uint64_t serial;  /* equal to the columns' when the record has the feature */
     uint64_t steps_found;
     int status; /* feature lists: the first misfit, kept until the last entry of the key is known */
     int64_t row;
@@ -43,14 +48,19 @@ typedef struct tfwi_column {
     uint64_t first;     /* index of its first value */
     uint64_t found;     /* its values, also those that have no room */
     int32_t found_kind; /* enum tfw_kind */
-} tfwi_column;
+
+    tfwi_template usual;
+};
 
 struct tfw_columns {
     const tfw_schema *schema;
     size_t count; /* of columns; a copy, so that freeing does not need the schema */
     uint64_t records;
-    uint64_t serial;  /* number of the record being parsed, failed ones counted */
+    uint64_t serial;  /* grows by 2 with each record, also with one that fails */
+    size_t filled;    /* cells of the record that are complete, and right */
     size_t position;  /* of the last feature found, plus 1 */
+    const tfwi_kernel *kernel; /* NULL: parse everything completely */
+    tfwi_array scratch;        /* for records too near to the end of the memory they lie in */
     bool lists;
     bool taken;       /* a column was handed over: clear before the next record */
     uint32_t *next;   /* learned order: behind feature i - 1 (0: at first) comes feature next[i] */

@@ -92,6 +92,22 @@ static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
     return (flags & TFW_SEQUENCE) != 0 || (variable && (flags & TFW_SINGLE) == 0);
 }
 
+/* Makes the record's cell ready for another entry of its key. */
+static void touch(tfw_columns *columns, tfwi_column *column) {
+    uint64_t cell = columns->records;
+    if (column->serial != columns->serial) {
+        tfwi_cell_begin(column, cell);
+    }
+    if (column->serial == columns->serial + TFWI_FILLED) {
+        column->found_kind = column->kind;
+        column->found = column->variable
+                            ? (uint64_t)tfwi_int64s(&column->splits)[cell + 1] - column->first
+                            : column->count;
+        columns->filled--;
+    }
+    column->serial = columns->serial;
+}
+
 static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
     tfw_columns *columns = parser->columns;
     tfwi_entry entry;
@@ -104,10 +120,7 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     }
     parser->feature = feature;
     tfwi_column *column = &columns->columns[feature];
-    if (column->serial != columns->serial) {
-        column->serial = columns->serial;
-        tfwi_cell_begin(column, columns->records);
-    }
+    touch(columns, column);
     int32_t kind = TFW_NONE;
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
@@ -123,7 +136,14 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 }
 
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    const tfwi_kernel *kernel = parser->columns->kernel;
     while (p != end) {
+        if (kernel != NULL) {
+            p = kernel->entries(parser->columns, p, end, parser->limit);
+            if (p == end) {
+                break;
+            }
+        }
         tfwi_field field;
         p = tfwi_read_field(p, end, &field, &parser->fault);
         if (p == NULL) {
@@ -177,9 +197,30 @@ int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error 
     return TFW_OK;
 }
 
-static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len, unsigned flags,
-                        tfw_error *error) {
-    tfwi_parser parser = {.columns = columns, .flags = flags, .feature = TFWI_NOT_FOUND};
+/* Copying a longer message costs more than parsing its last entry completely. */
+#define LONGEST_COPY 4096
+
+const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size_t len,
+                              const uint8_t **limit) {
+    bool has_room = *limit - message >= TFWI_MATCH_ROOM + (ptrdiff_t)len;
+    if (has_room || len > LONGEST_COPY || columns->kernel == NULL ||
+        !tfwi_array_reserve(&columns->scratch, len + TFWI_MATCH_ROOM)) {
+        return message; /* its end will be parsed completely */
+    }
+    uint8_t *copy = columns->scratch.data;
+    if (len != 0) {
+        memcpy(copy, message, len);
+    }
+    memset(copy + len, 0, TFWI_MATCH_ROOM);
+    *limit = copy + len + TFWI_MATCH_ROOM;
+    return copy;
+}
+
+static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len,
+                        const uint8_t *limit, unsigned flags, tfw_error *error) {
+    message = tfwi_with_room(columns, message, len, &limit);
+    tfwi_parser parser = {
+        .columns = columns, .flags = flags, .feature = TFWI_NOT_FOUND, .limit = limit};
     tfwi_record_begin(columns);
     if (!parse_example(&parser, message, message + len)) {
         return tfwi_parser_fail(&parser, message, error);
@@ -206,7 +247,7 @@ int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len, const 
     data = data != NULL ? data : nothing; /* pointers into no bytes are compared, too */
     for (; status == TFW_OK && done < count; done += status == TFW_OK) {
         status = parse_record(columns, data + spans[done].offset, (size_t)spans[done].length,
-                              flags, error);
+                              data + data_len, flags, error);
         if (status != TFW_OK && error != NULL) {
             error->record = (int64_t)done;
         }

@@ -9,6 +9,7 @@ typedef struct tfwi_parser {
     tfw_columns *columns;
     unsigned flags;
     size_t feature; /* the one being parsed, or TFWI_NOT_FOUND */
+    const uint8_t *limit; /* the end of the memory that may be read */
     tfwi_fault fault;
 } tfwi_parser;
 
@@ -21,9 +22,15 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
 
 /* Begins a record. */
 TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
-    columns->serial++;
+    columns->serial += 2;
+    columns->filled = 0;
     columns->position = 0;
 }
+
+/* A message as kernels like it: with room behind it in memory that may be read, for which it is
+ * copied where it must be. *limit is the end of that memory. */
+const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size_t len,
+                              const uint8_t **limit);
 
 /* Reports why a walk was given up; message is where it began. */
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);

@@ -53,9 +53,17 @@ static bool parse_step(tfwi_column *column, uint64_t first_cell, const uint8_t *
 }
 
 /* A FeatureList or a piece of one. */
-static bool parse_steps(tfwi_column *column, uint64_t first_cell, const uint8_t *p,
-                        const uint8_t *end, tfwi_fault *fault) {
+static bool parse_steps(tfwi_parser *parser, tfwi_column *column, uint64_t first_cell,
+                        const uint8_t *p, const uint8_t *end) {
+    const tfwi_kernel *kernel = parser->columns->kernel;
+    tfwi_fault *fault = &parser->fault;
     while (p != end) {
+        if (kernel != NULL && column->status == TFW_OK) {
+            p = kernel->steps(column, first_cell + column->steps_found, p, end, parser->limit);
+            if (p == end) {
+                break;
+            }
+        }
         tfwi_field field;
         p = tfwi_read_field(p, end, &field, fault);
         if (p == NULL) {
@@ -85,7 +93,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
     list_begin(column, lists);
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
-        if (!parse_steps(column, first_cell, begin, stop, &parser->fault)) {
+        if (!parse_steps(parser, column, first_cell, begin, stop)) {
             return false;
         }
     }
@@ -155,10 +163,14 @@ static int failed(int status, bool list, tfw_error *error) {
 }
 
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
-static int walk_record(const sequence *s, const uint8_t *message, size_t len, tfw_error *error) {
-    tfwi_parser context = {
-        .columns = s->context, .flags = s->flags | TFW_SEQUENCE, .feature = TFWI_NOT_FOUND};
-    tfwi_parser lists = {.columns = s->lists, .flags = s->flags, .feature = TFWI_NOT_FOUND};
+static int walk_record(const sequence *s, const uint8_t *message, size_t len,
+                       const uint8_t *limit, tfw_error *error) {
+    tfwi_parser context = {.columns = s->context,
+                           .flags = s->flags | TFW_SEQUENCE,
+                           .feature = TFWI_NOT_FOUND,
+                           .limit = limit};
+    tfwi_parser lists = {
+        .columns = s->lists, .flags = s->flags, .feature = TFWI_NOT_FOUND, .limit = limit};
     const uint8_t *p = message, *end = message + len;
     while (p != end) {
         tfwi_field field;
@@ -178,14 +190,15 @@ static int walk_record(const sequence *s, const uint8_t *message, size_t len, tf
     return TFW_OK;
 }
 
-static int parse_record(const sequence *s, const uint8_t *message, size_t len, tfw_error *error) {
+static int parse_record(const sequence *s, const uint8_t *message, size_t len,
+                        const uint8_t *limit, tfw_error *error) {
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
     }
     if (s->lists != NULL) {
         tfwi_record_begin(s->lists);
     }
-    int status = walk_record(s, message, len, error);
+    int status = walk_record(s, message, len, limit, error);
     if (status == TFW_OK && s->context != NULL) {
         status = tfwi_columns_finish(s->context, s->flags | TFW_SEQUENCE, error);
         failed(status, false, status == TFW_OK ? NULL : error);
@@ -227,7 +240,8 @@ int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *
     }
     data = data != NULL ? data : nothing; /* pointers into no bytes are compared, too */
     for (; status == TFW_OK && done < count; done += status == TFW_OK) {
-        status = parse_record(&s, data + spans[done].offset, (size_t)spans[done].length, error);
+        status = parse_record(&s, data + spans[done].offset, (size_t)spans[done].length,
+                              data + data_len, error);
         if (status != TFW_OK && error != NULL) {
             error->record = (int64_t)done;
         }

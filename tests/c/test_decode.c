@@ -666,11 +666,9 @@ static void test_every_failing_allocation_leaves_usable_columns(void) {
             status = tfw_parse(t.columns, all.data, all.len, spans, RECORDS, 0, &done, NULL);
             CHECK_EQ(done, tfw_columns_records(t.columns));
         }
-        complete = status == TFW_OK;
-        if (!complete) {
-            CHECK_EQ(TFW_E_MEMORY, status);
-            CHECK_EQ(-1, tfwi_test_fail_allocation);
-        }
+        /* The fast path does without memory that it does not get. */
+        complete = tfwi_test_fail_allocation >= 0;
+        CHECK(status == TFW_OK || (status == TFW_E_MEMORY && !complete));
         tfwi_test_fail_allocation = -1;
         if (t.columns != NULL) { /* it goes on where it stopped */
             CHECK_EQ(TFW_OK, tfw_parse(t.columns, all.data, all.len, spans + done, RECORDS - done,

@@ -1,0 +1,196 @@
+/* Template: matching. A kernel's file includes it once, after it has defined
+ *
+ *     TARGET                           the function attribute that allows its instructions
+ *     header_is(t, p, len)             whether the header of a value of len bytes is at p;
+ *                                      TFWI_HEADER_SIZE bytes can be read there
+ *     gather(word, mask)               the bits of word that mask selects, side by side; mask has
+ *                                      the lower seven bits of some lower bytes
+ *     read_varints(p, end, limit, out, room, out_count)    as tfwi_read_varints, NULL when it fails
+ */
+#ifndef TFWIRE_MATCH_LOOP_H
+#define TFWIRE_MATCH_LOOP_H
+
+#include "columns.h"
+
+#define NO_MATCH SIZE_MAX
+
+/* The longest strings are copied whole, whatever their length: 4 times faster than memcpy. */
+#define SHORT_STRING 32
+#define LONG_STRING 128
+
+#define SEVENS UINT64_C(0x7f7f7f7f7f7f7f7f)
+#define EIGHTHS UINT64_C(0x8080808080808080)
+
+/* A block that is one varint of at most eight bytes; 16 bytes can be read. */
+TARGET TFWI_INLINE bool read_short_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    unsigned unused = (unsigned)(64 - 8 * len) & 63;
+    /* Of the block's bytes, only the last one ends a varint. */
+    if (len - 1 >= 8 || (~word & EIGHTHS) << unused != UINT64_C(1) << 63) {
+        return false;
+    }
+    *out = (int64_t)gather(word, SEVENS >> unused);
+    return true;
+}
+
+/* A block that is one varint of nine or ten bytes. */
+TARGET TFWI_INLINE bool read_wide_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    bool nine = len == 9 && p[8] < 0x80, ten = len == 10 && p[8] >= 0x80 && p[9] < 0x80;
+    if ((word & EIGHTHS) != EIGHTHS || !(nine || ten)) {
+        return false;
+    }
+    uint64_t high = (p[8] & 0x7fu) | (uint64_t)(ten ? p[9] : 0) << 7;
+    *out = (int64_t)(gather(word, SEVENS) | high << 56);
+    return true;
+}
+
+/* Stores a packed block as the column's values from index first on; returns how many those are,
+ * or NO_MATCH. */
+TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len, const uint8_t *limit) {
+    size_t room = column->count < len ? (size_t)column->count : len, count = 0;
+    if (room == 0 || !tfwi_array_reserve(&column->values, (first + room) * sizeof(int64_t))) {
+        return NO_MATCH; /* no memory: for the complete parser to report */
+    }
+    int64_t *out = tfwi_int64s(&column->values) + first;
+    if (TFWI_LIKELY(read_short_varint(p, len, out)) || read_wide_varint(p, len, out)) {
+        return 1;
+    }
+    const uint8_t *next = read_varints(p, p + len, limit, out, room, &count);
+    return next == p + len ? count : NO_MATCH;
+}
+
+TARGET TFWI_INLINE size_t store_floats(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len) {
+    if (len == 0 || len % sizeof(float) != 0 ||
+        !tfwi_array_reserve(&column->values, first * sizeof(float) + len)) {
+        return NO_MATCH;
+    }
+    uint8_t *out = column->values.data + first * sizeof(float);
+    if (len == sizeof(float)) {
+        tfwi_copy_floats(out, p, 1);
+    } else {
+        tfwi_copy_floats(out, p, len / sizeof(float));
+    }
+    return len / sizeof(float);
+}
+
+TARGET TFWI_INLINE size_t store_string(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len) {
+    if (!tfwi_array_reserve(&column->offsets, (first + 2) * sizeof(int64_t))) {
+        return NO_MATCH;
+    }
+    int64_t *offsets = tfwi_int64s(&column->offsets) + first;
+    size_t begin = (size_t)offsets[0];
+    if (!tfwi_array_reserve(&column->values, begin + LONG_STRING)) {
+        return NO_MATCH;
+    }
+    memcpy(column->values.data + begin, p, SHORT_STRING);
+    if (len > SHORT_STRING) {
+        memcpy(column->values.data + begin, p, LONG_STRING);
+    }
+    offsets[1] = (int64_t)(begin + len);
+    return 1;
+}
+
+/* Whether a cell may hold so many values. */
+TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
+    return !column->variable ? count == column->count
+                             : column->multiple <= 1 || count % column->multiple == 0;
+}
+
+/* Matches one entry or step at p and stores its value in a cell. Returns the bytes it takes, or
+ * 0. */
+TARGET TFWI_INLINE size_t match_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                     const uint8_t *end, const uint8_t *limit) {
+    const tfwi_template *t = &column->usual;
+    size_t len = t->fixed_len;
+    if (t->length_at != 0) {
+        len = p[t->length_at];
+        if (len > t->max_len) {
+            return 0;
+        }
+    }
+    if (!header_is(t, p, len) || (size_t)(end - p) < t->len + len) {
+        return 0;
+    }
+    size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
+                                    : (size_t)(cell * column->count);
+    size_t count;
+    switch (t->shape) {
+    case TFWI_FLOATS: count = store_floats(column, first, p + t->len, len); break;
+    case TFWI_INT64S: count = store_int64s(column, first, p + t->len, len, limit); break;
+    case TFWI_STRING: count = store_string(column, first, p + t->len, len); break;
+    default: return 0;
+    }
+    if (count == NO_MATCH || !count_matches(column, count)) {
+        return 0;
+    }
+    if (column->variable) {
+        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(first + count);
+    }
+    return t->len + len;
+}
+
+/* The feature whose entry seems to begin at p, or TFWI_NOT_FOUND. */
+static size_t peek_feature(const tfw_columns *columns, const uint8_t *p, const uint8_t *end) {
+    size_t left = (size_t)(end - p);
+    if (left < 4 || p[2] != TFWI_TAG(1, TFWI_BYTES) || p[3] > 0x7f || p[3] > left - 4) {
+        return TFWI_NOT_FOUND;
+    }
+    return tfwi_schema_find(columns->schema, p + 4, p[3]);
+}
+
+TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p,
+                                           const uint8_t *end, const uint8_t *limit) {
+    const uint64_t cell = columns->records, serial = columns->serial;
+    size_t position = columns->position, filled = 0;
+    while (limit - p >= TFWI_MATCH_ROOM && p != end) {
+        size_t feature = columns->next[position], size = 0;
+        tfwi_column *column = &columns->columns[feature];
+        if (TFWI_LIKELY(column->serial < serial)) {
+            size = match_cell(column, cell, p, end, limit);
+        }
+        if (TFWI_UNLIKELY(size == 0)) {
+            size_t other = peek_feature(columns, p, end);
+            if (other == feature || other == TFWI_NOT_FOUND) {
+                break;
+            }
+            columns->next[position] = (uint32_t)other;
+            column = &columns->columns[other];
+            size = column->serial < serial ? match_cell(column, cell, p, end, limit) : 0;
+            if (size == 0) {
+                break;
+            }
+            feature = other;
+        }
+        column->serial = serial + TFWI_FILLED;
+        filled++;
+        position = feature + 1;
+        p += size;
+    }
+    columns->position = position;
+    columns->filled += filled;
+    return p;
+}
+
+TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                         const uint8_t *end, const uint8_t *limit) {
+    while (limit - p >= TFWI_MATCH_ROOM && p != end) {
+        if (column->variable &&
+            !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) {
+            break;
+        }
+        size_t size = match_cell(column, cell, p, end, limit);
+        if (size == 0) {
+            break;
+        }
+        p += size;
+        cell++;
+        column->steps_found++;
+    }
+    return p;
+}
+
+#endif /* TFWIRE_MATCH_LOOP_H */
