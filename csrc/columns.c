@@ -114,6 +114,12 @@ void tfw_columns_clear(tfw_columns *columns) {
     }
 }
 
+void tfw_columns_truncate(tfw_columns *columns, uint64_t records) {
+    if (records < columns->records) {
+        columns->records = records;
+    }
+}
+
 uint64_t tfw_columns_records(const tfw_columns *columns) { return columns->records; }
 
 /* Bytes of the values of so many records; true on overflow. */

@@ -305,6 +305,9 @@ TFW_API void tfw_columns_free(tfw_columns *columns);
 /* Forgets all records; bound memory stays bound, and grown memory is kept for reuse. */
 TFW_API void tfw_columns_clear(tfw_columns *columns);
 
+/* Forgets all records but the first so many; no news where there are fewer. */
+TFW_API void tfw_columns_truncate(tfw_columns *columns, uint64_t records);
+
 /* Where a dense int64 or float column's records go: capacity records of count values each. */
 TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
                              tfw_error *error);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,7 +46,14 @@ class Cells(NamedTuple):
 
 
 class Field(Protocol):
-    """What becomes of one or more columns."""
+    """What becomes of one or more columns.
+
+    Attributes:
+        checked: The columns have to fit each other: making a result raises Misfit if they do not.
+    """
+
+    @property
+    def checked(self) -> bool: ...
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         """The result of a batch of count records."""
@@ -126,6 +133,7 @@ class Dense:
 
     column: int
     shape: tuple[int, ...]
+    checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         return reshape(columns[self.column].values, (count, *self.shape))
@@ -140,6 +148,7 @@ class VarLen:
     """VarLenFeature."""
 
     column: int
+    checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
         cells = columns[self.column]
@@ -163,6 +172,7 @@ class Padded:
     column: int
     shape: tuple[int, ...]
     default: Any
+    checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
@@ -188,6 +198,7 @@ class Sparse:
     column: int
     sizes: tuple[int, ...]
     already_sorted: bool
+    checked: ClassVar[bool] = True
 
     def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
         records = np.repeat(np.arange(count), np.diff(columns[self.column].splits))
@@ -235,6 +246,7 @@ class Steps:
     column: int
     shape: tuple[int, ...]
     default: Any
+    checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
@@ -257,6 +269,7 @@ class StepValues:
     """VarLenFeature of feature lists."""
 
     column: int
+    checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Cells], count: int) -> SparseTensor:
         cells = columns[self.column]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tfwire._assemble import Cells, with_objects
 from tfwire._core import ffi, lib
 from tfwire._failure import Misfit, Place, keys_of, parse_error
+from tfwire._file_batches import FileBatches
 from tfwire._serialized import is_scalar, single_message, unwrap
 from tfwire._session import Out, Schema, Session
 from tfwire._spans import Spans, spans_of
 from tfwire._spec import Plan
+from tfwire._streams import BatchReader
 
 __all__ = ["BaseParser"]
 
@@ -74,6 +77,65 @@ class BaseParser:
             TypeError, ValueError: ``serialized`` is no byte string.
         """
         return self._parse_single(serialized, None)
+
+    def parse_file(
+        self,
+        paths: Any,
+        batch_size: int = 1024,
+        *,
+        compression_type: Any = "auto",
+        verify: bool = True,
+        on_corrupt: str = "raise",
+        on_parse_error: str = "raise",
+        num_threads: int = 1,
+        drop_remainder: bool = False,
+    ) -> FileBatches:
+        """Reads record files and parses their records in batches, in C from end to end.
+
+        Batches go across the borders of files. Every intact record before an error is delivered
+        before the error is raised, in a batch that may be incomplete.
+
+        Args:
+            paths: A path, a URL, a binary file object, or an iterable of them.
+            batch_size: Records of a batch; the last may have fewer.
+            compression_type: None or "", "GZIP", "ZLIB", or "auto": what the file begins with.
+            verify: Check the records' checksums; the checksums of their lengths always are.
+            on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
+                ``read_records``.
+            on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
+                out, note it and warn at the end.
+            num_threads: Above 1 so many threads read and parse whole batches ahead; the batches
+                are the same.
+            drop_remainder: Leave out a last batch that is not complete.
+
+        Returns:
+            An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
+            regions), ``.parse_errors`` and ``.num_parse_errors`` (records left out), ``close()``.
+
+        Raises:
+            ValueError, TypeError: An argument is not valid.
+            DataLossError, OSError, ParseError: From the iterator, with file and record number.
+
+        Example:
+            >>> for batch in parser.parse_file(["a.tfrecord", "b.tfrecord.gz"], 256):
+            ...     train(batch["image"], batch["label"])
+        """
+        batch_size, num_threads = operator.index(batch_size), operator.index(num_threads)
+        if batch_size < 1 or num_threads < 1:
+            raise ValueError(
+                f"batch_size and num_threads must be positive, found {batch_size} and {num_threads}"
+            )
+        if on_parse_error not in ("raise", "skip"):
+            raise ValueError(f"on_parse_error must be 'raise' or 'skip', found {on_parse_error!r}")
+        reader = BatchReader(paths, compression_type, verify=verify, on_corrupt=on_corrupt)
+        return FileBatches(
+            self,
+            reader,
+            batch_size,
+            skip=on_parse_error == "skip",
+            num_threads=num_threads,
+            drop_remainder=drop_remainder,
+        )
 
     def _parse(self, serialized: Any, out: Out | None, names: Any) -> Any:
         serialized = unwrap(serialized)

@@ -141,6 +141,10 @@ class Ragged:
     splits_dtype: np.dtype[Any]
     lists: bool
 
+    @property
+    def checked(self) -> bool:
+        return bool(self.partitions)
+
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         values, levels, rows = self._levels(columns)
         outer = [columns[self.column].steps] if self.lists else []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tfwire._assemble import Cells
 from tfwire._core import adopt, check, ffi, lib, new_error
-from tfwire._failure import misfit_of
+from tfwire._failure import Misfit, misfit_of
 from tfwire._spec import KINDS, Plan, Request
 from tfwire.columns import BytesColumn
 from tfwire.features import string
@@ -126,6 +126,43 @@ class Columns:
         check(status, self.error)
         self.arrays[i] = array
 
+    def trim(self, count: int) -> None:
+        """Gives back room that count records do not need, where it is most of it."""
+        for i, array in self.arrays.items():
+            if 2 * count < len(array):
+                self.arrays[i] = array[:count].copy()
+
+    def verify(self, first: int, count: int) -> None:
+        """Whether the columns of count records, from the first on, fit each other.
+
+        Raises:
+            Misfit: They do not; its record is counted from the first.
+        """
+        fields = [field for field in self.plan.fields.values() if field.checked]
+        if fields and count:
+            cells = [
+                self._peek(i, request, first, count)
+                if request.layout == lib.TFW_VARIABLE
+                else Cells(None)
+                for i, request in enumerate(self.plan.requests)
+            ]
+            for field in fields:
+                field.batch(cells, count)
+
+    def _peek(self, i: int, request: Request, first: int, count: int) -> Cells:
+        """The cells of some records, where C has them: valid until the next call."""
+        column = self.column
+        check(lib.tfw_columns_peek(self.handle, i, column, self.error), self.error)
+        cells = _cells(column, request, borrow, first + count)
+        begin, end = first, first + count
+        steps = None
+        if cells.steps is not None:
+            steps = cells.steps[first : end + 1]
+            begin, end = steps[0], steps[-1]
+            steps = steps - begin
+        splits = cells.splits[begin : end + 1]
+        return Cells(cells.values[splits[0] : splits[-1]], splits - splits[0], steps)
+
     def take(self, count: int) -> list[Cells]:
         """The columns of the count records held; they belong to the caller from here on."""
         cells = [
@@ -137,18 +174,29 @@ class Columns:
     def _take(self, i: int, request: Request, count: int) -> Cells:
         column = self.column
         check(lib.tfw_columns_take(self.handle, i, column, self.error), self.error)
-        values: Any
-        if request.dtype == string:
-            data = adopt(column.values, column.byte_count, np.uint8)
-            values = BytesColumn(data, adopt(column.offsets, column.value_count + 1, np.int64))
-        else:
-            values = adopt(column.values, column.value_count, request.dtype.as_numpy_dtype)
-        splits = steps = None
-        if column.splits != ffi.NULL:
-            splits = adopt(column.splits, column.cell_count + 1, np.int64)
-        if column.steps != ffi.NULL:
-            steps = adopt(column.steps, count + 1, np.int64)
-        return Cells(values, splits, steps)
+        return _cells(column, request, adopt, count)
+
+
+def _cells(column: Any, request: Request, array: Callable[..., Array], count: int) -> Cells:
+    """A tfw_column of count records as arrays, made by adopt or borrow."""
+    values: Any
+    if request.dtype == string:
+        data = array(column.values, column.byte_count, np.uint8)
+        values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
+    else:
+        values = array(column.values, column.value_count, request.dtype.as_numpy_dtype)
+    splits = steps = None
+    if column.splits != ffi.NULL:
+        splits = array(column.splits, column.cell_count + 1, np.int64)
+    if column.steps != ffi.NULL:
+        steps = array(column.steps, count + 1, np.int64)
+    return Cells(values, splits, steps)
+
+
+def borrow(memory: Any, count: int, dtype: Any) -> Array:
+    """An array over memory that stays C's."""
+    dtype = np.dtype(dtype)
+    return np.frombuffer(ffi.buffer(memory, count * dtype.itemsize), dtype)
 
 
 class Session:
@@ -198,6 +246,34 @@ class Session:
         if status != lib.TFW_OK:
             self._fail(status)
 
+    def append(self, data: Any, data_len: int, spans: Any, count: int, first: int) -> None:
+        """As parse, for columns that hold first records already and will take more: what else
+        could go wrong with these records is found out now.
+
+        Raises:
+            Misfit, MemoryError: As parse.
+        """
+        found: Misfit | None = None
+        try:
+            self.parse(data, data_len, spans, count)
+        except Misfit as misfit:
+            found = misfit
+        for columns in self.columns:
+            try:
+                if columns is not None:
+                    columns.verify(first, self.done[0])
+            except Misfit as misfit:
+                found, self.done[0] = misfit, misfit.record
+                self.truncate(first + self.done[0])
+        if found is not None:
+            raise found
+
+    def truncate(self, count: int) -> None:
+        """Forgets all records but the first so many."""
+        for columns in self.columns:
+            if columns is not None:
+                lib.tfw_columns_truncate(columns.handle, count)
+
     def parse_one(self, message: Any) -> None:
         """Appends one record, by TensorFlow's rules for a single one.
 
@@ -214,6 +290,11 @@ class Session:
         if misfit is not None:
             raise misfit
         check(status, self.error)
+
+    def trim(self, count: int) -> None:
+        for columns in self.columns:
+            if columns is not None:
+                columns.trim(count)
 
     def take(self, count: int) -> list[list[Cells]]:
         """The columns of every part; they belong to the caller from here on."""
