@@ -23,6 +23,9 @@ __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
 _PROBE = 512
+
+# A byte of input gives at most 8 copies of 258 bytes.
+_ROOMS_OF_A_BYTE = [2048 >> i for i in range(12)]
 _MAGIC = b"\x1f\x8b\x08"
 
 
@@ -87,7 +90,8 @@ class InflatedSource:
         """Goes on behind damage, at the next gzip member that inflates.
 
         The search begins behind the beginning of the damaged member, as its damage may have hidden
-        where it ends, but never repeats more than has been read, so that all takes linear time.
+        where it ends. Where the source cannot be rewound, or has been searched twice already (so
+        that all takes linear time), it begins at the damage.
 
         Returns:
             Where in the compressed source that member begins; None: there is none.
@@ -148,8 +152,14 @@ class InflatedSource:
     def _begin_here(self) -> None:
         self._member = self.offset
         self._produced = 0
-        make = zlib if self._exact else _fast
+        make = zlib if self._exact or self._has_reserved_flags() else _fast
         self._inflater = make.decompressobj(wbits=self._bits)
+
+    def _has_reserved_flags(self) -> bool:
+        """Whether the header is one that zlib refuses, as RFC 1952 demands, and isal takes."""
+        while len(self._tail) < 4 and self._pull():
+            pass
+        return self._name == "GZIP" and len(self._tail) >= 4 and self._tail[3] & 0xE0 != 0
 
     # ---- Inflating ----------------------------------------------------------------------------
 
@@ -194,19 +204,29 @@ class InflatedSource:
     def _salvage(self, inflater: Any, size: int, error: Exception) -> bytes:
         """What the call that failed would have given before its fault.
 
-        zlib reports damage when it has room to get there: so the room is halved until it does not,
-        again and again, until not one more byte comes.
+        First by input: of so many bytes, can half be taken without meeting the fault, and of the
+        rest half again? Then by output, for symbols that share a byte with the fault.
         """
-        pieces = []
-        while size > 0:
+        pieces: list[bytes] = []
+
+        def take(data: bytes, room: int) -> bool:
+            nonlocal inflater
             attempt = inflater.copy()
             try:
-                pieces.append(attempt.decompress(self._tail, size))
-                self._tail = attempt.unconsumed_tail
-                inflater = attempt
+                pieces.append(attempt.decompress(data, room))
             except zlib.error:
-                pass
-            size //= 2
+                return False
+            inflater = attempt
+            return True
+
+        step = 1 << len(self._tail).bit_length()
+        while step := step >> 1:
+            if take(self._tail[:step], size):
+                self._tail = self._tail[step:]
+        last = self._tail[:1]
+        for room in _ROOMS_OF_A_BYTE:
+            if take(last, room):
+                last = inflater.unconsumed_tail
         self._fail(error)
         return b"".join(pieces)
 
@@ -219,18 +239,16 @@ class InflatedSource:
     # ---- Searching for the next gzip member ---------------------------------------------------
 
     def _search(self) -> bool:
-        """Moves the tail to the next place that looks like a member; False at the end."""
-        start = 1 if self.offset == self._member else 0
+        """Moves the tail to the next member, behind where this one began; False at the end."""
         while True:
-            begin = self._tail.find(_MAGIC, start)
+            begin = self._tail.find(_MAGIC, max(0, self._member + 1 - self.offset))
             if begin >= 0:
                 self._tail = self._tail[begin:]
                 if self._inflates():
                     return True
-                start = 1
+                self._tail = self._tail[1:]
             else:
-                self._tail = self._tail[start:][1 - len(_MAGIC) :]
-                start = 0
+                self._tail = self._tail[1 - len(_MAGIC) :]
                 if not self._pull():
                     self._tail = b""
                     return False

@@ -29,7 +29,8 @@ class SkippedRegion(NamedTuple):
         path: The file, or None for an object without a name.
         begin, end: Its bytes [begin, end) in the file; in the file's decompressed content where
             it is compressed, save that a region whose reason is "compressed stream" counts the
-            bytes of the compressed file itself.
+            bytes of the compressed file itself. With on_corrupt="stop" the end is that of the
+            file, or how far it had been read where that is not known.
         record_index: Number of the first record left out. A region counts as one record.
         reason: As DataLossError.reason.
     """

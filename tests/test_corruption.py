@@ -1,0 +1,311 @@
+"""Damage: every bit, every cut, every policy, with outcomes that the reference computes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import struct
+import warnings
+import zlib
+from functools import cache
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+from conftest import Bytes, read_outcome
+from reference import FRAME, Damage, Outcome, Region, file_of, flip, frame, header, read
+
+POLICIES = ["raise", "skip", "tail", "stop"]
+RECORDS = [b"first", b"", b"the third record", b"4"]
+DATA = file_of(RECORDS)
+OFFSETS = [len(file_of(RECORDS[:i])) for i in range(len(RECORDS))]
+
+
+def reaching_to_the_end(outcome: Outcome, policy: str, data: bytes) -> Outcome:
+    """An object is not read on behind the damage that stops: how far it reaches is not known."""
+    if policy != "stop":
+        return outcome
+    assert all(region.begin < region.end <= len(data) for region in outcome.skipped)
+    skipped = [region._replace(end=len(data)) for region in outcome.skipped]
+    return outcome._replace(skipped=skipped)
+
+
+# ---- Plain files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_flipped_bit_gives_what_the_policy_says(outcome_of, policy):
+    for bit in range(8 * len(DATA)):
+        damaged = flip(DATA, bit)
+        outcome = outcome_of(damaged, "", on_corrupt=policy)
+        assert read(damaged, policy) == reaching_to_the_end(outcome, policy, damaged), bit
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_cut_gives_what_the_policy_says(outcome_of, policy):
+    for size in range(len(DATA)):
+        outcome = outcome_of(DATA[:size], on_corrupt=policy)
+        assert read(DATA[:size], policy) == reaching_to_the_end(outcome, policy, DATA[:size]), size
+
+
+def test_a_flipped_bit_never_goes_unnoticed_and_costs_one_record(outcome_of):
+    """The same from outside, without the reference's rules."""
+    for bit in range(8 * len(DATA)):
+        outcome = outcome_of(flip(DATA, bit), "", on_corrupt="skip")
+        hit = max(i for i, offset in enumerate(OFFSETS) if offset <= bit // 8)
+        assert RECORDS[:hit] + RECORDS[hit + 1 :] == outcome.records
+        [region] = outcome.skipped
+        assert (OFFSETS[hit], hit) == (region.begin, region.record_index)
+        assert (OFFSETS + [len(DATA)])[hit + 1] == region.end
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_damage_gives_what_the_policy_says(data):
+    """Pieces of files, headers of any length and rubbish, in any order."""
+    piece = st.one_of(
+        st.binary(max_size=30).map(frame),
+        st.integers(0, 2**64 - 1).map(header),
+        st.binary(max_size=20),
+        st.binary(max_size=20).map(lambda record: frame(record)[:-3]),
+    )
+    damaged = b"".join(data.draw(st.lists(piece, max_size=8)))
+    policy = data.draw(st.sampled_from(POLICIES))
+    outcome = read_outcome(Bytes(damaged, 13), "", on_corrupt=policy)
+    assert read(damaged, policy) == reaching_to_the_end(outcome, policy, damaged)
+
+
+def test_records_inside_a_damaged_record_are_taken_for_records():
+    """The documented trap: the search behind a damaged header cannot tell them apart."""
+    inner = file_of([b"inner 0", b"inner 1"])
+    data = file_of([b"before", inner, b"after"])
+    header_hit = flip(data, 8 * (len(frame(b"before")) + 2))
+    outcome = read_outcome(Bytes(header_hit), "", on_corrupt="skip")
+    assert [b"before", b"inner 0", b"inner 1", b"after"] == outcome.records
+    payload_hit = flip(data, 8 * (len(frame(b"before")) + 40))
+    outcome = read_outcome(Bytes(payload_hit), "", on_corrupt="skip")
+    assert [b"before", b"after"] == outcome.records
+
+
+@pytest.mark.parametrize("length", [2**31, 2**40, 2**62, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("limit", [2**30, None])
+def test_a_hostile_length_is_an_error_behind_the_records_before_it(tmp_path, length, limit):
+    path = tmp_path / "hostile"
+    path.write_bytes(frame(b"good") + header(length) + b"some bytes")
+    for source in (path, Bytes(path.read_bytes())):
+        outcome = read_outcome(source, "", max_record_size=limit)
+        assert [b"good"] == outcome.records
+        assert (1, len(frame(b"good"))) == outcome.damage[:2]
+        assert outcome.damage.reason in ("too large", "truncated")
+
+
+def test_a_record_above_max_record_size_is_damage():
+    data = file_of([b"12345", b"123456", b"1"])
+    outcome = read_outcome(Bytes(data), max_record_size=5)
+    assert Outcome([b"12345"], [], Damage(1, 21, "too large")) == outcome
+    outcome = read_outcome(Bytes(data), max_record_size=5, on_corrupt="skip")
+    assert Outcome([b"12345", b"1"], [Region(21, 43, 1, "too large")]) == outcome
+
+
+def test_without_verify_only_headers_are_checked():
+    data = bytearray(DATA)
+    data[13] ^= 1
+    assert [b"fhrst"] + RECORDS[1:] == list(tfw.read_records(Bytes(data), verify=False))
+    data[0] ^= 1
+    with pytest.raises(tfw.DataLossError):
+        list(tfw.read_records(Bytes(data), "", verify=False))
+
+
+# ---- What an error says -----------------------------------------------------------------------
+
+
+def test_an_error_names_file_record_offset_and_reason(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(flip(DATA, 8 * (OFFSETS[2] + 15)))
+    with pytest.raises(tfw.DataLossError) as caught:
+        list(tfw.read_records(path))
+    error = caught.value
+    assert (path, OFFSETS[2], 2, "data crc") == (
+        error.path,
+        error.offset,
+        error.record_index,
+        error.reason,
+    )
+    assert str(error).startswith(f"{path}: record 2 at byte {OFFSETS[2]}: ")
+    assert "third" not in str(error)  # never payload
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(error), vars(error)) == (str(copy), vars(copy))
+
+
+def test_a_gzip_file_read_as_plain_is_called_by_its_name(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(DATA))
+    with pytest.raises(tfw.DataLossError, match="gzip"):
+        list(tfw.read_records(path, ""))
+
+
+def test_a_text_file_is_called_by_its_name_with_every_reading_tried(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("name,label\ncat,1\ndog,2\n")
+    with pytest.raises(tfw.DataLossError, match=r"not a TFRecord file\?.*text.*GZIP and ZLIB"):
+        list(tfw.read_records(path))
+    with pytest.raises(tfw.DataLossError, match="no GZIP stream begins"):
+        list(tfw.read_records(path, "GZIP"))
+
+
+def test_after_an_error_the_iterator_is_at_its_end():
+    records = tfw.read_records(Bytes(DATA[:-1]))
+    with pytest.raises(tfw.DataLossError):
+        list(records)
+    assert [] == list(records)
+    with pytest.raises(StopIteration):
+        next(records)
+
+
+def test_what_is_left_out_is_counted_in_one_warning_that_points_to_the_caller(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(flip(flip(DATA, 100), 8 * (OFFSETS[2] + 15)))
+    with pytest.warns(UserWarning, match=r"2 damaged region.*53 bytes.*record 0, byte 0") as caught:
+        assert [b"", b"4"] == list(tfw.read_records(path, on_corrupt="skip"))
+    assert [__file__] == [warning.filename for warning in caught]
+
+
+def test_regions_are_listed_over_all_files(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    paths[0].write_bytes(flip(DATA, 100))
+    paths[1].write_bytes(DATA)
+    paths[2].write_bytes(DATA[:-1])
+    records = tfw.read_records(paths, on_corrupt="skip")
+    with pytest.warns(UserWarning, match="left out"):
+        assert RECORDS[1:] + RECORDS + RECORDS[:-1] == list(records)
+    expected = [
+        tfw.records.SkippedRegion(paths[0], 0, 21, 0, "data crc"),
+        tfw.records.SkippedRegion(paths[2], OFFSETS[3], len(DATA) - 1, 3, "truncated"),
+    ]
+    assert expected == records.skipped
+
+
+def test_an_unknown_policy_is_refused():
+    with pytest.raises(ValueError, match="on_corrupt must be one of"):
+        tfw.read_records("file", on_corrupt="ignore")
+
+
+# ---- Compressed files -------------------------------------------------------------------------
+
+LONGER = [bytes([i]) * (i * 37 % 90) for i in range(30)]
+COMPRESS = {"GZIP": lambda data: gzip.compress(data, mtime=0), "ZLIB": zlib.compress}
+WBITS = {"GZIP": 31, "ZLIB": 15}
+
+
+@cache
+def inflatable(data: bytes, name: str) -> tuple[bytes, Exception | None]:
+    """All that zlib gives, byte by byte, before it fails or the data end; and the failure."""
+    inflater = zlib.decompressobj(wbits=WBITS[name])
+    found = b""
+    try:
+        for i in range(len(data)):
+            found += inflater.decompress(data[i : i + 1], 1)
+            while (more := inflater.decompress(inflater.unconsumed_tail, 1)) != b"":
+                found += more
+    except zlib.error as error:
+        return found, error
+    return found, None if inflater.eof else EOFError()
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_every_cut_of_a_compressed_file_is_an_error_behind_all_whole_records(outcome_of, name):
+    data = COMPRESS[name](file_of(LONGER))
+    for size in range(1, len(data)):
+        expected = read(inflatable(data[:size], name)[0], "stop").records
+        outcome = outcome_of(data[:size], name)
+        assert expected == outcome.records, size
+        end = len(file_of(expected))
+        assert Damage(len(expected), end, "compressed stream") == outcome.damage, size
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_every_flipped_bit_of_a_compressed_file_is_an_error(outcome_of, name):
+    """Some bits mean nothing to the content: time and system, and what fills the last byte."""
+    data = COMPRESS[name](file_of(RECORDS * 3))
+    for bit in range(0, 8 * len(data), 3):
+        damaged = flip(data, bit)
+        content, error = inflatable(damaged, name)
+        outcome = outcome_of(damaged, name)
+        assert read(content, "stop").records == outcome.records, bit
+        assert (error is None) == (outcome.damage is None), bit
+
+
+def test_a_torn_compressed_file_is_tolerated_as_a_torn_tail(outcome_of):
+    data = gzip.compress(file_of(LONGER))
+    cut = data[: len(data) * 2 // 3]
+    whole = read(inflatable(cut, "GZIP")[0], "tail")
+    outcome = outcome_of(cut, on_corrupt="tail")
+    assert whole.records == outcome.records
+    assert [Region(len(cut), len(cut), len(whole.records), "compressed stream")] == [
+        region for region in outcome.skipped if region.reason == "compressed stream"
+    ]
+    damaged = flip(data, 8 * len(data) - 1)
+    assert "compressed stream" == outcome_of(damaged, on_corrupt="tail").damage.reason
+
+
+def test_reading_goes_on_at_the_next_gzip_member():
+    members = [gzip.compress(file_of(LONGER[i : i + 10]), mtime=0) for i in (0, 10, 20)]
+    first, second = len(members[0]), len(members[0]) + len(members[1])
+    for at in range(3, len(members[1]), 5):
+        data = members[0] + flip(members[1], 8 * at + 1) + members[2]
+        outcome = read_outcome(Bytes(data), "GZIP", on_corrupt="skip")
+        assert LONGER[:10] == outcome.records[:10]
+        assert LONGER[20:] == outcome.records[-10:]
+        for region in outcome.skipped:
+            if region.reason == "compressed stream":
+                assert first <= region.begin < region.end == second
+
+
+def test_a_member_that_lost_its_end_does_not_take_the_next_one_with_it():
+    """Inflating runs on into the next member; the search goes back, where the source can."""
+    members = [gzip.compress(file_of(LONGER[i : i + 10]), mtime=0) for i in (0, 10)]
+    for cut in range(1, len(members[0]) - 20, 5):
+        source = io.BytesIO(members[0][:-cut] + members[1])
+        outcome = read_outcome(source, on_corrupt="skip")
+        assert LONGER[10:20] == outcome.records[-10:], cut
+
+
+def test_without_another_member_the_loss_reaches_to_the_end(outcome_of):
+    data = gzip.compress(file_of(LONGER), mtime=0)
+    damaged = data[: len(data) // 2] + b"\xff" * 20 + data[len(data) // 2 + 20 :]
+    outcome = outcome_of(damaged, on_corrupt="skip")
+    assert LONGER[: len(outcome.records)] == outcome.records != []
+    lost = [region for region in outcome.skipped if region.reason == "compressed stream"]
+    assert [len(damaged)] == [region.end for region in lost]
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_rubbish_behind_a_compressed_stream_is_an_error_and_zeros_are_padding(outcome_of, name):
+    data = COMPRESS[name](DATA)
+    assert Outcome(RECORDS, []) == outcome_of(data + bytes(1000), name)
+    outcome = outcome_of(data + b"rubbish", name)
+    assert Outcome(RECORDS, [], Damage(4, len(DATA), "compressed stream")) == outcome
+
+
+def test_many_tiny_members_with_damage_are_read_in_linear_time():
+    """Every candidate is tried, none is searched again and again."""
+    member = gzip.compress(frame(b"x"), mtime=0)
+    broken = member[:-4] + b"\xff\xff\xff\xff"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        count = sum(1 for _ in tfw.read_records(Bytes((member + broken) * 300), on_corrupt="skip"))
+    assert 600 == count  # a wrong length in the trailer costs no record
+
+
+def test_a_bomb_is_stopped_at_max_record_size():
+    size = 1 << 24
+    bomb = gzip.compress(struct.pack("<Q", size) + header(size)[8:] + bytes(size))
+    assert len(bomb) < size // 500
+    outcome = read_outcome(Bytes(bomb), max_record_size=1 << 20)
+    assert Outcome([], [], Damage(0, 0, "too large")) == outcome
+
+
+def test_frames_cost_sixteen_bytes():
+    assert FRAME == len(frame(b""))
