@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from conftest import Bytes, read_outcome
+from reading import Bytes, read_outcome
 from reference import FRAME, Damage, Outcome, Region, file_of, flip, frame, header, read
 
 POLICIES = ["raise", "skip", "tail", "stop"]
