@@ -3,18 +3,21 @@
 
 #define MAX_PROBES 64 /* more are met only by keys that were made to collide */
 
+/* A product carries differences upwards only; the shifts bring them down again. */
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
 static uint64_t hash_of(const uint8_t *name, size_t len) {
-    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t h = odd ^ len;
+    uint64_t h = len;
     for (; len >= 8; name += 8, len -= 8) {
-        h = (h ^ tfwi_load64(name)) * odd;
-        h ^= h >> 32;
+        h = mix(h, tfwi_load64(name));
     }
     for (; len > 0; name++, len--) {
-        h = (h ^ *name) * odd;
-        h ^= h >> 32;
+        h = mix(h, *name);
     }
-    return h;
+    return mix(mix(h, 0), 0);
 }
 
 /* Doubles the table. */

@@ -70,7 +70,7 @@ static int find_order(tfw_rows *r) {
         *stamp = r->stamp;
         r->order.of[i] = (uint32_t)i;
     }
-    if (r->sort_keys) {
+    if (r->sort_keys && count > 1) {
         sort(r, r->order.of, r->order.of + count, count);
     }
     return TFW_OK;
@@ -133,55 +133,60 @@ TFWI_INLINE tfwi_prefix *prefix_of(tfw_rows *r, uint32_t index, int32_t kind) {
     return &prefixes->of[kind - 1];
 }
 
-static void put_float(tfwi_prefix *f, double value, tfwi_output *out) {
-    float rounded = (float)value;
-    tfwi_put_floats(f, &rounded, 1, out);
-}
-
-static double number_of(uint64_t bits, uint64_t kind) {
+static double number_of(uint64_t bits, uint64_t type) {
     double value;
     memcpy(&value, &bits, sizeof value);
-    return kind == TFW_INT64 ? (double)(int64_t)bits : value;
+    return type == TFWI_INT ? (double)(int64_t)bits : value;
 }
 
-static void put_string(const tfw_rows *r, tfwi_prefix *f, uint64_t offset, uint64_t len,
+static void put_string(const tfw_rows *r, const tfwi_prefix *f, uint64_t offset, uint64_t len,
                        tfwi_output *out) {
     uint8_t *p = tfwi_prefix_put_packed(f, (size_t)len, out->at);
     out->at = tfwi_put_text(r->u.stream + offset, (size_t)len, r->u.len - (size_t)offset, p);
 }
 
-static void put_elements(const tfw_rows *r, tfwi_prefix *f, int32_t kind, const tfwi_element *e,
-                         size_t count, tfwi_output *out) {
-    if (kind == TFW_FLOAT) {
-        uint8_t *p = tfwi_prefix_put_packed(f, 4 * count, out->at);
-        for (size_t i = 0; i < count; i++, p += 4) {
-            float value = (float)number_of(e[i].a, e[i].b);
-            uint32_t bits;
-            memcpy(&bits, &value, sizeof bits);
-            tfwi_store32(p, bits);
-        }
-        out->at = p;
+static void put_float_list(const tfwi_prefix *f, const tfwi_element *e, size_t count,
+                           tfwi_output *out) {
+    uint8_t *p = tfwi_prefix_put_packed(f, 4 * count, out->at);
+    for (size_t i = 0; i < count; i++, p += 4) {
+        float value = (float)number_of(e[i].a, e[i].b);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        tfwi_store32(p, bits);
+    }
+    out->at = p;
+}
+
+static void put_int_list(tfwi_prefix *f, const tfwi_element *e, size_t count, tfwi_output *out) {
+    uint8_t *p = out->at + f->guess;
+    for (size_t i = 0; i < count; i++) {
+        p = tfwi_put_varint(p, e[i].a, tfwi_varint_size(e[i].a));
+    }
+    out->at = tfwi_prefix_place(f, TFWI_PACKED(f), out->at, p);
+}
+
+static void put_string_list(const tfw_rows *r, tfwi_prefix *f, const tfwi_element *e, size_t count,
+                            tfwi_output *out) {
+    if (count == 1) {
+        put_string(r, f, e->a, e->b, out);
         return;
     }
     uint8_t *p = out->at + f->guess;
     for (size_t i = 0; i < count; i++) {
-        if (kind == TFW_INT64) {
-            p = tfwi_put_varint(p, e[i].a, tfwi_varint_size(e[i].a));
-        } else {
-            *p++ = 0x0a;
-            p = tfwi_put_length(p, e[i].b);
-            p = tfwi_put_text(r->u.stream + e[i].a, (size_t)e[i].b, r->u.len - (size_t)e[i].a, p);
-        }
+        *p++ = 0x0a;
+        p = tfwi_put_length(p, e[i].b);
+        p = tfwi_put_text(r->u.stream + e[i].a, (size_t)e[i].b, r->u.len - (size_t)e[i].a, p);
     }
-    out->at = tfwi_prefix_place(f, kind == TFW_INT64 ? TFWI_PACKED(f) : TFWI_LIST(f), out->at, p);
+    out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
 }
 
-/* The kind of a value: of a list, the one its elements have in common; 0: they have none. */
-static int32_t kind_of(const tfwi_item *it) {
-    if (it->type != TFWI_LIST) {
-        return it->type == TFWI_RAW ? it->kind : it->type;
+/* The kind of a value: of a list, the one its elements have in common; TFW_NONE: they have none.
+ * An empty list gets any. */
+static int32_t kind_of(const tfwi_item *value) {
+    if (value->type != TFWI_LIST) {
+        return value->type == TFWI_RAW ? value->kind : value->type;
     }
-    switch (it->kinds) {
+    switch (value->kinds) {
     case 0:
     case TFWI_BIT(TFWI_INT): return TFW_INT64;
     case TFWI_BIT(TFWI_FLOAT):
@@ -192,23 +197,45 @@ static int32_t kind_of(const tfwi_item *it) {
 }
 
 /* How many values there are; strings: their bytes in all. */
-static size_t measure(const tfw_rows *r, const tfwi_item *it, int32_t kind, size_t *out_text_len) {
-    *out_text_len = it->type == TFWI_STRING ? (size_t)it->b : 0;
-    if (it->type == TFWI_RAW) {
-        return (size_t)(it->b / (kind == TFW_INT64 ? 8 : 4));
+static size_t measure(const tfw_rows *r, const tfwi_item *value, int32_t kind,
+                      size_t *out_text_len) {
+    *out_text_len = value->type == TFWI_STRING ? (size_t)value->b : 0;
+    if (value->type == TFWI_RAW) {
+        return (size_t)(value->b / (kind == TFW_INT64 ? 8 : 4));
     }
-    if (it->type != TFWI_LIST) {
+    if (value->type != TFWI_LIST) {
         return 1;
     }
-    for (uint64_t i = 0; kind == TFW_BYTES && i < it->b; i++) {
-        *out_text_len += (size_t)r->u.tape.of[it->a + i].b;
+    for (uint64_t i = 0; kind == TFW_BYTES && i < value->b; i++) {
+        *out_text_len += (size_t)r->u.tape.of[value->a + i].b;
     }
-    return (size_t)it->b;
+    return (size_t)value->b;
 }
 
-static int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
-    const tfwi_item *it = &pair->value;
-    int32_t kind = kind_of(it);
+static void put_list(tfw_rows *r, tfwi_prefix *f, const tfwi_item *list, int32_t kind,
+                     tfwi_output *out) {
+    const tfwi_element *elements = &r->u.tape.of[list->a];
+    size_t count = (size_t)list->b;
+    switch (kind) {
+    case TFW_FLOAT: put_float_list(f, elements, count, out); break;
+    case TFW_INT64: put_int_list(f, elements, count, out); break;
+    default: put_string_list(r, f, elements, count, out);
+    }
+}
+
+static void put_array(tfw_rows *r, tfwi_prefix *f, const tfwi_item *array, size_t count,
+                      tfwi_output *out) {
+    const uint8_t *values = r->u.stream + array->a;
+    if (array->kind == TFW_INT64) {
+        tfwi_put_int64s(f, values, count, out);
+    } else {
+        tfwi_put_floats(f, values, count, out);
+    }
+}
+
+TFWI_INLINE int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
+    const tfwi_item *value = &pair->value;
+    int32_t kind = kind_of(value);
     if (kind == TFW_NONE) {
         return TFWI_UNKNOWN;
     }
@@ -217,28 +244,25 @@ static int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
         return TFW_E_MEMORY;
     }
     size_t text_len;
-    size_t count = measure(r, it, kind, &text_len);
+    size_t count = measure(r, value, kind, &text_len);
     if (!tfwi_has_room(out, tfwi_feature_bound(f, kind, count, text_len))) {
         return TFW_NEED_SPACE;
     }
-    const tfwi_element *elements = it->type == TFWI_LIST && count != 0 ? &r->u.tape.of[it->a] : NULL;
-    if (count == 0) {
-        unsigned lengths = it->type == TFWI_RAW ? TFWI_LIST(f) : f->outer; /* [] has no kind */
+    if (count == 0) { /* an array knows its kind, a list does not */
+        unsigned lengths = value->type == TFWI_RAW ? TFWI_LIST(f) : f->outer;
         out->at = tfwi_prefix_put(f, lengths, 0, out->at);
-    } else if (it->type == TFWI_INT) {
-        tfwi_put_int64(f, (int64_t)it->a, out);
-    } else if (it->type == TFWI_FLOAT) {
-        put_float(f, number_of(it->a, TFW_FLOAT), out);
-    } else if (it->type == TFWI_STRING) {
-        put_string(r, f, it->a, it->b, out);
-    } else if (it->type == TFWI_RAW && kind == TFW_INT64) {
-        tfwi_put_int64s(f, r->u.stream + it->a, count, out);
-    } else if (it->type == TFWI_RAW) {
-        tfwi_put_floats(f, r->u.stream + it->a, count, out);
-    } else if (kind == TFW_BYTES && count == 1) {
-        put_string(r, f, elements[0].a, elements[0].b, out);
-    } else {
-        put_elements(r, f, kind, elements, count, out);
+        return TFW_OK;
+    }
+    float rounded;
+    switch (value->type) {
+    case TFWI_INT: tfwi_put_int64(f, (int64_t)value->a, out); break;
+    case TFWI_FLOAT:
+        rounded = (float)number_of(value->a, TFWI_FLOAT);
+        tfwi_put_floats(f, &rounded, 1, out);
+        break;
+    case TFWI_STRING: put_string(r, f, value->a, value->b, out); break;
+    case TFWI_RAW: put_array(r, f, value, count, out); break;
+    default: put_list(r, f, value, kind, out);
     }
     return TFW_OK;
 }

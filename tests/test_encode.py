@@ -1,14 +1,25 @@
 """Columns and rows become the bytes that protobuf's deterministic serialization writes."""
 
+import pickle
+from collections import OrderedDict, deque
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import ml_dtypes
 import numpy as np
 import pytest
 
+from tfwire import _rows, train
 from tfwire.example import (
     encode_example,
     encode_examples,
     encode_framed,
+    encode_framed_rows,
     encode_rows,
     encode_sequence_example,
+    int64_feature,
 )
 
 # What the tutorials print for (False, 4, b"goat", 0.9876).
@@ -32,8 +43,10 @@ def test_rows_and_columns_give_the_same_bytes():
 
 def test_framed_records_are_the_file_of_the_tutorials():
     columns = {name: [value] for name, value in GOAT_ROW.items()}
-    framed = b"".join(encode_framed(columns))
+    framed = b"".join(map(bytes, encode_framed(columns)))
+    assert framed[:12].hex() == "54000000000000005f514587"
     assert framed[12:-4] == GOAT
+    assert framed[-4:].hex() == "b524e9be"
 
 
 @pytest.mark.parametrize(
@@ -72,3 +85,340 @@ def test_a_sequence_example():
         b"\x12\x1a\n\x18\n\x01w\x12\x13\n\x06\x1a\x04\n\x02\x01\x02\n\x05\x1a\x03\n\x01\x03"
         b"\n\x02\x1a\x00"
     )
+
+
+# ---- Rows: through C where their values are plain, else value by value --------------------------
+
+
+def encode_carefully(rows, **options):
+    """encode_rows as if pickle could not be used."""
+
+    def refuse(_):
+        raise pickle.PicklingError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_rows, "_dump", refuse)
+        return encode_rows(rows, **options)
+
+
+@pytest.fixture
+def only_c(monkeypatch):
+    """Fails the test when a row is encoded value by value."""
+
+    def refuse(*_):
+        raise AssertionError("a row was left to Python")
+
+    monkeypatch.setattr(_rows, "columns_of_rows", refuse)
+
+
+LIST = [1, 2, 3]
+TUPLE = (4.5, 6)
+KNOWN = [
+    {},
+    {"only": 1},
+    {"bool": True, "int": -1, "big": 2**63 - 1, "small": -(2**63), "float": 0.1, "inf": 1e300},
+    {
+        "str": "caf\u00e9",
+        "bytes": b"\x00\xff",
+        "empty": "",
+        "long": b"x" * 70000,
+        "b": bytearray(b"b"),
+    },
+    {
+        "ints": [1, 2**40],
+        "floats": [0.5],
+        "mixed": [1, 2.5, True],
+        "strings": ["a", b"b"],
+        "none": [],
+    },
+    {"tuple": (1,), "pair": (1, 2), "three": (1, 2, 3), "four": (1, 2, 3, 4), "no": ()},
+    {"nested": [[1, 2], [3, 4]], "points": [(0.5, 1), (2, 3)], "empties": [[], []]},
+    {"thousands": list(range(2500)), "texts": [str(i) for i in range(1500)]},
+    {"list": LIST, "again": LIST, "tuple": TUPLE, "tuple again": TUPLE},
+    {f"key {i}": i for i in range(2500)},
+    {"numpy": np.int32(7), "float": np.float32(0.1), "bool": np.bool_(True), "str": np.str_("s")},
+    {"array": np.arange(3), "f2": np.ones((2, 2), np.float16), "none": np.empty(0, np.uint8)},
+    {"strings": np.array(["a", "b"]), "objects": np.array([b"x", "y"], object)},
+    {b"bytes key": 1, "str key": 2},
+    {"half": ml_dtypes.bfloat16(1.5), "numbers": [np.float64(1.5), np.int8(1)]},
+]
+
+
+@pytest.mark.parametrize("row", KNOWN, ids=lambda row: next(iter(row), "empty"))
+def test_plain_rows_are_left_to_c(only_c, row):
+    assert len(encode_rows([row, dict(row), row])) == 3
+
+
+@pytest.mark.parametrize("sort_keys", [True, False])
+def test_c_and_python_encode_rows_alike(sort_keys):
+    rows = [KNOWN[i * 7 % len(KNOWN)] for i in range(100)]
+    expected = encode_carefully(rows, sort_keys=sort_keys)
+    assert encode_rows(rows, sort_keys=sort_keys) == expected
+    assert [encode_example(row, sort_keys=sort_keys) for row in rows] == expected
+
+
+UNKNOWN = [
+    {"view": memoryview(b"v"), "range": range(3), "deque": deque([1])},
+    {"arrays": [np.arange(2), np.arange(2)]},
+    {"deep": [[[1, 2]], [[3, 4]]]},
+    {"masked": np.ma.array([1, 2])},
+    {"empty": np.array([], "S3")},
+    OrderedDict(b=1, a=2),
+    MappingProxyType({"a": 1}),
+]
+
+
+@pytest.mark.parametrize("row", UNKNOWN, ids=lambda row: next(iter(row)))
+def test_other_rows_stand_among_plain_ones(row):
+    rows = [{"a": 1}, row, {"b": 2}]
+    assert encode_rows(rows) == [encode_example(row) for row in rows] == encode_carefully(rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (None, "found None; leave the key out"),
+        ([1, None], "found None"),
+        (1j, "found complex"),
+        ({}, "found dict"),
+        ({1}, "found set"),
+        (object(), "found object"),
+        (print, "found builtin_function_or_method"),
+        (np.datetime64(1, "s"), "found datetime64"),
+        (np.array([1j]), "arrays of complex128"),
+        (Decimal(1), "found Decimal"),
+        ([1, "a"], "numbers and strings"),
+        (np.ma.array([1, 2], mask=[0, 1]), "masked"),
+    ],
+)
+def test_values_that_no_feature_holds_are_named(value, error):
+    with pytest.raises(TypeError, match=f"^feature 'x': .*{error}"):
+        encode_example({"fine": 1, "x": value})
+    with pytest.raises(TypeError, match=f"^row 2: feature 'x': .*{error}"):
+        encode_rows([{"x": 1}, {"x": 2}, {"x": value}])
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (2**63, "outside of int64"),
+        ([-(2**63) - 1], "outside of int64"),
+        (np.uint64(2**63), "outside of int64"),
+        (np.array([2**63], np.uint64), "outside of int64"),
+        ([10**400, 1.0], "beyond the range of floats"),
+        ("\ud800", "lone surrogate at index 0"),
+        ([[1], [1, 2]], "must agree in shape"),
+        ([1, [2]], "must agree in shape"),
+    ],
+)
+def test_values_out_of_range_are_named(value, error):
+    with pytest.raises(ValueError, match=f"^feature 'x': .*{error}"):
+        encode_example({"fine": 1, "x": value})
+    with pytest.raises(ValueError, match=f"^row 1: feature 'x': .*{error}"):
+        encode_rows([{"x": 1}, {"x": value}, {"x": None}])
+
+
+def test_rows_are_numbered_across_chunks():
+    rows = [{"x": i} for i in range(5000)]
+    rows[4321] = {"x": None}
+    with pytest.raises(TypeError, match=r"^row 4321: "):
+        encode_rows(iter(rows))
+
+
+def test_rows_before_a_bad_one_are_framed():
+    rows = [{"x": i} for i in range(100)] + [{"x": None}]
+    sizes = []
+    with pytest.raises(TypeError, match=r"^row 100: "):
+        sizes.extend(map(len, encode_framed_rows(rows)))
+    assert sum(sizes) == sum(len(record) + 16 for record in encode_rows(rows[:-1]))
+
+
+@pytest.mark.parametrize("row", [[("a", 1)], None, 3, "ab"])
+def test_a_row_is_a_mapping(row):
+    with pytest.raises(TypeError, match="expected a mapping of names to values"):
+        encode_example(row)
+    with pytest.raises(TypeError, match="row 1: expected a mapping of names to values"):
+        encode_rows([{}, row])
+
+
+def test_a_key_is_text_or_bytes():
+    with pytest.raises(TypeError, match="keys of features must be str or bytes, found int"):
+        encode_example({1: 1})
+
+
+def test_a_key_twice_is_refused():
+    with pytest.raises(ValueError, match="the same feature"):
+        encode_example({"k": 1, b"k": 2})
+
+
+def test_no_code_of_a_value_is_run_by_pickling_rows():
+    class Trap:
+        def __reduce__(self):
+            raise AssertionError("pickled")
+
+    with pytest.raises(TypeError, match="found Trap"):
+        encode_rows([{"x": Trap()}] * 2)
+
+
+def test_an_error_inside_a_value_is_not_hidden():
+    class Broken:
+        def numpy(self):
+            raise RuntimeError("no data")
+
+    with pytest.raises(RuntimeError, match="no data"):
+        encode_example({"x": Broken()})
+
+
+def test_a_list_within_itself_is_an_error():
+    loop = []
+    loop.append(loop)
+    with pytest.raises(RecursionError):
+        encode_example({"x": loop})
+
+
+def test_threads_encode_at_the_same_time():
+    rows = [[{f"k{i}": j, "s": "x" * j} for j in range(50)] for i in range(8)]
+    expected = [encode_rows(chunk) for chunk in rows]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            assert list(pool.map(encode_rows, rows)) == expected
+
+
+def test_rows_of_many_sizes_are_framed_whole():
+    rows = [{"x": b"x" * (i * i % 5000)} for i in range(3000)]
+    framed = b"".join(map(bytes, encode_framed_rows(iter(rows))))
+    expected = b"".join(map(bytes, encode_framed({"x": [row["x"] for row in rows]})))
+    assert framed == expected
+
+
+# ---- Columns ------------------------------------------------------------------------------------
+
+
+class Ragged(NamedTuple):
+    values: Any
+    row_splits: Any
+
+
+class Strings(NamedTuple):
+    data: Any
+    offsets: Any
+
+
+TWO_STRINGS = Strings(np.frombuffer(b"xab", np.uint8), np.array([1, 1, 3]))
+
+
+@pytest.mark.parametrize(
+    ("column", "rows"),
+    [
+        (np.array([1, 2]), [1, 2]),
+        (np.array([1, 2], ">i2"), [1, 2]),
+        (np.arange(12)[::6], [0, 6]),
+        (np.array([[1, 2], [3, 4]]).T, [[1, 3], [2, 4]]),
+        (np.zeros((2, 3, 0)), [np.empty(0)] * 2),
+        (np.array([0.5, 1], np.float16), [0.5, 1.0]),
+        (np.array([0.5, 2], ml_dtypes.bfloat16), [0.5, 2.0]),
+        (np.array(["a", "\u00e9"]), ["a", "\u00e9"]),
+        (np.array([["a", "b"], ["c", "d"]], object), [["a", "b"], ["c", "d"]]),
+        (np.array([b"a", [b"b", b"c"]], object), [b"a", [b"b", b"c"]]),
+        ([1, 2], [1, 2]),
+        ([1, 2.5], [1.0, 2.5]),
+        ((True, False), [1, 0]),
+        (["a", b"b"], ["a", b"b"]),
+        ([[1], [2, 3]], [[1], [2, 3]]),
+        ([[], [1]], [np.empty(0, np.int64), [1]]),
+        ([[1], [2.5]], [[1.0], [2.5]]),
+        ([[], []], [[], []]),
+        ([1, [2, 3]], [1, [2, 3]]),
+        ([np.arange(2), np.arange(3)], [[0, 1], [0, 1, 2]]),
+        ([[[1, 2], [3, 4]], [[5, 6]]], [[1, 2, 3, 4], [5, 6]]),
+        (range(2), [0, 1]),
+        (TWO_STRINGS, [b"", b"ab"]),
+        (Ragged(np.array([1, 2, 3]), [0, 2, 3]), [[1, 2], [3]]),
+        (Ragged(np.array([[1, 2], [3, 4]]), [0, 0, 2]), [np.empty(0, np.int64), [1, 2, 3, 4]]),
+        (Ragged(Ragged(np.array([1.5, 2, 3]), [0, 1, 1, 3]), [0, 2, 3]), [[1.5], [2.0, 3.0]]),
+        (Ragged(TWO_STRINGS, [0, 2, 2]), [[b"", b"ab"], np.empty(0, "S1")]),
+        (SimpleNamespace(numpy=lambda: np.array([1, 2])), [1, 2]),
+    ],
+)
+def test_a_column_of_any_form_is_one_value_per_record(column, rows):
+    assert encode_examples({"x": column}) == encode_carefully([{"x": row} for row in rows])
+
+
+def test_columns_differ_in_length():
+    with pytest.raises(ValueError, match="'a' has 2 records, feature 'b' has 3"):
+        encode_examples({"a": [1, 2], "b": [1, 2, 3]})
+
+
+@pytest.mark.parametrize("column", [None, 1, "text", b"bytes", np.array(1), {}])
+def test_a_column_has_an_entry_per_record(column):
+    with pytest.raises(TypeError, match="feature 'x': "):
+        encode_examples({"x": column})
+
+
+@pytest.mark.parametrize("splits", [[0, 2, 1, 3], [0, 4], [1, 3], [0, 1], []])
+def test_splits_that_do_not_fit_are_refused(splits):
+    with pytest.raises(ValueError, match="feature 'x': "):
+        encode_examples({"x": Ragged(np.arange(3), splits)})
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 1], [0, 4], [-1, 2]])
+def test_offsets_that_do_not_fit_are_refused(offsets):
+    with pytest.raises(ValueError, match=r"feature 'x': record [01]: "):
+        encode_examples({"x": Strings(np.zeros(3, np.uint8), np.array(offsets))})
+
+
+def test_no_columns_are_no_records():
+    assert encode_examples({}) == []
+    assert encode_examples({"x": []}) == []
+    assert b"".join(encode_framed({"x": np.empty((0, 3))})) == b""
+
+
+def test_more_than_a_block_of_records():
+    column = np.arange(200_000)
+    records = encode_examples({"x": column})
+    assert len(records) == len(column)
+    assert records[::9999] == encode_rows([{"x": i} for i in column[::9999].tolist()])
+
+
+def test_a_record_larger_than_a_block():
+    image = bytes(3_000_000)
+    assert encode_examples({"x": [b"", image]})[1] == encode_example({"x": image})
+    assert len(encode_example({"x": image})) == len(image) + 28
+
+
+def test_the_order_of_the_keys():
+    columns = {"b": [1], "a": [2], b"\xff": [3], "\u00e9": [4]}
+    keys = [b"a", b"b", b"\xc3\xa9", b"\xff"]
+    (record,) = encode_examples(columns)
+    assert sorted(keys, key=record.index) == keys
+    (record,) = encode_examples(columns, sort_keys=False)
+    assert sorted(keys, key=record.index) == [b"b", b"a", b"\xff", b"\xc3\xa9"]
+
+
+# ---- Sequence examples --------------------------------------------------------------------------
+
+
+def test_feature_lists_of_every_form():
+    steps = [[1, 2], [3], []]
+    expected = encode_sequence_example(None, {"w": steps})
+    assert encode_sequence_example({}, {"w": [np.array(s, np.int64) for s in steps]}) == expected
+    assert encode_sequence_example({}, {"w": Ragged(np.arange(1, 4), [0, 2, 3, 3])}) == expected
+
+
+def test_feature_lists_of_messages():
+    message = train.FeatureList(feature=[int64_feature(1), int64_feature([])])
+    expected = encode_sequence_example({}, {"w": [1, np.empty(0, np.int64)]})
+    assert encode_sequence_example({}, {"w": message}) == expected
+    assert encode_sequence_example({}, {"w": list(message.feature)}) == expected
+
+
+def test_feature_lists_without_steps_or_kinds():
+    assert encode_sequence_example({}, {"e": []}) == b"\n\x00\x12\x07\n\x05\n\x01e\x12\x00"
+    assert encode_sequence_example({}, {"e": [[], []]}) == (
+        b"\n\x00\x12\x0b\n\x09\n\x01e\x12\x04\n\x00\n\x00"
+    )
+
+
+def test_a_step_of_another_kind_is_named():
+    with pytest.raises(TypeError, match="feature 'w': numbers and strings"):
+        encode_sequence_example({}, {"w": [[1], ["a"]]})

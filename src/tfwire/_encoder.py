@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
-from tfwire._normalize import Array, Name, as_float32, as_int64, as_strings
+from tfwire._core import check, ffi, lib, new_error, text
+from tfwire._normalize import Array, Name, as_float32, as_int64, as_strings, show
 
 __all__ = ["Block", "Column", "encode_blocks", "make_column", "native_inputs"]
 
@@ -123,6 +123,10 @@ def encode_blocks(
             status = lib.tfw_encode(inputs, len(columns), *window)
         else:
             status = lib.tfw_encode_sequence(inputs, len(columns), list_inputs, len(lists), *window)
+        if status < 0 and error.feature >= 0:
+            (name, _) = ((lists or ()) if error.list else columns)[error.feature]
+            shown = show(name.decode("utf-8", "surrogateescape"))
+            raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
         check(status, error)
         if status == lib.TFW_NEED_SPACE and done[0] == 0:
             buffer = np.empty(error.expected, np.uint8)

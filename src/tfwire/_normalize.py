@@ -126,6 +126,8 @@ def cell_of(value: Any, name: Name) -> Cell:
     kind = scalar_kind(type(value))
     if kind is not None:
         return Cell(kind, (value,), ())
+    if isinstance(value, np.generic):
+        raise _refusal(value, name)
     if hasattr(value, "numpy"):
         return cell_of(value.numpy(), name)
     if hasattr(value, "WhichOneof"):
