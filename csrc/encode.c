@@ -15,7 +15,8 @@
 typedef struct plan {
     tfw_input in;
     tfwi_prefix entry;
-    tfwi_prefix step; /* feature lists only */
+    tfwi_prefix step;    /* feature lists only */
+    size_t scalar_bound; /* room for one number in every record; 0: it is not so simple */
 } plan;
 
 /* Words of memory that the prefixes of one plan take. */
@@ -27,11 +28,14 @@ static size_t plan_words(const tfw_input *in, bool templates) {
 
 static void make_plan(plan *p, const tfw_input *in, bool templates, uint64_t *memory) {
     size_t name_len = (size_t)in->name_len;
+    bool scalar = in->splits == NULL && in->steps == NULL && in->presence == NULL &&
+                  in->count == 1 && in->kind != TFW_BYTES;
     p->in = *in;
     tfwi_prefix_init(&p->entry, in->name, name_len, in->kind, memory);
     memory += tfwi_prefix_text_words(name_len);
     tfwi_prefix_init_step(&p->step, in->kind, memory);
     memory += tfwi_prefix_text_words(0);
+    p->scalar_bound = scalar ? tfwi_feature_bound(&p->entry, in->kind, 1, 0) : 0;
     if (templates) {
         tfwi_prefix_prepare(in->steps != NULL ? &p->step : &p->entry, memory);
     }
@@ -188,6 +192,15 @@ TFWI_INLINE int presence_of(const tfw_input *in, uint64_t record) {
     return in->presence == NULL ? TFW_PRESENT : *(const volatile uint8_t *)(in->presence + record);
 }
 
+/* The usual feature: one number. */
+TFWI_INLINE void put_scalar(const plan *p, uint64_t record, tfwi_output *out) {
+    if (p->in.kind == TFW_FLOAT) {
+        tfwi_put_floats(&p->entry, (const float *)p->in.values + record, 1, out);
+    } else {
+        tfwi_put_int64(&p->entry, ((const int64_t *)p->in.values)[record], out);
+    }
+}
+
 static int put_list(plan *p, uint64_t record, int presence, tfwi_output *out) {
     range steps;
     if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
@@ -211,6 +224,10 @@ static int put_list(plan *p, uint64_t record, int presence, tfwi_output *out) {
 static int put_entries(section *s, uint64_t record, tfwi_output *out) {
     for (size_t i = 0; i < s->count; i++) {
         plan *p = &s->plans[i];
+        if (p->scalar_bound != 0 && TFWI_LIKELY(tfwi_has_room(out, p->scalar_bound))) {
+            put_scalar(p, record, out);
+            continue;
+        }
         int presence = presence_of(&p->in, record);
         if (presence == TFW_ABSENT) {
             continue;

@@ -8,8 +8,12 @@ static size_t words_of(size_t bytes) { return (bytes + 7) / 8; }
 
 size_t tfwi_prefix_text_words(size_t name_len) { return words_of(TEXT_SIZE(name_len)); }
 
+static size_t template_words(size_t size) {
+    return (words_of(size) + TFWI_TEMPLATE_BLOCK - 1) / TFWI_TEMPLATE_BLOCK * TFWI_TEMPLATE_BLOCK;
+}
+
 size_t tfwi_prefix_template_words(size_t name_len) {
-    return 2 * words_of(TEXT_SIZE(name_len) + TFWI_MAX_LENGTHS);
+    return 2 * template_words(TEXT_SIZE(name_len) + TFWI_MAX_LENGTHS);
 }
 
 /* The lengths in front of values of len bytes; returns the size of the prefix. */
@@ -92,10 +96,10 @@ void tfwi_prefix_prepare(tfwi_prefix *f, uint64_t *memory) {
         return;
     }
     f->template = memory;
-    f->to_add = memory + words_of(size);
+    f->to_add = memory + template_words(size);
     f->template_size = size;
     f->template_limit = 0x80 - in_front[0];
-    memset(memory, 0, 2 * words_of(size) * sizeof *memory);
+    memset(memory, 0, 2 * template_words(size) * sizeof *memory);
     put_with_lengths(f, TFWI_PACKED(f), in_front, (uint8_t *)f->template);
     uint8_t *mark = (uint8_t *)f->to_add;
     for (unsigned i = 0; i < TFWI_PACKED(f); i++) {

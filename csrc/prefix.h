@@ -13,7 +13,7 @@
 
 #define TFWI_MAX_LENGTHS 4
 #define TFWI_MAX_VARINT 10
-#define TFWI_SLACK 32 /* bytes that copies by whole words may touch behind their end */
+#define TFWI_SLACK 64 /* bytes that copies by whole words may touch behind their end */
 
 /* ---- Varints -------------------------------------------------------------------------------- */
 
@@ -102,13 +102,19 @@ uint8_t *tfwi_prefix_put(const tfwi_prefix *prefix, unsigned lengths, size_t len
 uint8_t *tfwi_prefix_place(tfwi_prefix *prefix, unsigned lengths, uint8_t *start,
                            const uint8_t *end);
 
-/* Writes the packed prefix; touches up to 7 bytes behind it. */
+/* Templates are written by blocks of so many words, as one vector where there are such. */
+#define TFWI_TEMPLATE_BLOCK 4
+
+/* Writes the packed prefix; touches less than a block behind it. */
 TFWI_INLINE uint8_t *tfwi_prefix_put_packed(const tfwi_prefix *f, size_t len, uint8_t *p) {
     if (TFWI_LIKELY(len < f->template_limit)) {
         uint64_t add = len * UINT64_C(0x0101010101010101);
-        for (size_t i = 0; 8 * i < f->template_size; i++) {
-            uint64_t word = f->template[i] + (f->to_add[i] & add); /* bytes below 128: no carry */
-            memcpy(p + 8 * i, &word, 8);
+        for (size_t i = 0; 8 * i < f->template_size; i += TFWI_TEMPLATE_BLOCK) {
+            uint64_t block[TFWI_TEMPLATE_BLOCK];
+            for (size_t j = 0; j < TFWI_TEMPLATE_BLOCK; j++) { /* bytes below 128: no carry */
+                block[j] = f->template[i + j] + (f->to_add[i + j] & add);
+            }
+            memcpy(p + 8 * i, block, sizeof block);
         }
         return p + f->template_size;
     }
