@@ -57,6 +57,7 @@ _EXPORTS = {
         "SparseFeature",
         "VarLenFeature",
         "float32",
+        "int32",
         "int64",
         "string",
     ],
@@ -71,7 +72,8 @@ _EXPORTS = {
     ],
     "tensors": ["decode_raw", "parse_tensor", "serialize_tensor"],
     "json_format": ["decode_json_example", "example_to_json"],
-    "inference": ["infer_schema"],
+    "inference": ["Schema", "infer_schema"],
+    "schema_files": ["read_schema", "write_schema"],
     "dataset": ["Dataset", "TFRecordDataset"],
 }
 _MODULES = ["train"]

@@ -42,10 +42,14 @@ from tfwire.features import (
     SparseFeature as SparseFeature,
     VarLenFeature as VarLenFeature,
     float32 as float32,
+    int32 as int32,
     int64 as int64,
     string as string,
 )
-from tfwire.inference import infer_schema as infer_schema
+from tfwire.inference import (
+    Schema as Schema,
+    infer_schema as infer_schema,
+)
 from tfwire.json_format import (
     decode_json_example as decode_json_example,
     example_to_json as example_to_json,
@@ -64,6 +68,10 @@ from tfwire.records import (
     read_records as read_records,
     tf_record_iterator as tf_record_iterator,
     write_records as write_records,
+)
+from tfwire.schema_files import (
+    read_schema as read_schema,
+    write_schema as write_schema,
 )
 from tfwire.tensors import (
     decode_raw as decode_raw,

@@ -1,4 +1,4 @@
-/* The fast path: every kernel gives what the complete parser gives, on usual and on odd messages. */
+/* The fast path: every kernel gives what the complete parser gives, on usual and odd messages. */
 #include "proto.h"
 
 #include "columns.h"

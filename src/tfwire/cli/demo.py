@@ -51,7 +51,9 @@ def confirm(equal: bool, what: str) -> None:
 
 
 def size_of(path: Path) -> str:
-    return f"{path} holds {path.stat().st_size:,} bytes ({path.stat().st_size / 1024:.0f} KiB)"
+    """A file's size, and the blocks of 4 KiB that it takes, as du shows them."""
+    size = path.stat().st_size
+    return f"{path} holds {size:,} bytes ({-(-size // 4096) * 4} KiB on disk)"
 
 
 # ---- 10,000 observations of four features -----------------------------------------------------
@@ -94,9 +96,9 @@ def observations(path: Path) -> None:
 
     parsed = next(iter(tfw.Parser(OBSERVATION_SPEC).parse_file(path, batch_size=10_000)))
     print("  the first ten rows, parsed:")
-    for row in range(10):
-        values = (f"{name}={parsed[name][row]!r}" for name in OBSERVATION_SPEC)
-        print(f"    {'  '.join(values)}")
+    for row in zip(*(parsed[name][:10] for name in OBSERVATION_SPEC), strict=True):
+        cells = (f"{name}={value!s:11}" for name, value in zip(OBSERVATION_SPEC, row, strict=True))
+        print(f"    {''.join(cells).rstrip()}")
     for name, column in columns.items():
         expected = column.astype(np.float32) if name == "feature3" else column
         confirm(np.array_equal(parsed[name], expected), f"all 10,000 values of {name}")

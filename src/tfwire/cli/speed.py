@@ -34,7 +34,8 @@ def tfwire_operations(path: Path, columns: dict[str, Any], spec: dict[str, Any])
         return sum(1 for _ in tfw.read_records(path))
 
     def parse() -> int:
-        return sum(len(batch["feature0"]) for batch in tfw.Parser(spec).parse_file(path))
+        parser = tfw.Parser(spec)
+        return sum(len(batch["feature0"]) for batch in parser.parse_file(path))
 
     return {WRITE: write, READ: read, PARSE: parse}
 
@@ -49,7 +50,7 @@ def protobuf_operations(path: Path, columns: dict[str, Any]) -> Operations:
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
                 example = train.Example()
                 feature = example.features.feature
-                feature["feature0"].int64_list.value.append(values[0])
+                feature["feature0"].int64_list.value.append(int(values[0]))
                 feature["feature1"].int64_list.value.append(values[1])
                 feature["feature2"].bytes_list.value.append(values[2])
                 feature["feature3"].float_list.value.append(values[3])
@@ -58,9 +59,8 @@ def protobuf_operations(path: Path, columns: dict[str, Any]) -> Operations:
 
     def parse() -> int:
         count = 0
-        from_string = type(train.Example()).FromString
         for record in tfw.read_records(path):
-            feature = from_string(record).features.feature
+            feature = train.Example.FromString(record).features.feature
             _ = (
                 feature["feature0"].int64_list.value[0],
                 feature["feature1"].int64_list.value[0],
