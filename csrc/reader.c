@@ -16,7 +16,7 @@
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
 
-#include "frame.h"
+#include "correct.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,6 +31,7 @@ enum {
     DOUBTFUL_SPANS = 32,     /* the same, where much may be damaged */
     SMALLEST_BUFFER = 64,
     DEFAULT_BUFFER = 1 << 18,
+    READER_FLAGS = TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS,
     LARGEST_READ = 1 << 30   /* some systems refuse to read more than INT_MAX bytes */
 };
 
@@ -57,6 +58,7 @@ struct tfw_reader {
     uint64_t record; /* number of the next record to deliver */
 
     tfw_error damage;  /* of the record at begin; status TFW_OK: none known */
+    bool examined;     /* whether that is one flipped bit is known */
     tfw_error outcome; /* once status is not TFW_OK, the answer to every further call */
 
     bool searching;    /* for the next record behind damage; the last region is still open */
@@ -65,6 +67,9 @@ struct tfw_reader {
     tfw_region *regions;
     size_t region_count;
     size_t region_capacity;
+    tfw_flip *flips;
+    size_t flip_count;
+    size_t flip_capacity;
 };
 
 static uint8_t *window(const tfw_reader *reader) { return reader->memory + HEADROOM; }
@@ -89,7 +94,7 @@ static const char *objection(const tfw_reader_options *options) {
     if (options->fd < -1) {
         return "fd must be a file descriptor or -1";
     }
-    if ((options->flags & ~(uint32_t)TFW_NO_DATA_CRC) != 0 || options->reserved != 0) {
+    if ((options->flags & ~(uint32_t)READER_FLAGS) != 0 || options->reserved != 0) {
         return "unknown flags";
     }
     if (options->on_corrupt > TFW_CORRUPT_STOP) {
@@ -133,6 +138,7 @@ void tfw_reader_free(tfw_reader *reader) {
         tfw_free(reader->memory);
         tfw_free(reader->spans);
         tfw_free(reader->regions);
+        tfw_free(reader->flips);
         tfw_free(reader);
     }
 }
@@ -434,6 +440,67 @@ static int meet_damage(tfw_reader *reader) {
     return finish_with_damage(reader);
 }
 
+/* Notes a flipped bit and, unless it is doubtful and that is not wanted, flips it back: the record
+ * at begin verifies then, when it is scanned again. */
+static int apply_flip(tfw_reader *reader, tfw_flip flip) {
+    if (reader->flip_count == reader->flip_capacity) {
+        size_t capacity = reader->flip_capacity + reader->flip_capacity / 2 + 8;
+        tfw_flip *grown = tfwi_realloc(reader->flips, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return TFW_E_MEMORY;
+        }
+        reader->flips = grown;
+        reader->flip_capacity = capacity;
+    }
+    flip.record = reader->record;
+    flip.offset = file_offset(reader, reader->begin);
+    flip.applied = !flip.ambiguous || (reader->flags & TFW_CORRECT_AMBIGUOUS) != 0;
+    reader->flips[reader->flip_count++] = flip;
+    if (flip.applied) {
+        window(reader)[reader->begin + flip.byte] ^= (uint8_t)(1u << flip.bit);
+        tfwi_resync_moved(&reader->resync);
+        reader->damage.status = TFW_OK;
+        reader->needed = 0;
+    }
+    return TFW_OK;
+}
+
+/* Examines whether the damage at begin is one flipped bit. */
+static int correct_damage(tfw_reader *reader) {
+    uint64_t limit = input_end(reader);
+    tfwi_damaged damaged = {
+        .data = window(reader),
+        .begin = reader->begin,
+        .end = reader->end,
+        .available = limit == UINT64_MAX ? limit : limit - file_offset(reader, reader->begin),
+        .max_record_size = reader->max_record_size,
+        .resync = &reader->resync,
+    };
+    tfw_flip flip;
+    int status = tfwi_correct(&damaged, &flip, &reader->needed);
+    if (status == TFW_NEED_INPUT || status == TFW_E_MEMORY) {
+        return status;
+    }
+    if (status == TFW_OK && apply_flip(reader, flip) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    reader->examined = true;
+    return TFW_OK;
+}
+
+static bool may_be_corrected(const tfw_reader *reader) {
+    return (reader->flags & TFW_CORRECT) != 0 && !reader->examined &&
+           (reader->damage.status == TFW_E_LENGTH_CRC || reader->damage.status == TFW_E_DATA_CRC);
+}
+
+size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
+                        size_t capacity) {
+    for (size_t i = 0; i < capacity && first + i < reader->flip_count; i++) {
+        out_flips[i] = reader->flips[first + i];
+    }
+    return reader->flip_count;
+}
+
 /* Looks for the next record that verifies and extends the open region up to it. */
 static int search(tfw_reader *reader) {
     uint64_t limit = input_end(reader);
@@ -497,6 +564,7 @@ static int scan(tfw_reader *reader) {
     reader->needed = status == TFW_NEED_INPUT ? (uint64_t)found.expected : 0;
     if (status < 0) {
         reader->damage = found;
+        reader->examined = false;
         return TFW_OK;
     }
     return reader->span_count != 0 ? TFW_OK : TFW_NEED_INPUT;
@@ -539,7 +607,7 @@ static int more_input(tfw_reader *reader, tfw_error *error) {
 static int step(tfw_reader *reader, tfw_error *error) {
     int status;
     if (reader->damage.status != TFW_OK) {
-        status = meet_damage(reader);
+        status = may_be_corrected(reader) ? correct_damage(reader) : meet_damage(reader);
     } else if (reader->searching) {
         status = search(reader);
     } else {

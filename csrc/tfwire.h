@@ -165,9 +165,37 @@ TFW_API int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t c
 TFW_API int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count,
                      uint8_t *out, size_t capacity, size_t *out_len, tfw_error *error);
 
+/* ---- Records: correction of a single flipped bit -------------------------------------------- */
+
+/* The one flipped bit that explains why a record does not verify. */
+typedef struct tfw_flip {
+    uint64_t record;   /* readers: number in the file; else 0 */
+    uint64_t offset;   /* readers: file offset of the record; else 0 */
+    uint64_t byte;     /* from the record's first byte, that of its header, on */
+    int32_t bit;       /* 0, the lowest, to 7 */
+    int32_t ambiguous; /* 1: flipping some other bit, or two, would make the record verify, too.
+                          For a bit of the footer of more than 16 KiB: perhaps would */
+    int32_t applied;   /* readers: 1: the record was delivered so corrected */
+    int32_t reserved;
+} tfw_flip;
+
+/* Looks for the flipped bit in the record at data[0, len); the input has available bytes from
+ * there on, as far as known (UINT64_MAX: not known). Flip it back and the record verifies.
+ *
+ * A bit of the header is found only where the payload verifies then. Bits of payloads of 256 MiB
+ * and more cannot be told apart. Three flipped bits may look like one; arbitrary damage to a payload
+ * of n bits does with probability n / 2^32.
+ * TFW_OK: found. TFW_END: the record verifies as it is. TFW_NEED_INPUT: error->expected bytes
+ * tell. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC: no single bit explains the damage. TFW_E_TOO_LARGE. */
+TFW_API int tfw_correct(const uint8_t *data, size_t len, uint64_t available,
+                        uint64_t max_record_size, tfw_flip *out_flip, tfw_error *error);
+
 /* ---- Records: buffered sequential reader ---------------------------------------------------- */
 
 typedef struct tfw_reader tfw_reader;
+
+#define TFW_CORRECT 2           /* flag: deliver records of which one bit is flipped, corrected */
+#define TFW_CORRECT_AMBIGUOUS 4 /* flag: with TFW_CORRECT, also where that is ambiguous */
 
 typedef struct tfw_reader_options {
     size_t size;              /* sizeof(tfw_reader_options) */
@@ -175,7 +203,7 @@ typedef struct tfw_reader_options {
     uint64_t max_record_size; /* 0: no limit but the input's own size */
     uint64_t offset;          /* where in the file to begin */
     int32_t fd;               /* file source: read by pread, never moved or closed; -1: fed */
-    uint32_t flags;           /* TFW_NO_DATA_CRC */
+    uint32_t flags;           /* TFW_NO_DATA_CRC, TFW_CORRECT, TFW_CORRECT_AMBIGUOUS */
     uint32_t on_corrupt;      /* enum tfw_on_corrupt */
     uint32_t reserved;        /* 0 */
 } tfw_reader_options;
@@ -225,6 +253,10 @@ TFW_API int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error);
  * many there are in all. */
 TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *out_regions,
                                   size_t capacity);
+
+/* The same for the flipped bits found under TFW_CORRECT, also those that were not applied. */
+TFW_API size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
+                                size_t capacity);
 
 /* ---- Records: byte strings to and from Python in bulk ---------------------------------------
  * A pickle stream is a documented, stable format that makes a tuple of bytes objects in one call.
