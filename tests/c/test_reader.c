@@ -124,7 +124,7 @@ static void options_that_make_no_sense_are_refused(void) {
     }
     bad[0].size = 0;
     bad[1].fd = -2;
-    bad[2].flags = 2;
+    bad[2].flags = 8;
     bad[3].on_corrupt = 4;
     bad[4].reserved = 1;
     bad[5].offset = UINT64_MAX;
