@@ -403,7 +403,8 @@ static int set_items(tfwi_unpickler *u) {
     if (TFWI_RESERVE(u->pairs, count / 2) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    for (const tfwi_item *name = u->items.of; name < u->items.of + count; name += 2) {
+    for (size_t i = 0; i < count; i += 2) {
+        const tfwi_item *name = &u->items.of[i];
         uint32_t key;
         if (name[0].type != TFWI_STRING || name[1].type > TFWI_RAW) {
             return TFWI_UNKNOWN;
