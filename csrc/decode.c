@@ -4,10 +4,14 @@
 
 /* ---- Values to cells ------------------------------------------------------------------------ */
 
-static void cell_restart(void *self, int32_t kind) { tfwi_cell_restart(self, kind); }
+static void cell_restart(void *self, int32_t kind) {
+    const tfwi_parser *parser = self;
+    tfwi_cell_restart(parser->column, kind);
+}
 
 static bool cell_bytes(void *self, const uint8_t *data, size_t len) {
-    return tfwi_cell_append_bytes(self, data, len);
+    const tfwi_parser *parser = self;
+    return tfwi_cell_append_bytes(parser->column, data, len);
 }
 
 /* The cell's next values: at most wanted, fewer where the cell has less room, none out of
@@ -25,7 +29,7 @@ static void *cell_reserve(tfwi_column *column, size_t wanted, size_t *out_room) 
 }
 
 static bool cell_floats(void *self, const uint8_t *block, size_t count) {
-    tfwi_column *column = self;
+    tfwi_column *column = ((const tfwi_parser *)self)->column;
     if (count != 0 && tfwi_cell_room(column) != 0) {
         size_t room;
         void *out = cell_reserve(column, count, &room);
@@ -39,7 +43,7 @@ static bool cell_floats(void *self, const uint8_t *block, size_t count) {
 }
 
 static bool cell_int64(void *self, int64_t value) {
-    tfwi_column *column = self;
+    tfwi_column *column = ((const tfwi_parser *)self)->column;
     if (tfwi_cell_room(column) != 0) {
         size_t room;
         int64_t *out = cell_reserve(column, 1, &room);
@@ -53,7 +57,8 @@ static bool cell_int64(void *self, int64_t value) {
 }
 
 static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_fault *fault) {
-    tfwi_column *column = self;
+    const tfwi_parser *parser = self;
+    tfwi_column *column = parser->column;
     int64_t unwanted[64];
     while (p != end) {
         /* A block of n bytes holds at most n values. */
@@ -66,7 +71,7 @@ static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_
                 return tfwi_out_of_memory(fault);
             }
         }
-        p = tfwi_read_varints(p, end, out, room, &count, fault);
+        p = tfwi_read_block(&parser->blocks, p, end, out, room, &count, fault);
         if (p == NULL) {
             return false;
         }
@@ -78,9 +83,8 @@ static bool cell_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_
 static const tfwi_sink cell_sink = {cell_restart, cell_bytes, cell_floats, cell_int64,
                                     cell_varints};
 
-bool tfwi_parse_feature(tfwi_column *column, const uint8_t *p, const uint8_t *end, int32_t *kind,
-                        tfwi_fault *fault) {
-    return tfwi_walk_feature(&cell_sink, column, p, end, kind, fault);
+bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *end, int32_t *kind) {
+    return tfwi_walk_feature(&cell_sink, parser, p, end, kind, &parser->fault);
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
@@ -118,13 +122,12 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     if (feature == TFWI_NOT_FOUND) {
         return true;
     }
-    parser->feature = feature;
-    tfwi_column *column = &columns->columns[feature];
+    tfwi_column *column = tfwi_parser_enter(parser, feature);
     touch(columns, column);
     int32_t kind = TFW_NONE;
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
-        if (!tfwi_parse_feature(column, begin, stop, &kind, &parser->fault)) {
+        if (!tfwi_parse_feature(parser, begin, stop, &kind)) {
             return false;
         }
     }
@@ -139,7 +142,7 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
     const tfwi_kernel *kernel = parser->columns->kernel;
     while (p != end) {
         if (kernel != NULL) {
-            p = kernel->entries(parser->columns, p, end, parser->limit);
+            p = kernel->entries(parser->columns, p, end, parser->blocks.limit);
             if (p == end) {
                 break;
             }
@@ -219,8 +222,7 @@ const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size
 static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len,
                         const uint8_t *limit, unsigned flags, tfw_error *error) {
     message = tfwi_with_room(columns, message, len, &limit);
-    tfwi_parser parser = {
-        .columns = columns, .flags = flags, .feature = TFWI_NOT_FOUND, .limit = limit};
+    tfwi_parser parser = tfwi_parser_of(columns, flags, limit);
     tfwi_record_begin(columns);
     if (!parse_example(&parser, message, message + len)) {
         return tfwi_parser_fail(&parser, message, error);

@@ -9,13 +9,31 @@ typedef struct tfwi_parser {
     tfw_columns *columns;
     unsigned flags;
     size_t feature; /* the one being parsed, or TFWI_NOT_FOUND */
-    const uint8_t *limit; /* the end of the memory that may be read */
+    tfwi_column *column;
+    tfwi_blocks blocks;
     tfwi_fault fault;
 } tfwi_parser;
 
-/* Adds a Feature, or a piece of one, to a column's cell. *kind is what earlier pieces set. */
-bool tfwi_parse_feature(tfwi_column *column, const uint8_t *p, const uint8_t *end, int32_t *kind,
-                        tfwi_fault *fault);
+/* A parser of a message in memory that ends at limit. */
+TFWI_INLINE tfwi_parser tfwi_parser_of(tfw_columns *columns, unsigned flags,
+                                       const uint8_t *limit) {
+    const tfwi_kernel *kernel = columns != NULL ? columns->kernel : NULL;
+    return (tfwi_parser){
+        .columns = columns,
+        .flags = flags,
+        .feature = TFWI_NOT_FOUND,
+        .blocks = {.varints = kernel != NULL ? kernel->varints : NULL, .limit = limit},
+    };
+}
+
+/* Makes a feature the one being parsed; returns its column. */
+TFWI_INLINE tfwi_column *tfwi_parser_enter(tfwi_parser *parser, size_t feature) {
+    parser->feature = feature;
+    return parser->column = &parser->columns->columns[feature];
+}
+
+/* Adds a Feature, or a piece of one, to the column's cell. *kind is what earlier pieces set. */
+bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *end, int32_t *kind);
 
 /* Adds the entries of a Features message, or a piece of one, to the record begun. */
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end);

@@ -62,6 +62,7 @@ typedef struct decoder {
     size_t pickle_begin;
     size_t int64_begin;
     size_t float_begin;
+    tfwi_blocks blocks;
     tfwi_fault fault;
 } decoder;
 
@@ -315,7 +316,7 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
         if (out == NULL) {
             return tfwi_out_of_memory(fault);
         }
-        p = tfwi_read_varints(p, end, out, room, &count, fault);
+        p = tfwi_read_block(&d->blocks, p, end, out, room, &count, fault);
         if (p == NULL) {
             return false;
         }
@@ -527,6 +528,7 @@ int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size
         return status;
     }
     data = data != NULL ? data : nothing;
+    d.blocks = (tfwi_blocks){.varints = tfwi_kernel_best()->varints, .limit = data + data_len};
     bool complete = begin(&d) && put_messages(&d, data, spans, count, flags, &done);
     if (!complete) {
         status = decode_failed(&d, spans, data, done, error);

@@ -123,7 +123,7 @@ TFWI_INLINE uint64_t gather(uint64_t word, uint64_t mask) {
 
 static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
                                    int64_t *out, size_t room, size_t *out_count) {
-    tfwi_fault none; /* the complete parser finds the fault again */
+    tfwi_fault none; /* the complete parser finds it again */
     (void)limit;
     return tfwi_read_varints(p, end, out, room, out_count, &none);
 }
@@ -136,6 +136,10 @@ static const tfwi_kernel portable = {
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
 static const tfwi_kernel *const kernels[] = {
+#ifdef TFWI_X86
+    &tfwi_kernel_avx512,
+    &tfwi_kernel_avx2,
+#endif
     &portable,
 };
 

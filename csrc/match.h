@@ -12,7 +12,7 @@
 #ifndef TFWIRE_MATCH_H
 #define TFWIRE_MATCH_H
 
-#include "common.h"
+#include "wire.h"
 
 typedef struct tfwi_column tfwi_column;
 
@@ -54,6 +54,7 @@ typedef struct tfwi_kernel {
      * returns where it stopped and counts the steps. */
     const uint8_t *(*steps)(tfwi_column *column, uint64_t cell, const uint8_t *p,
                             const uint8_t *end, const uint8_t *limit);
+    tfwi_varint_reader *varints;
 } tfwi_kernel;
 
 /* Kernel i of this build, best first, or NULL. */

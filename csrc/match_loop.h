@@ -5,7 +5,7 @@
  *                                      TFWI_HEADER_SIZE bytes can be read there
  *     gather(word, mask)               the bits of word that mask selects, side by side; mask has
  *                                      the lower seven bits of some lower bytes
- *     read_varints(p, end, limit, out, room, out_count)    as tfwi_read_varints, NULL when it fails
+ *     read_varints                     a tfwi_varint_reader
  */
 #ifndef TFWIRE_MATCH_LOOP_H
 #define TFWIRE_MATCH_LOOP_H

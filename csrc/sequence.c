@@ -29,12 +29,13 @@ static void judge_step(tfwi_column *column) {
     }
 }
 
-static bool parse_step(tfwi_column *column, uint64_t first_cell, const uint8_t *p,
-                       const uint8_t *end, tfwi_fault *fault) {
+static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *p,
+                       const uint8_t *end) {
+    tfwi_column *column = parser->column;
     uint64_t cell = first_cell + column->steps_found;
     int32_t kind = TFW_NONE;
     tfwi_cell_begin(column, cell);
-    if (!tfwi_parse_feature(column, p, end, &kind, fault)) {
+    if (!tfwi_parse_feature(parser, p, end, &kind)) {
         return false;
     }
     judge_step(column);
@@ -44,7 +45,7 @@ static bool parse_step(tfwi_column *column, uint64_t first_cell, const uint8_t *
     }
     if (column->variable) {
         if (!tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) {
-            return tfwi_out_of_memory(fault);
+            return tfwi_out_of_memory(&parser->fault);
         }
         tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(column->first + column->found);
     }
@@ -53,24 +54,25 @@ static bool parse_step(tfwi_column *column, uint64_t first_cell, const uint8_t *
 }
 
 /* A FeatureList or a piece of one. */
-static bool parse_steps(tfwi_parser *parser, tfwi_column *column, uint64_t first_cell,
-                        const uint8_t *p, const uint8_t *end) {
+static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t *p,
+                        const uint8_t *end) {
     const tfwi_kernel *kernel = parser->columns->kernel;
-    tfwi_fault *fault = &parser->fault;
+    tfwi_column *column = parser->column;
     while (p != end) {
         if (kernel != NULL && column->status == TFW_OK) {
-            p = kernel->steps(column, first_cell + column->steps_found, p, end, parser->limit);
+            p = kernel->steps(column, first_cell + column->steps_found, p, end,
+                              parser->blocks.limit);
             if (p == end) {
                 break;
             }
         }
         tfwi_field field;
-        p = tfwi_read_field(p, end, &field, fault);
+        p = tfwi_read_field(p, end, &field, &parser->fault);
         if (p == NULL) {
             return false;
         }
         if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-            !parse_step(column, first_cell, field.data, field.data + field.len, fault)) {
+            !parse_step(parser, first_cell, field.data, field.data + field.len)) {
             return false;
         }
     }
@@ -87,13 +89,12 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
     if (feature == TFWI_NOT_FOUND) {
         return true;
     }
-    parser->feature = feature;
-    tfwi_column *column = &lists->columns[feature];
+    tfwi_column *column = tfwi_parser_enter(parser, feature);
     uint64_t first_cell = (uint64_t)tfwi_int64s(&column->steps)[lists->records];
     list_begin(column, lists);
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
-        if (!parse_steps(parser, column, first_cell, begin, stop)) {
+        if (!parse_steps(parser, first_cell, begin, stop)) {
             return false;
         }
     }
@@ -165,12 +166,8 @@ static int failed(int status, bool list, tfw_error *error) {
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
 static int walk_record(const sequence *s, const uint8_t *message, size_t len,
                        const uint8_t *limit, tfw_error *error) {
-    tfwi_parser context = {.columns = s->context,
-                           .flags = s->flags | TFW_SEQUENCE,
-                           .feature = TFWI_NOT_FOUND,
-                           .limit = limit};
-    tfwi_parser lists = {
-        .columns = s->lists, .flags = s->flags, .feature = TFWI_NOT_FOUND, .limit = limit};
+    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFW_SEQUENCE, limit);
+    tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, limit);
     const uint8_t *p = message, *end = message + len;
     while (p != end) {
         tfwi_field field;
@@ -194,9 +191,11 @@ static int parse_record(const sequence *s, const uint8_t *message, size_t len,
                         const uint8_t *limit, tfw_error *error) {
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
+        message = tfwi_with_room(s->context, message, len, &limit);
     }
     if (s->lists != NULL) {
         tfwi_record_begin(s->lists);
+        message = tfwi_with_room(s->lists, message, len, &limit); /* at most one of them copies */
     }
     int status = walk_record(s, message, len, limit, error);
     if (status == TFW_OK && s->context != NULL) {

@@ -100,4 +100,28 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
                                  size_t *out_count, tfwi_fault *fault);
 
+/* The same, faster: reads beyond end, but not beyond limit. Returns NULL without a word when it
+ * cannot, for the one above to say why or to do better. */
+typedef const uint8_t *tfwi_varint_reader(const uint8_t *p, const uint8_t *end,
+                                          const uint8_t *limit, int64_t *out, size_t room,
+                                          size_t *out_count);
+
+/* How packed blocks are read. */
+typedef struct tfwi_blocks {
+    tfwi_varint_reader *varints; /* NULL: there is none */
+    const uint8_t *limit;        /* the end of the memory that may be read */
+} tfwi_blocks;
+
+TFWI_INLINE const uint8_t *tfwi_read_block(const tfwi_blocks *blocks, const uint8_t *p,
+                                           const uint8_t *end, int64_t *out, size_t room,
+                                           size_t *out_count, tfwi_fault *fault) {
+    if (blocks->varints != NULL) {
+        const uint8_t *next = blocks->varints(p, end, blocks->limit, out, room, out_count);
+        if (TFWI_LIKELY(next != NULL)) {
+            return next;
+        }
+    }
+    return tfwi_read_varints(p, end, out, room, out_count, fault);
+}
+
 #endif /* TFWIRE_WIRE_H */

@@ -360,7 +360,56 @@ static void test_usual_messages_take_the_fast_path(void) {
     expect_usual(&f, JOIN(STRING("a"), STRING("b")), false);
 }
 
+/* Blocks of varints of all sizes, some malformed, with every room, near to the limit or not: a
+ * reader gives what the complete one gives, or declines. */
+static void compare_varints(tfwi_varint_reader *reader) {
+    size_t read = 0;
+    state = 3;
+    for (size_t round = 0; round < 20000; round++) {
+        int64_t expected[300], actual[300];
+        uint8_t block[1100];
+        size_t len = 0, values = below(100), widest = 1 + below(64);
+        for (size_t i = 0; i < values; i++) {
+            uint64_t v = check_random(&state) >> (63 - below(widest));
+            for (; v > 0x7f; v >>= 7) {
+                block[len++] = (uint8_t)(v | 0x80);
+            }
+            block[len++] = (uint8_t)v;
+        }
+        for (size_t i = one_in(5) ? 1 + below(20) : 0; i > 0 && len > 0; i--) {
+            block[below(len)] |= 0x80; /* longer varints, in the end too long ones */
+        }
+        size_t behind = one_in(2) ? 200 : below(100), room = one_in(3) ? below(values + 1) : 300;
+        guarded page = guarded_new(len + behind, true);
+        memcpy(page.data, block, len);
+        memset(page.data + len, (int)below(256), behind);
+        size_t counts[2] = {0, 0};
+        tfwi_fault fault;
+        const uint8_t *end = page.data + len;
+        const uint8_t *a = tfwi_read_varints(page.data, end, expected, room, &counts[0], &fault);
+        const uint8_t *b = reader(page.data, end, end + behind, actual, room, &counts[1]);
+        if (b != NULL) {
+            CHECK(a == b);
+            CHECK_EQ(counts[0], counts[1]);
+            CHECK(memcmp(expected, actual, counts[1] * sizeof actual[0]) == 0);
+            read++;
+        }
+        guarded_free(page);
+    }
+    CHECK(read > 8000);
+}
+
+static void test_every_varint_reader_gives_what_the_complete_one_gives(void) {
+    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
+        const tfwi_kernel *kernel = tfwi_kernel_at(i);
+        if (kernel->varints != NULL && tfwi_kernel_supported(kernel)) {
+            compare_varints(kernel->varints);
+        }
+    }
+}
+
 int main(void) {
+    RUN(test_every_varint_reader_gives_what_the_complete_one_gives);
     RUN(test_every_kernel_gives_what_the_complete_parser_gives);
     RUN(test_usual_messages_take_the_fast_path);
     blobs_free();
