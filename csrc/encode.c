@@ -48,6 +48,9 @@ static const char *input_fault(const tfw_input *in, uint64_t records, bool is_li
     if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
         return "no such kind";
     }
+    if (in->gap < 0) {
+        return "a negative gap";
+    }
     if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
         return "no name, or one that is too long";
     }
@@ -111,16 +114,18 @@ static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, 
         out->at = put_string(in, all, p);
         return TFW_OK;
     }
+    uint64_t gap = (uint64_t)in->gap;
     uint8_t *p = out->at + f->guess;
     range s = {all.begin, all.begin};
     for (uint64_t i = v.begin + 1; i <= v.end; i++) {
         const volatile int64_t *once = in->offsets + i;
-        s = (range){s.end, i < v.end ? (uint64_t)*once : all.end};
-        if (s.end < s.begin || s.end > all.end) {
+        s.end = i < v.end ? (uint64_t)*once - gap : all.end;
+        if (s.begin > s.end || s.end > all.end) {
             return TFW_E_ARGUMENT;
         }
         *p++ = 0x0a;
         p = put_string(in, s, tfwi_put_length(p, s.end - s.begin));
+        s.begin = s.end + gap;
     }
     out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
     return TFW_OK;
@@ -137,10 +142,9 @@ TFWI_INLINE bool load_cell(const tfw_input *in, uint64_t cell, range *v, range *
         return true;
     }
     const volatile int64_t *once = in->offsets;
-    int64_t begin = once[v->begin];
-    int64_t end = once[v->end];
-    *bytes = (range){(uint64_t)begin, (uint64_t)end};
-    return begin >= 0 && begin <= end && (uint64_t)end <= in->byte_count;
+    bytes->begin = (uint64_t)once[v->begin];
+    bytes->end = (uint64_t)once[v->end] - (uint64_t)in->gap;
+    return bytes->begin <= bytes->end && bytes->end <= in->byte_count; /* negative ones are large */
 }
 
 TFWI_INLINE size_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range bytes) {

@@ -425,12 +425,13 @@ typedef struct tfw_input {
     const char *name;
     uint64_t name_len;
     int32_t kind;            /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
-    int32_t reserved;
+    int32_t gap;             /* bytes: what lies between a string and the next; mostly 0 */
     uint64_t count;          /* splits NULL: every record has count values */
     const void *values;      /* int64_t or float values, or the bytes of all strings */
     uint64_t value_count;    /* how many there are */
     uint64_t byte_count;     /* size of values in bytes */
-    const int64_t *offsets;  /* bytes: value_count + 1 offsets into values */
+    const int64_t *offsets;  /* bytes: value_count + 1 offsets into values; string i is
+                                values[offsets[i]] to values[offsets[i + 1] - gap] */
     const int64_t *splits;   /* cells + 1 offsets into the values, or NULL */
     const int64_t *steps;    /* feature lists: records + 1 offsets into the cells; else NULL */
     const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present; feature

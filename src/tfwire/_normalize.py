@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import lib
+from tfwire._spans import LONG, MARSHAL_GAP, marshalled
 
 __all__ = [
     "Array",
@@ -244,19 +245,46 @@ def as_float32(values: Any, name: Name) -> Array:
         return doubles.astype(np.float32)
 
 
-def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
-    """Strings as their bytes, one after the other, and int64 offsets, one more than strings."""
-    offsets = np.zeros(len(values) + 1, np.int64)
-    types = set(map(type, values))
+class Strings(NamedTuple):
+    """Strings in one buffer: string i is ``data[offsets[i] : offsets[i + 1] - gap]``."""
+
+    data: Any
+    offsets: Array
+    gap: int = 0
+
+
+def as_strings(values: Sequence[Any], name: Name, types: set[type] | None = None) -> Strings:
+    """Strings in one buffer; types: those of the values, where they are known already."""
+    types = types or set(map(type, values))
+    if types == {bytes} and len(values) > 1 and len(values[0]) < LONG:
+        strings = _strings_by_marshal(values)
+        if strings is not None:
+            return strings
     if types == {str}:
         text = "".join(values)
         if text.isascii():
-            np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
-            return text.encode(), offsets
+            return Strings(text.encode(), _offsets(values))
     if types != {bytes}:
         values = [string_bytes(value, name) for value in values]
+    return Strings(values[0] if len(values) == 1 else b"".join(values), _offsets(values))
+
+
+def _offsets(values: Sequence[Any]) -> Array:
+    offsets = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
-    return values[0] if len(values) == 1 else b"".join(values), offsets
+    return offsets
+
+
+def _strings_by_marshal(values: Sequence[bytes]) -> Strings | None:
+    """Strings within a marshal stream, whose headers are the gaps."""
+    found = marshalled(values if isinstance(values, (list, tuple)) else list(values))
+    if found is None:
+        return None
+    stream, table = found
+    offsets = np.empty(len(values) + 1, np.int64)
+    offsets[:-1] = table[:, 0]
+    offsets[-1] = len(stream) + MARSHAL_GAP
+    return Strings(stream, offsets, MARSHAL_GAP)
 
 
 def string_bytes(value: Any, name: Name) -> bytes:

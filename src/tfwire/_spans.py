@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["Spans", "bytes_of", "spans_of", "strings_of"]
+__all__ = ["LONG", "MARSHAL_GAP", "Spans", "bytes_of", "marshalled", "spans_of", "strings_of"]
 
 # What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
 _BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
@@ -19,9 +19,14 @@ _BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
 # Below this mean length a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
 
-# marshal needs no Python code per message but copies into a growing buffer; join knows its size
-# beforehand. They break even near this mean length.
-_LONG = 4096
+# marshal needs no Python code per string but copies into a growing buffer; join knows its size
+# beforehand. They break even near this length.
+LONG = 4096
+
+# What marshal writes before every string: its type and its length.
+MARSHAL_GAP = 5
+
+Array = np.ndarray[Any, Any]
 
 
 class Spans(NamedTuple):
@@ -83,10 +88,10 @@ def spans_of(serialized: Any) -> Spans:
         return _column_spans(serialized)
     messages = _list_of(serialized)
     types = set(map(type, messages))
-    if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < _LONG:
-        spans = _marshal_spans(messages)
-        if spans is not None:
-            return spans
+    if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < LONG:
+        found = marshalled(messages)
+        if found is not None:
+            return _spans(*found)
     if not types <= {bytes, bytearray}:  # where len() is the number of bytes
         messages = [
             bytes(bytes_of(message, f"serialized message {i}"))
@@ -119,19 +124,24 @@ def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
 
 
-def _marshal_spans(messages: list[Any] | tuple[Any, ...]) -> Spans | None:
-    """All messages through one marshal stream; None when marshal or C declines."""
+def marshalled(strings: list[Any] | tuple[Any, ...]) -> tuple[bytes, Array] | None:
+    """Strings as a marshal stream and a table of (offset, length) of them in it.
+
+    Between a string and the next lie MARSHAL_GAP bytes. None: marshal or C declines.
+    """
     try:
-        stream = marshal.dumps(messages, 2)
+        stream = marshal.dumps(strings, 2)
     except ValueError:  # a strided view, or more than 2 GiB in one message
         return None
-    table = np.empty((len(messages), 2), np.uint64)
-    data = ffi.from_buffer("uint8_t[]", stream)
-    spans = ffi.from_buffer("tfw_span[]", table)
-    count = ffi.new("size_t *")
-    if lib.tfw_marshal_spans(data, len(stream), spans, len(messages), count) != lib.TFW_OK:
-        return None
-    return Spans((data, spans), data, len(stream), spans, len(messages))
+    table = np.empty((len(strings), 2), np.uint64)
+    status = lib.tfw_marshal_spans(
+        stream,
+        len(stream),
+        ffi.from_buffer("tfw_span[]", table),
+        len(strings),
+        ffi.new("size_t *"),
+    )
+    return (stream, table) if status == lib.TFW_OK else None
 
 
 def _joined_spans(messages: list[Any] | tuple[Any, ...]) -> Spans:
@@ -158,13 +168,13 @@ def _column_spans(column: Any) -> Spans:
     return _spans(data, table)
 
 
-def _spans(buffer: Any, table: np.ndarray[Any, Any]) -> Spans:
+def _spans(buffer: Any, table: Array) -> Spans:
     data = ffi.from_buffer("uint8_t[]", buffer)
     spans = ffi.from_buffer("tfw_span[]", table)
     return Spans((data, spans), data, len(data), spans, len(table))
 
 
-def strings_of(buffer: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]) -> Sequence[bytes]:
+def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
     """The strings that spans (rows of offset and length) mark in a buffer, as bytes objects."""
     lengths = int(spans[:, 1].sum())
     if len(spans) > 1 and lengths < _SHORT * len(spans):

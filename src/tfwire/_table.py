@@ -163,7 +163,7 @@ def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
         kind = joint_kind(kinds, name)  # type: ignore[arg-type]
-        return make_column(kind, cells, name), len(cells)
+        return make_column(kind, cells, name, types), len(cells)
     if types <= {list, tuple}:
         flat = list(chain.from_iterable(cells))
         kinds = {scalar_kind(cls) for cls in set(map(type, flat))}
