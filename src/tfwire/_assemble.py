@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tfwire._failure import Misfit
+from tfwire._failure import Misfit, show_key
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 
 __all__ = [
@@ -230,7 +230,7 @@ class Sparse:
             "count",
             self.key,
             record,
-            f"{found[record]} indices for {expected[record]} values",
+            f"Key: {show_key(self.key)}.  {found[record]} indices for {expected[record]} values",
             expected=int(expected[record]),
             found=int(found[record]),
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tfwire._core import lib, text
 from tfwire.errors import ParseError
 
-__all__ = ["Misfit", "Place", "keys_of", "misfit_of", "parse_error"]
+__all__ = ["Misfit", "Place", "keys_of", "misfit_of", "parse_error", "show_key"]
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -86,8 +86,6 @@ def parse_error(misfit: Misfit, place: Place, keys: Iterable[Any] = ()) -> Parse
     message = misfit.text
     if misfit.reason == "missing":
         message += f" The record has {show_keys(list(keys))}."
-    if misfit.reason == "partition":
-        message = f"Feature: {show_key(misfit.feature)}: {message}"
     feature = misfit.feature
     if isinstance(feature, bytes):
         feature = feature.decode("utf-8", "surrogateescape")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._assemble import Array, Cells, reshape, splits_of
-from tfwire._failure import Misfit
+from tfwire._failure import Misfit, show_key
 from tfwire.columns import RaggedTensor
 
 __all__ = ["Partition", "Ragged"]
@@ -158,8 +158,9 @@ class Ragged:
         """Values below levels of row splits, outermost first."""
         for splits in reversed(levels):
             if splits[-1] > np.iinfo(self.splits_dtype).max:
-                text = f"row splits up to {splits[-1]} need row_splits_dtype=int64"
-                raise Misfit("partition", self.key, None, text)
+                raise _misfit(
+                    self.key, None, f"Row splits up to {splits[-1]} need row_splits_dtype=int64"
+                )
             values = RaggedTensor(values, splits.astype(self.splits_dtype))
         return values
 
@@ -197,6 +198,10 @@ def _level(columns: Sequence[Cells], partition: Partition, counts: Array, check:
     return level
 
 
+def _misfit(key: str | bytes, record: int | None, text: str) -> Misfit:
+    return Misfit("partition", key, record, f"Key: {show_key(key)}.  {text}")
+
+
 class _Check:
     """What must hold of the partitions of a feature; the first record that is wrong is named."""
 
@@ -213,11 +218,11 @@ class _Check:
             record = int(np.searchsorted(np.cumsum(sizes), record, "right"))
         if self.steps is not None:  # what was a record here is a step
             record = int(np.searchsorted(self.steps, record, "right")) - 1
-        raise Misfit("partition", self.key, record, text)
+        raise _misfit(self.key, record, text)
 
     def divide(self, counts: Array, length: int) -> Array:
         """How many rows of this length."""
-        self.expect(counts % length == 0, None, f"its values do not fill rows of {length}")
+        self.expect(counts % length == 0, None, f"The values do not fill rows of {length}")
         rows: Array = counts // length
         return rows
 
@@ -225,25 +230,25 @@ class _Check:
         if self.steps is not None:
             same = np.diff(cells.steps) == np.diff(self.steps)
             if not same.all():
-                text = "its values and its partitions have different numbers of steps"
-                raise Misfit("partition", self.key, int(same.argmin()), text)
+                text = "Values and partitions have different numbers of steps"
+                raise _misfit(self.key, int(same.argmin()), text)
 
     def numbers(self, kind: str, numbers: Numbers) -> None:
         """Numbers in their range, so that sums and differences of them cannot overflow."""
         values, sizes, counts = numbers
         if kind == "ValueRowIds":
-            self.expect(sizes == counts, None, "it has not one row id for every value")
+            self.expect(sizes == counts, None, "There is not one row id for every value")
             last = numbers.values[numbers.lasts()].astype(np.float64).sum()
             self.expect(
-                np.array([last <= _MAX_EMPTY_ROWS + len(values)]), None, "its row ids are too large"
+                np.array([last <= _MAX_EMPTY_ROWS + len(values)]), None, "The row ids are too large"
             )
             steps = np.diff(values, prepend=0)
             firsts = numbers.firsts()
             steps[firsts] = values[firsts]
-            self.expect(steps >= 0, sizes, "its row ids decrease or are negative")
+            self.expect(steps >= 0, sizes, "The row ids decrease or are negative")
             return
         most = numbers.per_value(counts)
-        self.expect((values >= 0) & (values <= most), sizes, f"{kind} beyond its values")
+        self.expect((values >= 0) & (values <= most), sizes, f"{kind} beyond the values")
         if kind in ("RowSplits", "RowStarts"):
             self.expect(values[numbers.firsts()] == 0, None, f"{kind} do not begin at 0")
 
@@ -251,4 +256,4 @@ class _Check:
         self.expect(level.lengths >= 0, level.counts, f"{kind} decrease")
         splits, ends = splits_of(level.lengths), np.cumsum(level.counts)
         covered = splits[ends] - splits[ends - level.counts]
-        self.expect(covered == counts, None, f"{kind} do not cover its values")
+        self.expect(covered == counts, None, f"{kind} do not cover the values")

@@ -21,11 +21,14 @@ def is_scalar(serialized: Any) -> bool:
 
     Raises:
         ValueError: It is of a higher rank.
+        TypeError: It is an array of something else.
     """
     if isinstance(serialized, (bytes, bytearray, memoryview, str)):
         return True
     rank = 1
     if isinstance(serialized, np.ndarray):
+        if serialized.dtype.kind not in "OS":
+            raise TypeError(f"expected serialized messages, found an array of {serialized.dtype}")
         rank, shape = serialized.ndim, list(serialized.shape)
     elif isinstance(serialized, (list, tuple)) and serialized:
         first = serialized[0]

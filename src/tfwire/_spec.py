@@ -44,6 +44,9 @@ __all__ = ["KINDS", "Plan", "Request", "compile_features"]
 
 Key = Any  # str, or bytes for keys that are no UTF-8
 
+# Beyond this no buffer could hold them.
+_MAX_VALUES = 2**60
+
 KINDS = {string: BYTES, float32: FLOAT, int64: INT64}
 
 
@@ -252,7 +255,10 @@ def _shape(key: Key, feature: FixedLenFeature | FixedLenSequenceFeature) -> tupl
         raise ValueError(
             f"All dimensions of shape for feature {key} need to be known but received {shape}."
         )
-    return tuple(n for n in dimensions if n is not None)
+    known = tuple(n for n in dimensions if n is not None)
+    if math.prod(known) > _MAX_VALUES:
+        raise ValueError(f"Shape {shape} of feature {key} is too large")
+    return known
 
 
 def _dimension(key: Key, value: Any) -> int | None:
