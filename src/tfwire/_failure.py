@@ -6,7 +6,7 @@ The core of each message is TensorFlow's; file, record, counts and keys are adde
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tfwire._core import lib, text
@@ -75,17 +75,17 @@ class Place(NamedTuple):
         return ": ".join(parts)
 
 
-def parse_error(misfit: Misfit, place: Place, keys: Iterable[Any] = ()) -> ParseError:
+def parse_error(misfit: Misfit, place: Place, keys: list[Any] | None = None) -> ParseError:
     """The exception for a misfit.
 
     Args:
         misfit: What is wrong.
         place: Where the record came from.
-        keys: For a missing feature those that the record has.
+        keys: For a missing feature those that the record has; None when they are not known.
     """
     message = misfit.text
-    if misfit.reason == "missing":
-        message += f" The record has {show_keys(list(keys))}."
+    if keys is not None:
+        message += f" The record has {show_keys(keys)}."
     feature = misfit.feature
     if isinstance(feature, bytes):
         feature = feature.decode("utf-8", "surrogateescape")
@@ -111,12 +111,12 @@ def show_key(key: Any) -> str:
 
 def show_keys(keys: list[Any]) -> str:
     if not keys:
-        return "no such features"
+        return "no features"
     more = f" and {len(keys) - _MAX_KEYS} more" if len(keys) > _MAX_KEYS else ""
     return ", ".join(show_key(key) for key in keys[:_MAX_KEYS]) + more
 
 
-def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any]:
+def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any] | None:
     """The keys of a message that lacks one; read only now, since it costs a complete decode."""
     from tfwire.example import decode_example, decode_sequence_example
 
@@ -125,7 +125,7 @@ def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any]:
             return list(decode_sequence_example(message)[lists])
         return list(decode_example(message))
     except ValueError:  # damage in a feature that was not asked for
-        return []
+        return None
 
 
 # ---- What C reports ----------------------------------------------------------------------------
@@ -153,23 +153,23 @@ def _malformed(error: Any, requests: Sequence[Any]) -> Misfit:
     name = requests[error.feature].name if error.feature >= 0 else None
     inside = "" if name is None else f" in feature {show_key(name)}"
     message = f"Could not parse example input: {text(error.text)}{inside} at byte {error.offset}"
-    return Misfit("malformed", name, error.record, message, list=bool(error.list))
+    return Misfit("malformed", name, error.record, message, list=error.list == 1)
 
 
 def _missing(error: Any, request: Any) -> Misfit:
     key = show_key(request.name)
-    if error.list:
+    if error.list == 1:
         message = f"Feature list '{key}' is required but could not be found."
     else:
         dtype = request.dtype.name
         message = f"Feature: {key} (data type: {dtype}) is required but could not be found."
     expected = request.dtype.name
-    return Misfit("missing", request.name, error.record, message, expected, list=bool(error.list))
+    return Misfit("missing", request.name, error.record, message, expected, list=error.list == 1)
 
 
 def _kind(error: Any, request: Any) -> Misfit:
     expected, found = _KIND_NAMES[error.expected], _KIND_NAMES[error.found]
-    if request.layout == lib.TFW_VARIABLE or error.list:
+    if request.layout == lib.TFW_VARIABLE or error.list == 1:
         types = f"Expected type: {expected}, Actual type: {found}"
     else:
         types = f"Data type: {found} but expected type: {expected}"
@@ -196,4 +196,4 @@ def _count(error: Any, request: Any) -> Misfit:
 def _subject(error: Any, request: Any) -> str:
     """The feature that a message is about, of feature lists also the step."""
     key = show_key(request.name)
-    return f"Feature list: {key}, step {error.row}" if error.list else f"Key: {key}"
+    return f"Feature list: {key}, step {error.row}" if error.list == 1 else f"Key: {key}"

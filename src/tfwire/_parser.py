@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfwire._assemble import Cells, with_objects
@@ -193,8 +193,8 @@ class BaseParser:
         name = names[record] if names is not None and record < len(names) else None
         return parse_error(misfit, Place(None, record, name), self._keys(message, misfit))
 
-    def _keys(self, message: Any, misfit: Misfit) -> Iterable[Any]:
+    def _keys(self, message: Any, misfit: Misfit) -> list[Any] | None:
         """The keys that a message has, where they help to understand a misfit."""
         if misfit.reason != "missing":
-            return ()
+            return None
         return keys_of(message, sequence=len(self._plans) == 2, lists=misfit.list)

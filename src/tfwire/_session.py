@@ -285,7 +285,7 @@ class Session:
         self.parse(data, len(data), self.span, 1, single=True)
 
     def _fail(self, status: int) -> None:
-        part = self.columns[-1 if self.error.list else 0]
+        part = self.columns[-1 if self.error.list == 1 else 0]
         misfit = misfit_of(status, self.error, [] if part is None else part.plan.requests)
         if misfit is not None:
             raise misfit
