@@ -81,7 +81,9 @@ def compression_name(options: Any) -> str:
     Raises:
         ValueError: None of "", "GZIP", "ZLIB" (in any case) and None.
     """
-    found = getattr(options, "compression_type", options)
+    found = options
+    while hasattr(found, "compression_type"):
+        found = found.compression_type
     if isinstance(found, (bytes, bytearray)):
         found = found.decode("ascii", "replace")
     key = found.upper() if isinstance(found, str) else found

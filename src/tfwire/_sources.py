@@ -137,14 +137,17 @@ class ObjectSource(Source):
             got = self._file.readinto(buffer)
             if got is None:
                 raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
-            return int(got)
+            return self._checked(got, len(buffer))
         piece = self._file.read(len(buffer))
         if isinstance(piece, str):
             raise TypeError("the file object is in text mode; open it in binary mode")
-        if len(piece) > len(buffer):
-            raise OSError(f"read({len(buffer)}) of the file object gave {len(piece)} bytes")
-        buffer[: len(piece)] = piece
+        buffer[: self._checked(len(piece), len(buffer))] = piece
         return len(piece)
+
+    def _checked(self, got: int, size: int) -> int:
+        if not 0 <= got <= size:
+            raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
+        return got
 
     def rewind(self, offset: int) -> None:
         self._ahead = b""

@@ -127,6 +127,7 @@ class RecordIterator:
     def __init__(self, reader: BatchReader) -> None:
         self._batches = _Batches(reader)
         self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
+        self._positions: Iterator[tuple[Any, int, int, bytes]] | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         # A __next__ in Python would cost as much as all the rest.
@@ -142,14 +143,17 @@ class RecordIterator:
         """The records that are left as tuples (path, index, offset, record).
 
         Index counts the records of the file, a region left out as one; offset is where the record's
-        header begins, in the decompressed content of a compressed file. For one thread.
+        header begins, in the decompressed content of a compressed file. From now on the records
+        come from the returned iterator alone; it is for one thread.
 
         Example:
             >>> for path, index, offset, record in read_records(paths).with_positions():
             ...     print(f"{path}[{index}] at byte {offset}: {len(record)} bytes")
         """
-        while (rest := self._batches.rest()) is not None:
-            yield from rest
+        if self._positions is None:
+            self._records = _Refusing("the records are being read with positions")
+            self._positions = self._batches.positions()
+        return self._positions
 
     @property
     def skipped(self) -> list[SkippedRegion]:
@@ -158,7 +162,7 @@ class RecordIterator:
 
     def close(self) -> None:
         """Closes the files; going on is a ValueError then. Closing again is allowed."""
-        self._records = _Closed()
+        self._records = _Refusing("the record iterator is closed")
         self._batches.close()
 
     def __enter__(self) -> RecordIterator:
@@ -171,9 +175,14 @@ class RecordIterator:
         raise TypeError("record iterators cannot be pickled; open the files in the other process")
 
 
-class _Closed(Iterator[bytes]):
+class _Refusing(Iterator[bytes]):
+    """Takes the place of records that must not be drawn any more."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
     def __next__(self) -> bytes:
-        raise ValueError("the record iterator is closed")
+        raise ValueError(self._reason)
 
 
 class _Batches(Iterator[Iterator[bytes]]):
@@ -216,18 +225,23 @@ class _Batches(Iterator[Iterator[bytes]]):
         data = ffi.buffer(batch.data, batch.data_len)
         return [data[begin : begin + length] for begin, length in _table(batch).tolist()]
 
-    def rest(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
-        """What is left of the current batch, or the next one, with positions; None at the end."""
+    def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """All that is left, with positions."""
+        while (rest := self._take()) is not None:
+            yield from rest
+
+    def _take(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
+        """What is left of the current batch, or the next one; nobody else gets it."""
         with self.lock:
-            records = next(self, None)
-            if records is None:
+            records = list(next(self, ()))
+            if not records:
                 return None
             batch = self._batch
-            done = batch.count - operator.length_hint(records)
+            done = batch.count - len(records)
             offsets = _table(batch)[done:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
-            indices = itertools.count(batch.first_record + done)
-            path = itertools.repeat(self._reader.path)
-            return zip(path, indices, offsets.tolist(), records, strict=False)
+            indices = range(batch.first_record + done, batch.first_record + batch.count)
+            path = itertools.repeat(self._reader.path, len(records))
+            return zip(path, indices, offsets.tolist(), records, strict=True)
 
     def skipped(self) -> list[SkippedRegion]:
         with self.lock:
@@ -235,7 +249,8 @@ class _Batches(Iterator[Iterator[bytes]]):
 
     def close(self) -> None:
         with self.lock:
-            self._current = iter(())
+            for _ in self._current:  # the chain holds it too
+                pass
             self._reader.close()
 
 
