@@ -6,6 +6,7 @@ Written from docs/format.md and the policies of ``read_records``, not from the C
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 HEADER, FOOTER = 12, 4
@@ -44,6 +45,7 @@ def header(length: int) -> bytes:
     return struct.pack("<Q", length) + masked(struct.pack("<Q", length))
 
 
+@lru_cache(1000)
 def frame(record: bytes) -> bytes:
     return header(len(record)) + record + masked(record)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from reading import Bytes, read_outcome
-from reference import file_of, flip, frame
 
 import tfwire as tfw
+from reading import Bytes, read_outcome
+from reference import file_of, flip, frame
 
 DATA = Path(__file__).parent / "data"
 SOURCE = str(Path(tfw.__file__).parents[1])
@@ -85,7 +85,9 @@ def test_options_show_what_was_given():
 def test_a_plain_file_that_begins_like_a_compressed_one_is_read_as_plain(outcome_of, length):
     records = [bytes(length), b"second"]
     data = file_of(records)
-    assert data[:2] == b"\x1f\x8b" or data[0] == 0x78 and int.from_bytes(data[:2], "big") % 31 == 0
+    assert data[:2] == b"\x1f\x8b" or (
+        data[0] == 0x78 and int.from_bytes(data[:2], "big") % 31 == 0
+    )
     assert records == outcome_of(data).records
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from reading import Bytes
-from reference import file_of, frame
 
 import tfwire as tfw
+from reading import Bytes
+from reference import file_of, frame
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)

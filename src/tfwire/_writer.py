@@ -210,8 +210,11 @@ class TFRecordWriter:
         self._check()
         try:
             operation(*arguments)
-        except BaseException as error:
-            self._fail(error if isinstance(error, Exception) else RuntimeError("interrupted"))
+        except Exception as error:
+            self._fail(error)
+            raise
+        except BaseException:
+            self._fail(RuntimeError("writing was interrupted"))
             raise
 
     def _check(self) -> None:
