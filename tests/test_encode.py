@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tfwire import _rows, train
+from tfwire.columns import BytesColumn
 from tfwire.example import (
     encode_example,
     encode_examples,
@@ -342,6 +343,31 @@ TWO_STRINGS = Strings(np.frombuffer(b"xab", np.uint8), np.array([1, 1, 3]))
 )
 def test_a_column_of_any_form_is_one_value_per_record(column, rows):
     assert encode_examples({"x": column}) == encode_carefully([{"x": row} for row in rows])
+
+
+def test_a_column_of_strings_may_have_a_shape():
+    strings = BytesColumn(b"abcd", [0, 1, 2, 3, 4], (2, 2))
+    assert encode_examples({"x": strings}) == encode_examples({"x": [["a", "b"], ["c", "d"]]})
+    with pytest.raises(TypeError, match="rank 0"):
+        encode_examples({"x": BytesColumn(b"a", [0, 1], ())})
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000, 100_000])
+def test_messages_may_be_a_column_themselves(count):
+    columns = {"i": np.arange(count), "s": [b"x" * (i * i % 61) for i in range(count)]}
+    messages = encode_examples(columns, bytes_as="column")
+    assert list(messages) == encode_examples(columns)
+
+
+def test_a_column_of_messages_that_become_longer():
+    strings = [b"", b"x" * 5_000_000, b"y", b"z" * 9_000_000]
+    messages = encode_examples({"x": strings}, bytes_as="column")
+    assert list(messages) == [encode_example({"x": string}) for string in strings]
+
+
+def test_messages_are_objects_or_a_column():
+    with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'list'"):
+        encode_examples({}, bytes_as="list")
 
 
 def test_columns_differ_in_length():

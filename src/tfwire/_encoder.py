@@ -10,7 +10,7 @@ import numpy as np
 from tfwire._core import check, ffi, lib, new_error, text
 from tfwire._normalize import Array, Name, as_float32, as_int64, as_strings, show
 
-__all__ = ["Block", "Column", "encode_blocks", "make_column", "native_inputs"]
+__all__ = ["Block", "Column", "encode_blocks", "encode_whole", "make_column", "native_inputs"]
 
 BLOCK_SIZE = 1 << 20
 _RECORDS_PER_CALL = 1 << 14
@@ -99,6 +99,78 @@ class Block(NamedTuple):
     spans: Array
 
 
+class Encoder:
+    """Columns, ready to be encoded a part at a time: as Examples, or with ``lists`` (which may be
+    empty) as SequenceExamples.
+
+    Attributes:
+        done: Records written by the last call.
+        length: The bytes they take.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[tuple[bytes, Column]],
+        lists: Sequence[tuple[bytes, Column]] | None = None,
+    ) -> None:
+        self._columns = columns
+        self._lists = lists or ()
+        self._inputs, self._keep = native_inputs(columns)
+        self._list_inputs, self._keep_lists = native_inputs(self._lists)
+        self._is_sequence = lists is not None
+        self._error = new_error()
+        self._done = ffi.new("uint64_t *")
+        self._length = ffi.new("size_t *")
+        self.done = self.length = 0
+
+    def encode(
+        self, first: int, room: tuple[int, int], buffer: Any, spans: Any, num_records: int
+    ) -> int:
+        """Encodes records from ``first`` on, with room before and after each.
+
+        Args:
+            first: Number of the first record.
+            room: Headroom and tailroom.
+            buffer: ``uint8_t[]`` to write to.
+            spans: ``tfw_span[]`` for as many records.
+            num_records: How many to write at most.
+
+        Returns:
+            0, or when the buffer is full a size that is enough for the next record.
+
+        Raises:
+            ValueError: Splits or offsets that do not fit their values.
+        """
+        lists = (self._list_inputs, len(self._lists)) if self._is_sequence else ()
+        call = lib.tfw_encode_sequence if self._is_sequence else lib.tfw_encode
+        status = call(
+            self._inputs,
+            len(self._columns),
+            *lists,
+            first,
+            num_records,
+            *room,
+            buffer,
+            len(buffer),
+            spans,
+            self._done,
+            self._length,
+            self._error,
+        )
+        self.done, self.length = self._done[0], self._length[0]
+        if status < 0:
+            self._refuse(status)
+        return int(self._error.expected) if status == lib.TFW_NEED_SPACE else 0
+
+    def _refuse(self, status: int) -> None:
+        error = self._error
+        if error.feature >= 0:
+            name, _ = (self._lists if error.list else self._columns)[error.feature]
+            shown = show(name.decode("utf-8", "surrogateescape"))
+            raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
+        check(status, error)
+
+
 def encode_blocks(
     columns: Sequence[tuple[bytes, Column]],
     lists: Sequence[tuple[bytes, Column]] | None,
@@ -106,40 +178,40 @@ def encode_blocks(
     headroom: int = 0,
     tailroom: int = 0,
 ) -> Iterator[Block]:
-    """Encodes records, about a block at a time: Examples, or SequenceExamples with ``lists``."""
-    inputs, keep = native_inputs(columns)
-    list_inputs, list_keep = native_inputs(lists or ())
-    error, done, length = new_error(), ffi.new("uint64_t *"), ffi.new("size_t *")
-    size = BLOCK_SIZE if num_records > 64 else BLOCK_SIZE >> 4
-    buffer = np.empty(size, np.uint8)
+    """Encodes records, about a block at a time; with ``lists`` as SequenceExamples."""
+    encoder = Encoder(columns, lists)
+    buffer = np.empty(BLOCK_SIZE if num_records > 64 else BLOCK_SIZE >> 4, np.uint8)
     spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
+    out, out_spans = ffi.from_buffer("uint8_t[]", buffer), ffi.from_buffer("tfw_span[]", spans)
     first = 0
     while first < num_records:
-        window = (
-            first,
-            min(num_records - first, len(spans)),
-            headroom,
-            tailroom,
-            ffi.from_buffer("uint8_t[]", buffer),
-            len(buffer),
-            ffi.from_buffer("tfw_span[]", spans),
-            done,
-            length,
-            error,
-        )
-        if lists is None:
-            status = lib.tfw_encode(inputs, len(columns), *window)
-        else:
-            status = lib.tfw_encode_sequence(inputs, len(columns), list_inputs, len(lists), *window)
-        if status < 0 and error.feature >= 0:
-            (name, _) = ((lists or ()) if error.list else columns)[error.feature]
-            shown = show(name.decode("utf-8", "surrogateescape"))
-            raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
-        check(status, error)
-        if status == lib.TFW_NEED_SPACE and done[0] == 0:
-            buffer = np.empty(error.expected, np.uint8)
+        count = min(num_records - first, len(spans))
+        need = encoder.encode(first, (headroom, tailroom), out, out_spans, count)
+        if need and not encoder.done:
+            buffer = np.empty(need, np.uint8)
+            out = ffi.from_buffer("uint8_t[]", buffer)
             continue
-        yield Block(buffer, length[0], spans[: done[0]])
-        first += done[0]
-    keep.clear()
-    list_keep.clear()
+        yield Block(buffer, encoder.length, spans[: encoder.done])
+        first += encoder.done
+
+
+def encode_whole(columns: Sequence[tuple[bytes, Column]], num_records: int) -> tuple[Array, Array]:
+    """Encodes all records into one buffer; returns their bytes and int64 offsets."""
+    encoder = Encoder(columns)
+    buffer = np.empty(BLOCK_SIZE, np.uint8)
+    spans = np.empty((num_records, 2), np.uint64)
+    offsets = np.zeros(num_records + 1, np.int64)
+    first = length = 0
+    while first < num_records:
+        out = ffi.from_buffer("uint8_t[]", buffer)[length : len(buffer)]
+        out_spans = ffi.from_buffer("tfw_span[]", spans[first:])
+        need = encoder.encode(first, (0, 0), out, out_spans, num_records - first)
+        first += encoder.done
+        length += encoder.length
+        if need:  # the rest is likely to be as long as what there is
+            likely = length // max(first, 1) * (num_records - first)
+            grown = np.empty(length + need + likely + likely // 16 + BLOCK_SIZE, np.uint8)
+            grown[:length] = buffer[:length]
+            buffer = grown
+    np.cumsum(spans.view(np.int64)[:, 1], out=offsets[1:])
+    return buffer[:length], offsets

@@ -134,7 +134,7 @@ def column_of(value: Any, name: Name) -> tuple[Column, int]:
     if hasattr(value, "row_splits"):
         return _ragged_column(value, name)
     if hasattr(value, "offsets"):
-        return _string_column(value), len(value.offsets) - 1
+        return _string_column(value, name)
     if hasattr(value, "numpy"):
         return column_of(value.numpy(), name)
     if hasattr(value, "feature"):  # a tf.train.FeatureList
@@ -197,7 +197,13 @@ def _ragged_column(ragged: Any, name: Name) -> tuple[Column, int]:
     return column._replace(splits=splits, per_record=1), len(splits) - 1
 
 
-def _string_column(column: Any) -> Column:
+def _string_column(column: Any, name: Name) -> tuple[Column, int]:
     """A BytesColumn, used in place."""
     offsets = np.ascontiguousarray(column.offsets, np.int64)
-    return Column(BYTES, np.ascontiguousarray(column.data), len(offsets) - 1, offsets=offsets)
+    shape = getattr(column, "shape", (len(offsets) - 1,))
+    if len(shape) == 0 or len(offsets) == 0:
+        raise TypeError(f"{show(name)}: expected a column with one entry per record, found rank 0")
+    data = np.ascontiguousarray(column.data)
+    per_record = int(np.prod(shape[1:]))
+    column = Column(BYTES, data, len(offsets) - 1, offsets=offsets, per_record=per_record)
+    return column, shape[0]

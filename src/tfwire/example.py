@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._decoder import decode_message, decode_messages
-from tfwire._encoder import Block, encode_blocks
+from tfwire._encoder import Block, encode_blocks, encode_whole
 from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
 from tfwire._rows import RowEncoder, encode_row
 from tfwire._spans import bytes_of, spans_of, strings_of
 from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
+from tfwire.columns import BytesColumn
 
 __all__ = [
     "bytes_feature",
@@ -76,7 +77,21 @@ def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[byt
     return _strings(RowEncoder(sort_keys).encode_all(rows))
 
 
-def encode_examples(columns: Features, *, sort_keys: bool = True) -> list[bytes]:
+@overload
+def encode_examples(
+    columns: Features, *, sort_keys: bool = True, bytes_as: Literal["object"] = "object"
+) -> list[bytes]: ...
+
+
+@overload
+def encode_examples(
+    columns: Features, *, sort_keys: bool = True, bytes_as: Literal["column"]
+) -> BytesColumn: ...
+
+
+def encode_examples(
+    columns: Features, *, sort_keys: bool = True, bytes_as: str = "object"
+) -> list[bytes] | BytesColumn:
     """Encodes columns as one serialized ``tf.train.Example`` per record.
 
     Args:
@@ -85,14 +100,24 @@ def encode_examples(columns: Features, *, sort_keys: bool = True) -> list[bytes]
             lists or arrays of any length, a BytesColumn, a RaggedTensor. A column has one kind:
             ints are written as floats where floats stand in the same column.
         sort_keys: Write features in the order of their names.
+        bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which takes no Python
+            object per record.
 
     Returns:
         One message per record.
 
     Raises:
         TypeError, ValueError: As encode_example; also for columns that differ in length.
+
+    Example:
+        >>> [len(record) for record in encode_examples({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
+        [27, 30]
     """
+    if bytes_as not in ("object", "column"):
+        raise ValueError(f"bytes_as must be 'object' or 'column', found {bytes_as!r}")
     found, num_records = columns_of_mapping(columns, sort_keys)
+    if bytes_as == "column":
+        return BytesColumn(*encode_whole(found, num_records))
     return _strings(encode_blocks(found, None, num_records))
 
 
