@@ -43,11 +43,30 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.rmdir()
 
 
-def timed(operation: Operation) -> float:
-    """Seconds per record."""
-    begin = time.perf_counter()
-    count = operation()
-    return (time.perf_counter() - begin) / count
+class Timings:
+    """Wall and CPU seconds of the rounds of one operation."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.count = operation()  # once before it counts, to warm everything up
+        self.wall: list[float] = []
+        self.cpu: list[float] = []
+
+    def round(self) -> None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        if self.operation() != self.count:
+            raise ValueError("rounds handled different numbers of records")
+        self.wall.append(time.perf_counter() - wall)
+        self.cpu.append(time.process_time() - cpu)
+
+    @property
+    def per_record(self) -> float:
+        return statistics.median(self.wall) / self.count
+
+    @property
+    def share(self) -> float:
+        """Of a core: well below 1, another process had it and the time says little."""
+        return statistics.median(self.cpu) / statistics.median(self.wall)
 
 
 class Versus:
@@ -68,30 +87,29 @@ class Versus:
 
         record_size: Bytes that count as one record, for MB/s.
         """
-        times: dict[str, list[float]] = {name: [] for name in peers}
+        mine = Timings(ours)
+        theirs = {name: Timings(peer) for name, (peer, _) in peers.items()}
 
         def time_peers() -> None:
-            for name, (peer, _) in peers.items():
-                times[name].append(timed(peer))
+            for timings in theirs.values():
+                timings.round()
 
-        count = ours()
-        for peer, _ in peers.values():
-            peer()
-        self.benchmark.pedantic(ours, setup=time_peers, rounds=ROUNDS, iterations=1)
-        ours_time = self.benchmark.stats.stats.median / count
+        self.benchmark.pedantic(mine.round, setup=time_peers, rounds=ROUNDS, iterations=1)
         self.benchmark.extra_info.update(
             operation=operation,
             workload=workload,
-            records_per_second=1 / ours_time,
-            bytes_per_second=record_size / ours_time,
+            records_per_second=1 / mine.per_record,
+            bytes_per_second=record_size / mine.per_record,
+            share=mine.share,
             peers=[
                 {
                     "name": name,
-                    "records_per_second": 1 / statistics.median(times[name]),
-                    "ratio": statistics.median(times[name]) / ours_time,
+                    "records_per_second": 1 / timings.per_record,
+                    "ratio": timings.per_record / mine.per_record,
                     "target": peers[name][1],
+                    "share": timings.share,
                 }
-                for name in peers
+                for name, timings in theirs.items()
             ],
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import tfwire as tfw
 
+BUSY = 0.93  # with less of a core than this, a time says little
 PACKAGES = ("tensorflow-cpu", "protobuf", "numpy", "isal", "crc32c", "google-crc32c", "pyarrow")
 
 
@@ -50,19 +51,20 @@ def rows(report: dict[str, Any]) -> list[list[str]]:
             f"{info['bytes_per_second'] / 1e6:,.0f}",
         ]
         for peer in info["peers"] or [None]:
-            found.append(head + peer_cells(peer))
+            found.append(head + peer_cells(peer, info["share"]))
             head = ["", "", "", ""]
     return found
 
 
-def peer_cells(peer: dict[str, Any] | None) -> list[str]:
+def peer_cells(peer: dict[str, Any] | None, share: float) -> list[str]:
     if peer is None:
         return ["", "", "", "", ""]
     target = peer["target"]
     reached = "" if target is None else "yes" if peer["ratio"] >= target else "no"
     wanted = "" if target is None else f"{target:g}x"
     rate = f"{peer['records_per_second']:,.0f}"
-    return [peer["name"], rate, f"{peer['ratio']:.3g}x", wanted, reached]
+    doubt = "?" if min(share, peer["share"]) < BUSY else ""
+    return [peer["name"], rate, f"{peer['ratio']:.3g}x{doubt}", wanted, reached]
 
 
 HEADER = [
@@ -92,5 +94,8 @@ def markdown(report: dict[str, Any]) -> str:
 
 def render(path: Path) -> str:
     """Machine facts and the table, as Markdown that reads well on a terminal."""
-    report = json.loads(path.read_text())
-    return f"```\n{machine()}\n```\n\n{markdown(report)}"
+    table = markdown(json.loads(path.read_text()))
+    note = ""
+    if "x?" in table:
+        note = "\n\n?: another process had more than 7 % of the core; run it on a quiet machine."
+    return f"```\n{machine()}\n```\n\n{table}{note}"
