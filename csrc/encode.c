@@ -275,9 +275,10 @@ static size_t record_bound(const section *sections, size_t count, uint64_t recor
             bound += 2 * p->entry.max_size;
             for (uint64_t cell = cells.begin; cell < cells.end; cell++) {
                 range v, bytes;
-                if (load_cell(&p->in, cell, &v, &bytes)) {
-                    bound += bound_of(f, p->in.kind, v, bytes);
+                if (!load_cell(&p->in, cell, &v, &bytes)) {
+                    v = bytes = (range){0, 0}; /* it may be one that is not looked at */
                 }
+                bound += bound_of(f, p->in.kind, v, bytes);
             }
         }
     }

@@ -189,6 +189,20 @@ static void test_the_room_asked_for_is_enough(void) {
     guarded_free(g);
 }
 
+/* A Feature without a kind takes room, too, though the splits of its cell are not looked at. */
+static void test_the_room_asked_for_is_enough_for_cells_not_looked_at(void) {
+    static const int64_t splits[] = {5, 3};
+    static const uint8_t presence[] = {TFW_KINDLESS};
+    tfw_input in = int_input("ints", 1);
+    in.splits = splits;
+    in.cell_count = 1;
+    in.presence = presence;
+    CHECK_EQ(TFW_NEED_SPACE,
+             tfw_encode(&in, 1, 0, 1, 12, 4, out, 0, spans, &done, &len, &error));
+    size_t room = (size_t)error.expected;
+    CHECK_EQ(TFW_OK, tfw_encode(&in, 1, 0, 1, 12, 4, out, room, spans, &done, &len, &error));
+}
+
 /* Lengths that cross one, two and three bytes, in every order, with and without templates. */
 static void test_lengths_of_every_size_follow_each_other(void) {
     enum { RECORDS = 64, VALUES = 40000 };
@@ -298,6 +312,7 @@ int main(void) {
     RUN(test_a_sequence_has_context_and_lists);
     RUN(test_a_full_output_is_never_overrun);
     RUN(test_the_room_asked_for_is_enough);
+    RUN(test_the_room_asked_for_is_enough_for_cells_not_looked_at);
     RUN(test_lengths_of_every_size_follow_each_other);
     RUN(test_splits_and_offsets_that_lie_are_refused);
     RUN(test_inputs_that_cannot_be_are_refused);

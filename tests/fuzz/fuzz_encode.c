@@ -216,7 +216,7 @@ static void check_pieces(const plan *p, const encoded *whole, size_t capacity) {
         }
         first += e.done;
         free(e.out);
-        if (e.status != TFW_NEED_SPACE) {
+        if (e.status != TFW_NEED_SPACE || check_failures != 0) {
             CHECK_EQ(whole->status, e.status);
             CHECK_EQ(whole->done, first);
             return;
