@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error, text
-from tfwire._normalize import Array, Name, as_float32, as_int64, as_strings, show
+from tfwire._normalize import Array, Name, as_float32, as_int64, pack_strings, show
 
 __all__ = ["Block", "Column", "encode_blocks", "encode_whole", "make_column", "native_inputs"]
 
@@ -50,7 +50,7 @@ def make_column(
     types: Those of the values, where they are known already. layout: Further fields.
     """
     if kind == lib.TFW_BYTES:
-        data, offsets, gap = as_strings(values, name, types)
+        data, offsets, gap = pack_strings(values, name, types)
         return Column(kind, data, len(offsets) - 1, offsets=offsets, gap=gap, **layout)
     if kind == lib.TFW_FLOAT:
         values = as_float32(values, name)
