@@ -17,13 +17,14 @@ class Ahead:
     when this object is closed, and with the interpreter.
 
     Args:
-        read: Gives the next unit and whether it is the last; one thread at a time calls it.
+        read: Gives the next unit, whose ``last`` says whether it is the last one; one thread at a
+            time calls it.
         work: Makes a result of a unit; any thread calls it. Neither may raise.
         num_threads: How many threads to start; one unit more is under way at most.
     """
 
     def __init__(
-        self, read: Callable[[], tuple[Any, bool]], work: Callable[[Any], Any], num_threads: int
+        self, read: Callable[[], Any], work: Callable[[Any], Any], num_threads: int
     ) -> None:
         self._read = read
         self._work = work
@@ -77,8 +78,8 @@ class Ahead:
                     break
                 number = self._num_read
                 self._num_read += 1
-                unit, last = self._read()
-                self._ended = self._ended or last
+                unit = self._read()
+                self._ended = self._ended or unit.last
             result = self._work(unit)
             with self._news:
                 self._results[number] = result

@@ -7,19 +7,18 @@ buffer; C appends them to the columns under construction, which become results w
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._ahead import Ahead
+from tfwire._builder import Builder, Outcome, Parsing, Window
 from tfwire._core import ffi
-from tfwire._failure import Misfit, Place, parse_error
-from tfwire._session import Session
-from tfwire._streams import BatchReader, SkippedRegion
+from tfwire._streams import BatchReader, SkippedRegion, warn
 from tfwire.errors import ParseError
 
 __all__ = ["FileBatches"]
@@ -28,133 +27,19 @@ __all__ = ["FileBatches"]
 # what the files hold.
 _ROOM = 4096
 
-_MAX_ERRORS_KEPT = 1000
 
-
-class Window(NamedTuple):
-    """Records in a row of one file.
+class Unit(NamedTuple):
+    """The records of a batch, copied out of the reader, for a thread to parse.
 
     Attributes:
-        data, data_len: The buffer.
-        spans: ``tfw_span *``.
-        num_records: How many spans there are.
-        path: The file.
-        first_record: Number of the first record in the file.
+        windows: The records.
+        error: What ended the reading, or None.
+        last: There is no unit behind this one.
     """
 
-    data: Any
-    data_len: int
-    spans: Any
-    num_records: int
-    path: Any
-    first_record: int
-
-
-class Parsing(Protocol):
-    """What is needed of a parser."""
-
-    _sessions: list[Session]
-
-    def _acquire(self) -> Session: ...
-    def _results(self, parts: Any, count: int | None) -> Any: ...
-    def _keys(self, message: Any, misfit: Misfit) -> Any: ...
-
-
-class Outcome(NamedTuple):
-    """One step of the iteration.
-
-    Attributes:
-        batch: The results, None where there is no record.
-        num_records: How many records it holds.
-        error: What ends the iteration behind the batch, or None.
-    """
-
-    batch: Any
-    num_records: int
+    windows: list[Window]
     error: Exception | None
-
-
-class Builder:
-    """Puts the records of windows together to batches.
-
-    Args:
-        parser: Whose results to make.
-        skip: Leave out records that do not fit, and count them.
-
-    Attributes:
-        count: Records of the batch at hand.
-        errors: What was wrong with the first records left out.
-        num_errors: How many were left out.
-    """
-
-    def __init__(self, parser: Parsing, skip: bool = False) -> None:
-        self._parser = parser
-        self._session = parser._acquire()
-        self._skip = skip
-        self._room = 0
-        self.count = 0
-        self.errors: list[ParseError] = []
-        self.num_errors = 0
-
-    def begin(self, room: int) -> None:
-        """Begins a batch with room for so many records, which may grow."""
-        self._room = room
-        self._session.begin(room)
-        self.count = 0
-
-    def add(self, window: Window) -> None:
-        """Appends the records of a window.
-
-        Raises:
-            ParseError: A record does not fit; those before it were appended.
-        """
-        if self.count + window.num_records > self._room:
-            self._room = max(self.count + window.num_records, 2 * self._room)
-            self._session.grow(self._room, self.count)
-        first = 0
-        while first < window.num_records:
-            spans, left = window.spans + first, window.num_records - first
-            try:
-                self._session.append(window.data, window.data_len, spans, left, self.count)
-                self.count += left
-                return
-            except Misfit as misfit:
-                done = int(self._session.done[0])
-                self.count += done
-                first += done
-                if not self._skip:
-                    raise self._error(misfit, window, first) from None
-                self._leave_out(misfit, window, first)
-                first += 1
-
-    def finish(self, error: Exception | None) -> Outcome:
-        """The batch at hand, and the error that ended it."""
-        if not self.count:
-            return Outcome(None, 0, error)
-        self._session.truncate(self.count)  # also what an allocation that failed left behind
-        self._session.trim(self.count)
-        try:
-            batch = self._parser._results(self._session.take(self.count), self.count)
-        except Misfit as misfit:  # of all records together
-            return Outcome(None, 0, parse_error(misfit, Place()))
-        except Exception as found:
-            return Outcome(None, 0, found)
-        return Outcome(batch, self.count, error)
-
-    def release(self) -> None:
-        """Gives the columns back to the parser; the builder is of no more use."""
-        self._parser._sessions.append(self._session)
-
-    def _leave_out(self, misfit: Misfit, window: Window, index: int) -> None:
-        self.num_errors += 1
-        if len(self.errors) < _MAX_ERRORS_KEPT:
-            self.errors.append(self._error(misfit, window, index))
-
-    def _error(self, misfit: Misfit, window: Window, index: int) -> ParseError:
-        span = window.spans[index]
-        message = ffi.buffer(window.data + span.offset, span.length)
-        place = Place(window.path, window.first_record + index)
-        return parse_error(misfit, place, self._parser._keys(message, misfit))
+    last: bool
 
 
 class Sequential:
@@ -166,8 +51,8 @@ class Sequential:
         self._batch_size = batch_size
         self._room = _ROOM
 
-    def step(self) -> tuple[Outcome, bool]:
-        """The next batch, incomplete at the end or before an error, and whether it is the last."""
+    def step(self) -> Outcome:
+        """The next batch, incomplete at the end or before an error."""
         builder = self._builder
         builder.begin(min(self._batch_size, self._room))
         error = None
@@ -189,20 +74,19 @@ class Sequential:
         except Exception as found:
             error = found
         self._room = max(_ROOM, builder.count)
-        outcome = builder.finish(error)
-        return outcome, outcome.error is not None or outcome.num_records < self._batch_size
+        return builder.finish(error, last=builder.count < self._batch_size)
 
 
-class Units:
-    """The records of whole batches copied out of the reader, for threads to parse."""
+class Parallel:
+    """Batches that threads read one after the other and parse side by side."""
 
     def __init__(self, parser: Parsing, reader: BatchReader, batch_size: int) -> None:
         self._parser = parser
         self._reader = reader
         self._batch_size = batch_size
 
-    def read(self) -> tuple[tuple[list[Window], bool, Exception | None], bool]:
-        """The windows of the next batch, whether it is the last, and the error that ends it."""
+    def read(self) -> Unit:
+        """The records of the next batch; fewer at the end or before an error."""
         windows: list[Window] = []
         missing, error = self._batch_size, None
         try:
@@ -214,11 +98,11 @@ class Units:
                 missing -= batch.count
         except Exception as found:
             error = found
-        return (windows, missing > 0, error), missing > 0
+        return Unit(windows, error, missing > 0)
 
-    def parse(self, unit: tuple[list[Window], bool, Exception | None]) -> tuple[Outcome, bool]:
-        """The batch of a unit, and whether it is the last."""
-        windows, last, error = unit
+    def parse(self, unit: Unit) -> Outcome:
+        """The batch of a unit; in any thread."""
+        windows, error, last = unit
         builder = Builder(self._parser)
         try:
             builder.begin(sum(window.num_records for window in windows))
@@ -226,9 +110,9 @@ class Units:
                 builder.add(window)
         except Exception as found:
             error = found
-        outcome = builder.finish(error)
+        outcome = builder.finish(error, last)
         builder.release()
-        return outcome, last or outcome.error is not None
+        return outcome
 
 
 def copy_window(batch: Any, path: Any) -> Window:
@@ -266,14 +150,18 @@ class FileBatches(Iterator[Any]):
         self._lock = threading.Lock()
         self._builder = Builder(parser, skip)
         self._ahead: Ahead | None = None
+        self._warnings: deque[str] = deque()  # of other threads
         sequential = Sequential(self._builder, reader, batch_size)
-        self._step: Callable[[], tuple[Outcome, bool]] = sequential.step
+        self._step: Callable[[], Outcome] = sequential.step
         if num_threads > 1:
             # What a batch holds depends on the records left out before it: where some may be, one
             # thread goes through them all.
-            units = Units(parser, reader, batch_size)
-            read, work = (sequential.step, _same) if skip else (units.read, units.parse)
-            self._ahead = Ahead(read, work, 1 if skip else num_threads)
+            parallel = Parallel(parser, reader, batch_size)
+            reader.warn = self._warnings.append
+            if skip:
+                self._ahead = Ahead(sequential.step, _same, 1)
+            else:
+                self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
             self._step = self._ahead.next
             weakref.finalize(self, self._ahead.stop)
 
@@ -306,7 +194,8 @@ class FileBatches(Iterator[Any]):
 
     def _next(self) -> Any:
         if not self._last and not self._closed:
-            (batch, num_records, self._error), self._last = self._step()
+            batch, num_records, self._error, self._last = self._step()
+            self._warn()
             if batch is not None and not (self._drop_remainder and num_records < self._batch_size):
                 return batch
         error, self._error = self._error, None
@@ -328,12 +217,15 @@ class FileBatches(Iterator[Any]):
         finally:
             self._builder.release()
         if self._builder.num_errors:
-            warnings.warn(
+            self._warnings.append(
                 f"left out {self._builder.num_errors} record(s) that do not fit the "
-                f"specification, the first: {self._builder.errors[0]}",
-                UserWarning,
-                stacklevel=4,
+                f"specification, the first: {self._builder.errors[0]}"
             )
+        self._warn()
+
+    def _warn(self) -> None:
+        while self._warnings:
+            warn(self._warnings.popleft())
 
     def __enter__(self) -> FileBatches:
         return self

@@ -15,14 +15,14 @@ import contextlib
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfwire._core import ffi
 from tfwire._recordfile import RecordFile, SkippedRegion, display_name, make_options
 from tfwire._sources import Path, open_source, split_paths
 
-__all__ = ["BatchReader", "SkippedRegion"]
+__all__ = ["BatchReader", "SkippedRegion", "warn"]
 
 
 class BatchReader:
@@ -37,6 +37,8 @@ class BatchReader:
 
     Attributes:
         path: The file of the last batch.
+        warn: Called with the text of every warning; who reads in a thread of his own sets it, so
+            that warnings come where somebody expects them.
 
     Raises:
         ValueError, TypeError: An argument that is not valid.
@@ -53,6 +55,7 @@ class BatchReader:
         buffer_size: int | None = None,
     ) -> None:
         self.path: Path | None = None
+        self.warn: Callable[[str], None] = warn
         self._options = make_options(
             compression_type, verify, on_corrupt, max_record_size, buffer_size
         )
@@ -136,11 +139,10 @@ class BatchReader:
         if regions:
             size = sum(region.end - region.begin for region in regions)
             first = regions[0]
-            warnings.warn(
+            self.warn(
                 f"{display_name(file.path)}: left out {len(regions)} damaged region(s), {size} "
                 f"bytes in all, the first at record {first.record_index}, byte {first.begin} "
-                f"({first.reason})",
-                stacklevel=_stack_level(),
+                f"({first.reason})"
             )
 
     def __enter__(self) -> BatchReader:
@@ -151,6 +153,11 @@ class BatchReader:
 
     def __reduce__(self) -> Any:
         raise TypeError("readers cannot be pickled; open the files anew in the other process")
+
+
+def warn(message: str) -> None:
+    """A warning that points to the code that uses the library."""
+    warnings.warn(message, stacklevel=_stack_level())
 
 
 def _stack_level() -> int:
