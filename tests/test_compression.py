@@ -270,3 +270,16 @@ def test_flush_ends_a_block_so_that_a_reader_sees_all(tmp_path):
                 writer.flush()
                 outcome = read_outcome(tmp_path / name, on_corrupt="tail")
                 assert [b"record %d" % k for k in range(i + 1)] == outcome.records
+
+
+def test_damage_behind_a_sound_header_is_no_question_of_compression(tmp_path):
+    """The header has shown that the file is plain."""
+    path = tmp_path / "flipped.tfrecord"
+    tfw.write_records(path, [b"payload"])
+    content = bytearray(path.read_bytes())
+    content[12] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(tfw.DataLossError) as info:
+        list(tfw.read_records(path))
+    assert "data crc" == info.value.reason
+    assert "tried" not in str(info.value)

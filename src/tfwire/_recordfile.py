@@ -195,7 +195,8 @@ class RecordFile:
         if status not in DAMAGE_REASONS:
             check(status, self._error, self.path)
         error = data_loss(status, self._error, self.path)
-        if self._auto and not self._compression and error.offset == 0:
+        no_record = status == lib.TFW_E_LENGTH_CRC and error.offset == 0
+        if self._auto and not self._compression and no_record:
             error.args = (
                 f"{error}; compression_type='auto' tried plain records, GZIP and ZLIB, and "
                 "nothing fits",
