@@ -76,6 +76,12 @@ EXAMPLES = {
     "empty": b"",
     "usual": USUAL,
     "one-int": ONE_INT,
+    "wide": example(
+        entry(b"a", ints(*range(-3, 60))),
+        entry(b"b", floats(*range(40))),
+        entry(b"", strings(b"x" * 120)),
+        *(entry(b"ab", ints(i, 1 << 50)) for i in range(3)),
+    ),
     "many-ints": example(entry(b"a", ints(*range(0, 3000, 7)))),
     "wide-ints": example(entry(b"a", ints(-1, 1 << 62, 1 << 35, 300, 0))),
     "unpacked": example(entry(b"a", unpacked_ints(1, 300)), entry(b"b", unpacked_floats(1, 2))),
@@ -148,11 +154,11 @@ def specs(features: list[int]) -> bytes:
 
 def parse_seeds() -> Seeds:
     for name, message in EXAMPLES.items():
-        yield f"variable-{name}", b"\0\x0f" + specs(SPECS["variable"]) + messages(message)
+        yield f"variable-{name}", b"\0\x8f" + specs(SPECS["variable"]) + messages(message)
     for name, features in SPECS.items():
         batch = specs(features) + messages(USUAL, ONE_INT, USUAL, EXAMPLES["pieces"])
         for flags in range(4):
-            yield f"{name}-flags-{flags}", bytes([flags, 5 * flags]) + batch
+            yield f"{name}-flags-{flags}", bytes([flags, 5 * flags | flags << 6]) + batch
         yield f"{name}-no-memory", bytes([4 * 9, 8]) + batch
 
 

@@ -1,10 +1,13 @@
-/* Parsing, for Examples and SequenceExamples: a batch gives what its records give one by one, what
- * they give in another encoding, and what they give where memory fails on the way. */
+/* Parsing, for Examples and SequenceExamples: a batch gives what its records give one by one and
+ * to the complete parser, what they give to another kernel, what they give in another encoding, and
+ * what they give where memory fails on the way. */
 #ifndef TFWIRE_TESTS_FUZZ_PARSING_H
 #define TFWIRE_TESTS_FUZZ_PARSING_H
 
 #include "messages.h"
 #include "table.h"
+
+#include "columns.h"
 
 /* The columns of one run, and what became of each record. */
 typedef struct parsed {
@@ -22,9 +25,12 @@ typedef struct parsing {
     unsigned flags;
 } parsing;
 
-static inline void parsed_init(parsed *r, const parsing *p) {
+/* kernel NULL: for the complete parser alone. */
+static inline void parsed_init(parsed *r, const parsing *p, const tfwi_kernel *kernel) {
     table_init(&r->context, &p->context, false, MAX_MESSAGES);
     table_init(&r->lists, &p->lists, true, MAX_MESSAGES);
+    r->context.columns->kernel = p->context.count != 0 ? kernel : NULL;
+    r->lists.columns->kernel = p->lists.count != 0 ? kernel : NULL;
 }
 
 static inline void parsed_free(parsed *r) {
@@ -108,9 +114,10 @@ static inline void parsed_take(parsed *r, const parsing *p) {
     CHECK(!p->sequence || p->no_context || p->no_lists || r->lists.records == r->context.records);
 }
 
+/* By the complete parser, each in a block of just its size. */
 static inline void check_singles(const parsed *batch, const parsing *p, const messages *m) {
     parsed r = {0};
-    parsed_init(&r, p);
+    parsed_init(&r, p, NULL);
     for (size_t i = 0; i < m->count; i++) {
         messages one = messages_single(m, i);
         size_t done = 0;
@@ -127,9 +134,9 @@ static inline void check_singles(const parsed *batch, const parsing *p, const me
 
 /* The columns of the batch are cleared and used again: what they learned changes nothing. */
 static inline void check_again(const parsed *batch, const parsing *p, const messages *m,
-                               long failing) {
+                               const tfwi_kernel *kernel, long failing) {
     parsed r = {0};
-    parsed_init(&r, p);
+    parsed_init(&r, p, kernel);
     parse_all(&r, p, m);
     tfw_columns_clear(r.context.columns);
     tfw_columns_clear(r.lists.columns);
@@ -146,7 +153,7 @@ static inline void check_disguised(const parsed *batch, const parsing *p, const 
                                    unsigned how, long failing) {
     messages other = messages_disguised(m, p->sequence ? LEVEL_SEQUENCE : LEVEL_EXAMPLE, how);
     parsed r = {0};
-    parsed_init(&r, p);
+    parsed_init(&r, p, tfwi_kernel_best());
     tfwi_test_fail_allocation = failing;
     parse_all(&r, p, &other);
     tfwi_test_fail_allocation = -1;
@@ -156,7 +163,7 @@ static inline void check_disguised(const parsed *batch, const parsing *p, const 
     free(other.data);
 }
 
-/* flags and failing allocation, disguise, schemas, messages. */
+/* flags and failing allocation; disguise, what is wanted, kernel; schemas; messages. */
 static inline void run_parsing(input *in, bool sequence) {
     uint8_t choice = input_byte(in), how = input_byte(in);
     parsing p = {.sequence = sequence, .flags = choice & (TFW_EMPTY_IS_MISSING | TFW_SINGLE),
@@ -170,11 +177,15 @@ static inline void run_parsing(input *in, bool sequence) {
     }
     messages m = messages_of(in);
     parsed batch = {0};
-    parsed_init(&batch, &p);
+    parsed_init(&batch, &p, tfwi_kernel_best());
     parse_all(&batch, &p, &m);
     parsed_take(&batch, &p);
     check_singles(&batch, &p, &m);
-    check_again(&batch, &p, &m, failing);
+    const tfwi_kernel *kernel = tfwi_kernel_at(how >> 6);
+    if (kernel != NULL && !tfwi_kernel_supported(kernel)) {
+        kernel = NULL;
+    }
+    check_again(&batch, &p, &m, kernel, failing);
     check_disguised(&batch, &p, &m, how, failing);
     parsed_free(&batch);
     free(m.data);
