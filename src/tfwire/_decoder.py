@@ -15,8 +15,8 @@ from tfwire.errors import ParseError
 
 __all__ = ["decode_message", "decode_messages"]
 
-# Up to this size a copy is cheaper than memory with an owner of its own.
-_SMALL = 1 << 12
+# Up to so many values a copy is cheaper than memory with an owner of its own.
+_SMALL = 1 << 10
 
 # From this many arrays on it pays to make them in groups.
 _MANY = 32
@@ -71,13 +71,16 @@ def _decode(
     if status == lib.TFW_E_MEMORY or status == lib.TFW_E_ARGUMENT:
         check(status, call.error)
     stream = ffi.gc(dicts.pickle, lib.tfw_free)
-    int64s = _own(dicts.int64s, dicts.int64_count, np.int64)
-    floats = _own(dicts.floats, dicts.float_count, np.float32)
-    table = _own(dicts.buffers, 3 * dicts.buffer_count, np.int64)
+    values = {
+        INT64: _own(dicts.int64s, dicts.int64_count, np.int64),
+        FLOAT: _own(dicts.floats, dicts.float_count, np.float32),
+    }
+    table = ffi.gc(dicts.buffers, lib.tfw_free)
     if status != lib.TFW_OK:
         raise _malformed(call.error)
+    arrays = _arrays if dicts.buffer_count >= _MANY else _slices
     decoded: list[Any] = pickle.loads(
-        ffi.buffer(stream, dicts.pickle_len), buffers=_arrays(table.reshape(-1, 3), int64s, floats)
+        ffi.buffer(stream, dicts.pickle_len), buffers=arrays(table, dicts.buffer_count, values)
     )
     return decoded
 
@@ -92,27 +95,32 @@ def _malformed(error: Any) -> ParseError:
 
 def _own(memory: Any, count: int, dtype: Any) -> Array:
     """An array of what C handed over, by copy or with the memory."""
-    size = count * np.dtype(dtype).itemsize
-    if size > _SMALL:
+    if count > _SMALL:
         return adopt(memory, count, dtype)
-    array = np.frombuffer(bytearray(ffi.buffer(memory, size)), dtype)
+    array = np.empty(count, dtype)
+    ffi.memmove(array, memory, array.nbytes)
     lib.tfw_free(memory)
     return array
 
 
-def _arrays(table: Array, int64s: Array, floats: Array) -> Iterator[Array]:
+def _slices(table: Any, count: int, values: dict[int, Array]) -> Iterator[Array]:
     """An array for every row (kind, begin, end) of the table, in order."""
-    values = {INT64: int64s, FLOAT: floats}
-    if len(table) < _MANY:
-        return (values[kind][begin:end] for kind, begin, end in table.tolist())
-    arrays = np.empty(len(table), object)
-    lengths = table[:, 2] - table[:, 1]
+    numbers = ffi.unpack(table, 3 * count)
+    rows = zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True)
+    return (values[kind][begin:end] for kind, begin, end in rows)
+
+
+def _arrays(table: Any, count: int, values: dict[int, Array]) -> Iterator[Array]:
+    """The same for many rows. Most lists hold one value, and rows of an array come out of it
+    three times as fast as slices."""
+    rows = np.frombuffer(ffi.buffer(table, 24 * count), np.int64).reshape(-1, 3)
+    arrays = np.empty(count, object)
+    lengths = rows[:, 2] - rows[:, 1]
     for kind, source in values.items():
-        # Most lists hold one value. Rows of an array come out of it three times as fast as slices.
-        singles = np.flatnonzero((lengths == 1) & (table[:, 0] == kind))
-        rows = source[table[singles, 1]].reshape(-1, 1)
-        arrays[singles] = np.fromiter(rows, object, len(rows))
+        singles = np.flatnonzero((lengths == 1) & (rows[:, 0] == kind))
+        parts = source[rows[singles, 1]].reshape(-1, 1)
+        arrays[singles] = np.fromiter(parts, object, len(parts))
     for i in np.flatnonzero(lengths != 1).tolist():
-        kind, begin, end = table[i].tolist()
+        kind, begin, end = rows[i].tolist()
         arrays[i] = values[kind][begin:end]
     return iter(arrays.tolist())
