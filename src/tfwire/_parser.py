@@ -12,6 +12,7 @@ from tfwire._failure import Misfit, Place, keys_of, parse_error
 from tfwire._file_batches import FileBatches
 from tfwire._serialized import is_scalar, single_message, unwrap
 from tfwire._session import Out, Schema, Session
+from tfwire._single import SingleRecord, is_short
 from tfwire._spans import Spans, spans_of
 from tfwire._spec import Plan
 from tfwire._streams import BatchReader
@@ -37,6 +38,9 @@ class BaseParser:
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
+        only = self._schemas[0] if len(self._schemas) == 1 else None
+        self._short = only if only and bytes_as == "object" and is_short(only) else None
+        self._singles: list[SingleRecord] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return self._init
@@ -154,6 +158,15 @@ class BaseParser:
             self._sessions.append(session)
 
     def _parse_single(self, serialized: Any, name: Any) -> Any:
+        if self._short is not None and type(serialized) is bytes:
+            try:
+                single = self._singles.pop()
+            except IndexError:
+                single = SingleRecord(self._short, self._flags)
+            result = single.parse(serialized)
+            self._singles.append(single)
+            if result is not None:
+                return result
         message = single_message(unwrap(serialized))
         session = self._acquire()
         try:
