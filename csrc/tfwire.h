@@ -183,7 +183,7 @@ typedef struct tfw_flip {
  * there on, as far as known (UINT64_MAX: not known). Flip it back and the record verifies.
  *
  * A bit of the header is found only where the payload verifies then. Bits of payloads of 256 MiB
- * and more cannot be told apart. Three flipped bits may look like one; arbitrary damage to a payload
+ * and more cannot be told apart. Three flipped bits may look like one; other damage to a payload
  * of n bits does with probability n / 2^32.
  * TFW_OK: found. TFW_END: the record verifies as it is. TFW_NEED_INPUT: error->expected bytes
  * tell. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC: no single bit explains the damage. TFW_E_TOO_LARGE. */

@@ -41,6 +41,7 @@ class SingleRecord:
         self._getters = [
             (key, self._getter(field.column, plan.requests[field.column]))
             for key, field in plan.fields.items()
+            if isinstance(field, Dense)  # they all are
         ]
 
     def _getter(self, i: int, request: Request) -> Callable[[], Any]:
