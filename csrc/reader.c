@@ -259,6 +259,26 @@ static int read_file(tfw_reader *reader, tfw_error *error) {
     return TFW_OK;
 }
 
+int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_error *error) {
+    if (reader->fd < 0 || offset > INT64_MAX) {
+        return tfwi_fail(error, TFW_E_ARGUMENT,
+                         reader->fd < 0 ? "this reader is fed" : "no file offset");
+    }
+    reader->offset = offset;
+    reader->record = record;
+    reader->begin = reader->end = reader->scanned = 0;
+    reader->span_count = reader->span_next = 0;
+    reader->needed = 0;
+    reader->ended = reader->examined = reader->searching = false;
+    reader->doubtful = 0;
+    reader->damage.status = reader->outcome.status = TFW_OK;
+    tfwi_resync_moved(&reader->resync);
+    if (reader->memory != NULL) {
+        memset(window(reader), 0, PADDING);
+    }
+    return TFW_OK;
+}
+
 /* ---- The fed source ------------------------------------------------------------------------- */
 
 int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,

@@ -241,6 +241,12 @@ TFW_API void tfw_reader_free(tfw_reader *reader);
 TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
                             tfw_error *error);
 
+/* File source: goes on at another file offset, where the record of that number begins. Regions and
+ * flipped bits stay noted. For callers that read the records between by themselves, as long ones
+ * straight into their place. TFW_E_ARGUMENT: a fed source, or no file offset. */
+TFW_API int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record,
+                            tfw_error *error);
+
 /* Fed source: room for input, *out_len >= 1 bytes at *out_data. Grows with the bytes that have
  * arrived, never with a length that a header merely declares. */
 TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,

@@ -8,14 +8,18 @@ import pytest
 
 from reading import Bytes, read_outcome
 from reference import Outcome
+from tfwire import _longreads
 
 
-@pytest.fixture(params=["file", "object", "small reads"])
-def outcome_of(request, tmp_path):
-    """A function that reads bytes as a file, as a file object, and a few bytes at a time."""
+@pytest.fixture(params=["file", "long reads", "object", "small reads"])
+def outcome_of(request, tmp_path, monkeypatch):
+    """A function that reads bytes as a file, as one of records that all count as long, as a file
+    object, and a few bytes at a time."""
+    if request.param == "long reads":
+        monkeypatch.setattr(_longreads, "LONG", 1)
 
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
-        if request.param == "file":
+        if request.param in ("file", "long reads"):
             path = tmp_path / "data"
             path.unlink(missing_ok=True)  # file systems sync what is truncated and written anew
             path.write_bytes(data)

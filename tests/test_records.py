@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from reading import Bytes
+from reading import Bytes, read_outcome
 from reference import file_of, frame
+from tfwire import _longreads
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)
@@ -310,6 +311,37 @@ def test_records_outlive_their_iterator(path):
     del records
     gc.collect()
     assert RECORDS[0] == first
+
+
+def test_long_records_are_read_by_themselves_between_short_ones(tmp_path):
+    """With positions, and without a copy of the file in memory."""
+    sizes = [3, 100_000, 70_000, 65_536, 65_535, 200_000, 300_000, 0, 1_000_000, 90_000, 80_000]
+    records = [bytes([i]) * size for i, size in enumerate(sizes * 3)]
+    tfw.write_records(tmp_path / "long", records)
+    assert records == list(tfw.read_records(tmp_path / "long"))
+    assert records == list(tfw.read_records(tmp_path / "long", verify=False))
+    offset = 0
+    shared = tfw.read_records([tmp_path / "long"] * 2, buffer_size=100_000)
+    assert records[:4] == [next(shared) for _ in range(4)]
+    for i, position in enumerate(shared.with_positions()):
+        number = (i + 4) % len(records)
+        offset = sum(sizes[k % 11] + 16 for k in range(number))
+        assert (tmp_path / "long", number, offset, records[number]) == position
+    assert 2 * len(records) == i + 5
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
+def test_damage_among_long_records_is_met_as_among_others(tmp_path, monkeypatch, policy):
+    records = [bytes([i]) * 70_000 for i in range(12)]
+    data = bytearray(file_of(records))
+    data[7 * 70_016 + 500] ^= 1
+    (tmp_path / "long").write_bytes(data)
+    found = read_outcome(tmp_path / "long", on_corrupt=policy)
+    monkeypatch.setattr(_longreads, "LONG", 1 << 40)
+    assert read_outcome(tmp_path / "long", on_corrupt=policy) == found
+    assert records[:7] == found.records[:7]
+    limited = read_outcome(tmp_path / "long", max_record_size=69_999, on_corrupt=policy)
+    assert [] == limited.records
 
 
 # ---- Threads and forks ------------------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from typing import Any, NamedTuple
 
 from tfwire._compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._inflate import InflatedSource, StreamDamage
+from tfwire._longreads import LongRecords, read_long_records
 from tfwire._sources import FileSource, Path, Source
 from tfwire.errors import DataLossError
 
@@ -80,11 +82,11 @@ class RecordFile:
 
     def __init__(self, source: Source, options: Options) -> None:
         self.path = source.path
-        self._on_corrupt = options.on_corrupt
         self._source: Source | InflatedSource = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
-        self._position = (0, 0)  # record number and offset behind the last batch, when fed
+        self._options = options
+        self._position = (0, 0)  # record number and offset behind the last batch
         self._damage: StreamDamage | None = None
         self._stream_regions: list[SkippedRegion] = []
         self._auto = options.compression == "auto"
@@ -119,8 +121,9 @@ class RecordFile:
         while True:
             status = lib.tfw_reader_next(self._reader, max_records, batch, self._error)
             if status == lib.TFW_OK:
-                if self._fed:
-                    self._advance(batch)
+                last = batch.spans[batch.count - 1]
+                end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
+                self._position = (batch.first_record + batch.count, end)
                 return True
             if status == lib.TFW_NEED_INPUT:
                 self._feed()
@@ -131,10 +134,21 @@ class RecordFile:
             else:
                 self._fail(status)
 
-    def _advance(self, batch: Any) -> None:
-        last = batch.spans[batch.count - 1]
-        end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
-        self._position = (batch.first_record + batch.count, end)
+    def read_long(self) -> LongRecords | None:
+        """Records behind the last batch, if they are long ones of a plain file; None: the native
+        reader goes on."""
+        if self._fed or not isinstance(self._source, FileSource):
+            return None
+        number, begin = self._position
+        longest = self._options.max_record_size or sys.maxsize
+        verify = not self._options.flags & lib.TFW_NO_DATA_CRC
+        found = read_long_records(self._source.fd, number, begin, longest, verify)
+        if not found.records:
+            return None
+        self._position = (number + len(found.records), found.end)
+        status = lib.tfw_reader_seek(self._reader, found.end, self._position[0], self._error)
+        check(status, self._error, self.path)
+        return found
 
     def close(self) -> None:
         ffi.release(self._reader)
@@ -161,7 +175,7 @@ class RecordFile:
         the next record that verifies by itself.
         """
         assert isinstance(self._source, InflatedSource)
-        policy = self._on_corrupt
+        policy = self._options.on_corrupt
         if policy == "raise" or (policy == "tail" and not damage.cut):
             self._damage = damage
             return False

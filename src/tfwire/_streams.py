@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfwire._core import ffi
+from tfwire._longreads import LongRecords
 from tfwire._recordfile import RecordFile, SkippedRegion, display_name, make_options
 from tfwire._sources import Path, open_source, split_paths
 
@@ -90,6 +91,19 @@ class BatchReader:
             except BaseException:
                 self._close()
                 raise
+
+    def read_long(self) -> LongRecords | None:
+        """The records behind the last batch, straight into bytes objects, where that is faster:
+        for long records of plain files without damage.
+
+        Returns:
+            Some records of the current file, or None: call ``next``.
+
+        Raises:
+            OSError, RuntimeError: As ``next``.
+        """
+        with self._exclusive():
+            return self._file.read_long() if self._file is not None else None
 
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:

@@ -7,11 +7,12 @@ import operator
 import pickle
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from tfwire import _longreads
 from tfwire._compression import TFRecordOptions
 from tfwire._core import ffi, lib
 from tfwire._streams import BatchReader, SkippedRegion
@@ -196,6 +197,8 @@ class _Batches(Iterator[Iterator[bytes]]):
         self.lock = threading.RLock()
         self._reader = reader
         self._batch: Any = None
+        self._long: _longreads.LongRecords | None = None  # instead of a batch
+        self._expect_long = False
         self._current: Iterator[bytes] = iter(())
         self._stream = ffi.new("uint8_t[]", 1)
         self._stream_len = ffi.new("size_t *")
@@ -203,13 +206,21 @@ class _Batches(Iterator[Iterator[bytes]]):
     def __next__(self) -> Iterator[bytes]:
         with self.lock:
             if not operator.length_hint(self._current):
-                self._batch = self._reader.next()
-                if self._batch is None:
-                    raise StopIteration
-                self._current = iter(self._strings(self._batch))
+                self._current = iter(self._load())
             return self._current
 
-    def _strings(self, batch: Any) -> tuple[bytes, ...] | list[bytes]:
+    def _load(self) -> Sequence[bytes]:
+        """The records that come next."""
+        self._long = self._reader.read_long() if self._expect_long else None
+        if self._long is not None:
+            return self._long.records
+        self._batch = self._reader.next()
+        if self._batch is None:
+            raise StopIteration
+        self._expect_long = self._batch.payload_bytes >= _longreads.LONG * self._batch.count
+        return self._strings(self._batch)
+
+    def _strings(self, batch: Any) -> Sequence[bytes]:
         """The records of a batch as bytes objects."""
         count, size = batch.count, batch.payload_bytes
         if size < _SHORT * count:
@@ -236,12 +247,16 @@ class _Batches(Iterator[Iterator[bytes]]):
             records = list(next(self, ()))
             if not records:
                 return None
-            batch = self._batch
-            done = batch.count - len(records)
-            offsets = _table(batch)[done:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
-            indices = range(batch.first_record + done, batch.first_record + batch.count)
+            if self._long is not None:
+                first, offsets = self._long.first_record, self._long.offsets
+            else:
+                first = self._batch.first_record
+                header = self._batch.offset - lib.TFW_HEADER_SIZE
+                offsets = (_table(self._batch)[:, 0] + header).tolist()
+            done = len(offsets) - len(records)
             path = itertools.repeat(self._reader.path, len(records))
-            return zip(path, indices, offsets.tolist(), records, strict=True)
+            indices = range(first + done, first + len(offsets))
+            return zip(path, indices, offsets[done:], records, strict=True)
 
     def skipped(self) -> list[SkippedRegion]:
         with self.lock:

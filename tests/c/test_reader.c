@@ -260,6 +260,41 @@ static void offsets_behind_every_file_are_an_end(void) {
     close(options.fd);
 }
 
+static void seeking_goes_on_at_any_record_and_forgets_the_rest(void) {
+    file f = file_random(11, 40, 500);
+    file_append(&f, "a rest that is no record", 24);
+    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+    options.fd = file_open(&f);
+    options.buffer_size = 700;
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_error error;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    for (size_t i = 39; i-- > 0;) { /* backwards, from anywhere in a window, and after an error */
+        CHECK_EQ(TFW_OK, tfw_reader_seek(reader, f.ends[i], i + 1, &error));
+        uint64_t next = i + 1;
+        int status;
+        while ((status = tfw_reader_next(reader, i % 3, &batch, &error)) == TFW_OK) {
+            CHECK_EQ(next, batch.first_record);
+            CHECK_EQ(f.ends[next - 1] + TFW_HEADER_SIZE, batch.offset + batch.spans[0].offset);
+            next += batch.count;
+        }
+        CHECK_EQ(TFW_E_LENGTH_CRC, status);
+        CHECK_EQ(40, next);
+        CHECK_EQ(f.ends[39], error.offset);
+        CHECK_EQ(40, error.record);
+    }
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_seek(reader, UINT64_MAX, 0, &error));
+    tfw_reader_free(reader);
+    close(options.fd);
+
+    options.fd = -1;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_seek(reader, 0, 0, &error));
+    tfw_reader_free(reader);
+    free(f.data);
+}
+
 static void every_failing_allocation_is_reported_and_survived(void) {
     file f = file_random(9, 12, 300), more = file_random(10, 6, 900);
     file_append(&f, "damage in the middle of the file", 32);
@@ -303,6 +338,7 @@ int main(void) {
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
     RUN(reading_errors_carry_errno_and_offset);
     RUN(offsets_behind_every_file_are_an_end);
+    RUN(seeking_goes_on_at_any_record_and_forgets_the_rest);
     RUN(every_failing_allocation_is_reported_and_survived);
     return check_report("reader");
 }
