@@ -293,6 +293,77 @@ static void test_inputs_that_cannot_be_are_refused(void) {
                                         &len, &error));
 }
 
+static void test_more_inputs_that_cannot_be(void) {
+    tfw_input in = int_input("i", 1);
+    in.name = NULL;
+    expect_fault(in, false);
+    in.name_len = UINT64_C(1) << 31;
+    expect_fault(in, false);
+    in = int_input("i", 1);
+    in.value_count = UINT64_MAX / 2;
+    expect_fault(in, false);
+    in = text_input("b", 1);
+    in.byte_count = UINT64_MAX;
+    expect_fault(in, false);
+    in = text_input("b", 1);
+    in.values = NULL;
+    expect_fault(in, false);
+    in = text_input("b", 1);
+    in.kind = TFW_NONE;
+    expect_fault(in, false);
+}
+
+/* The error object is optional everywhere. */
+static void test_failures_without_an_error_object(void) {
+    static const int64_t bad[] = {0, 3, 1};
+    tfw_input in = int_input("i", 1);
+    CHECK_EQ(TFW_NEED_SPACE, tfw_encode(&in, 1, 0, 1, 0, 0, out, 8, spans, &done, &len, NULL));
+    CHECK_EQ(TFW_NEED_SPACE, tfw_encode(&in, 1, 0, 1, 12, 4, out, 8, spans, &done, &len, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encode(&in, 1, 0, 9, 0, 0, out, 99, spans, &done, &len, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encode(&in, 1, 0, 1, SIZE_MAX, 2, out, sizeof out, spans, &done,
+                                        &len, NULL));
+    in.splits = bad;
+    in.cell_count = 2;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encode(&in, 1, 0, 2, 0, 0, out, sizeof out, spans, &done, &len,
+                                        NULL));
+    CHECK_EQ(1, done);
+}
+
+/* A key too long for a template, and values that outgrow one. */
+static void test_long_keys_and_long_strings(void) {
+    static char name[300], data[4096];
+    static int64_t offsets[33];
+    memset(name, 'k', sizeof name);
+    for (size_t i = 0; i < 32; i++) {
+        offsets[i + 1] = offsets[i] + (int64_t)(i * 8);
+    }
+    for (size_t name_len = 0; name_len < 300; name_len += 9) {
+        tfw_input in = {.name = name, .name_len = name_len, .kind = TFW_BYTES, .count = 1,
+                        .values = data, .value_count = 32, .byte_count = sizeof data,
+                        .offsets = offsets};
+        CHECK_EQ(TFW_OK, encode(&in, 1, 32));
+        for (size_t i = 0; i < 32; i++) {
+            static uint8_t one[4096];
+            tfw_span span;
+            CHECK_EQ(TFW_OK, tfw_encode(&in, 1, i, 1, 0, 0, one, sizeof one, &span, &done, &len,
+                                        NULL));
+            CHECK_EQ(span.length, spans[i].length);
+            CHECK(memcmp(one, out + spans[i].offset, span.length) == 0);
+        }
+    }
+}
+
+static void test_templates_serve_the_steps_of_lists(void) {
+    static const int64_t steps[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    tfw_input lists[2] = {int_input("i", 1), int_input("j", 1)};
+    lists[0].steps = lists[1].steps = steps;
+    lists[0].cell_count = lists[1].cell_count = 8;
+    CHECK_EQ(TFW_OK, tfw_encode_sequence(NULL, 0, lists, 2, 0, 8, 0, 0, out, sizeof out, spans,
+                                         &done, &len, &error));
+    CHECK_RECORD("\n\x00\x12\x1e\n\x0d\n\x01i\x12\x08\n\x06\x1a\x04\n\x02\xac\x02"
+                 "\n\x0d\n\x01j\x12\x08\n\x06\x1a\x04\n\x02\xac\x02", 7);
+}
+
 static void test_failing_memory_is_reported(void) {
 #ifdef TFW_TEST_FAULTS
     tfw_input in = int_input("i", 1);
@@ -316,6 +387,10 @@ int main(void) {
     RUN(test_lengths_of_every_size_follow_each_other);
     RUN(test_splits_and_offsets_that_lie_are_refused);
     RUN(test_inputs_that_cannot_be_are_refused);
+    RUN(test_more_inputs_that_cannot_be);
+    RUN(test_failures_without_an_error_object);
+    RUN(test_long_keys_and_long_strings);
+    RUN(test_templates_serve_the_steps_of_lists);
     RUN(test_failing_memory_is_reported);
     return check_report("encode");
 }

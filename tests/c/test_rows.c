@@ -118,6 +118,116 @@ static void test_a_stream_of_every_kind_of_value(void) {
     tfw_rows_free(rows);
 }
 
+/* Both ways of reading agree on a stream, which lies before an unreadable page. */
+static void check_agreement(tfw_rows *rows, const uint8_t *data, size_t len) {
+    static result usual, machine;
+    guarded g = guarded_new(len, true);
+    memcpy(g.data, data, len);
+    encode(rows, g.data, len, true, 0, &usual);
+    encode(rows, g.data, len, false, 0, &machine);
+    CHECK(usual.status <= TFW_OK);
+    CHECK_EQ(machine.status, usual.status);
+    CHECK_EQ(machine.done, usual.done);
+    CHECK_EQ(machine.len, usual.len);
+    CHECK(memcmp(machine.out, usual.out, sizeof usual.out) == 0);
+    guarded_free(g);
+}
+
+/* f = np.array([1.5], np.float32); [{"s": np.float32(0.5), "a": np.ones(2, np.float32)},
+ * {"s": np.int8(-1), "a": np.zeros(0, np.int64)}, {"s": f, "a": f},
+ * {"s": np.array(["x"]), "a": []}] */
+static void test_values_of_numpy(void) {
+    static const uint8_t pickled[] =
+        "\x80\x05\x95\x99\x00\x00\x00\x00\x00\x00\x00\x5d\x94\x28\x7d\x94\x28\x8c\x01\x73"
+        "\x94\x8c\x0c\x74\x66\x77\x69\x72\x65\x2e\x5f\x72\x6f\x77\x73\x94\x8c\x06\x6e\x61"
+        "\x74\x69\x76\x65\x94\x93\x94\x47\x3f\xe0\x00\x00\x00\x00\x00\x00\x85\x94\x52\x94"
+        "\x8c\x01\x61\x94\x68\x05\x4b\x02\x43\x08\x00\x00\x80\x3f\x00\x00\x80\x3f\x94\x86"
+        "\x94\x52\x94\x75\x7d\x94\x28\x68\x02\x68\x05\x4a\xff\xff\xff\xff\x85\x94\x52\x94"
+        "\x68\x08\x68\x05\x4b\x03\x43\x00\x94\x86\x94\x52\x94\x75\x7d\x94\x28\x68\x02\x68"
+        "\x05\x4b\x02\x43\x04\x00\x00\xc0\x3f\x94\x86\x94\x52\x94\x68\x08\x68\x15\x75\x7d"
+        "\x94\x28\x68\x02\x68\x05\x5d\x94\x8c\x01\x78\x94\x61\x85\x94\x52\x94\x68\x08\x5d"
+        "\x94\x75\x65\x2e";
+    static const char expected[] =
+        "\x0a\x22\x0a\x11\x0a\x01\x61\x12\x0c\x12\x0a\x0a\x08\x00\x00\x80\x3f\x00\x00\x80"
+        "\x3f\x0a\x0d\x0a\x01\x73\x12\x08\x12\x06\x0a\x04\x00\x00\x00\x3f\x0a\x1e\x0a\x07"
+        "\x0a\x01\x61\x12\x02\x1a\x00\x0a\x13\x0a\x01\x73\x12\x0e\x1a\x0c\x0a\x0a\xff\xff"
+        "\xff\xff\xff\xff\xff\xff\xff\x01\x0a\x1e\x0a\x0d\x0a\x01\x61\x12\x08\x12\x06\x0a"
+        "\x04\x00\x00\xc0\x3f\x0a\x0d\x0a\x01\x73\x12\x08\x12\x06\x0a\x04\x00\x00\xc0\x3f"
+        "\x0a\x13\x0a\x05\x0a\x01\x61\x12\x00\x0a\x0a\x0a\x01\x73\x12\x05\x0a\x03\x0a\x01"
+        "\x78";
+#ifndef TFWI_BIG_ENDIAN
+    tfw_rows *rows = new_rows();
+    result r;
+    encode(rows, pickled, sizeof pickled - 1, true, 0, &r);
+    CHECK_EQ(TFW_OK, r.status);
+    CHECK_EQ(sizeof expected - 1, r.len);
+    CHECK(memcmp(expected, r.out, sizeof expected - 1) == 0);
+    for (size_t len = 1; len < sizeof pickled; len++) {
+        check_agreement(rows, pickled, len);
+    }
+    tfw_rows_free(rows);
+#endif
+}
+
+/* A stream under construction. */
+typedef struct builder {
+    uint8_t data[16384];
+    size_t len;
+} builder;
+
+static void put(builder *b, const char *bytes, size_t len) {
+    memcpy(b->data + b->len, bytes, len);
+    b->len += len;
+}
+
+#define PUT(b, text) put(b, text, sizeof(text) - 1)
+
+/* More keys than one byte can number, longer forms of strings and numbers, frames everywhere, a
+ * list in three parts. */
+static void test_the_longer_forms_of_opcodes(void) {
+    static builder b;
+    tfw_rows *rows = new_rows();
+    result r;
+    b.len = 0;
+    PUT(&b, "\x80\x05]\x94(}\x94(");
+    for (int i = 0; i < 300; i++) {
+        char key[] = "\x8c\x02??\x94M\x34\x12";
+        key[2] = (char)('a' + i / 26);
+        key[3] = (char)('a' + i % 26);
+        put(&b, key, 8);
+    }
+    PUT(&b, "u}\x94(j\x2b\x01\0\0\x95\0\0\0\0\0\0\0\0X\x02\0\0\0\xc3\xa9\x94");
+    PUT(&b, "\x95\0\0\0\0\0\0\0\0h\x02]\x94(K\x01\x95\0\0\0\0\0\0\0\0K\x02" "e("
+            "J\xff\xff\xff\xff\x8a\x01\x80" "e(\x8a\0\x8a\x08\0\0\0\0\0\0\0\x80" "e");
+    PUT(&b, "h\x03\x8e\x03\0\0\0\0\0\0\0\x01\x02\x03\x94h\x04\x96\x01\0\0\0\0\0\0\0z\x94");
+    PUT(&b, "h\x05\x8d\x01\0\0\0\0\0\0\0y\x94h\x06" "B\0\0\0\0\x94h\x07h\x02u");
+    PUT(&b, "}\x94(h\x02K\x01u(h\x03K\x02uee.");
+    encode(rows, b.data, b.len, true, 0, &r);
+    CHECK_EQ(TFW_NEED_SPACE, r.status); /* 300 features */
+    size_t done, len;
+    static uint8_t out[2][16384];
+    tfw_span spans[4];
+    for (int usual = 0; usual < 2; usual++) {
+        tfwi_test_no_usual_rows = !usual;
+        CHECK_EQ(TFW_OK, tfw_rows_encode(rows, b.data, b.len, 0, 0, 0, out[usual], 16384, spans, 4,
+                                         &done, &len, NULL));
+        CHECK_EQ(3, done);
+    }
+    tfwi_test_no_usual_rows = false;
+    CHECK(memcmp(out[0], out[1], len) == 0);
+    const uint8_t *second = out[0] + spans[1].offset;
+    static const uint8_t list[] = "\x1a\x23\n\x21\x01\x02" /* [1, 2, -1, -128, 0, -2**63] */
+                                  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+                                  "\x80\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"
+                                  "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01";
+    bool found = false;
+    for (size_t i = 0; i + sizeof list <= spans[1].length; i++) {
+        found = found || memcmp(second + i, list, sizeof list - 1) == 0;
+    }
+    CHECK(found);
+    tfw_rows_free(rows);
+}
+
 static void test_the_order_of_a_row_can_be_kept(void) {
     static const char row[] = "\x80\x05}\x94(\x8c\x01z\x94K\x01\x8c\x01y\x94K\x02u.";
     tfw_rows *rows = new_rows();
@@ -227,21 +337,6 @@ static void test_a_full_output_is_never_overrun(void) {
     tfw_rows_free(rows);
 }
 
-/* Both ways of reading agree on a stream, which lies before an unreadable page. */
-static void check_agreement(tfw_rows *rows, const uint8_t *data, size_t len) {
-    static result usual, machine;
-    guarded g = guarded_new(len, true);
-    memcpy(g.data, data, len);
-    encode(rows, g.data, len, true, 0, &usual);
-    encode(rows, g.data, len, false, 0, &machine);
-    CHECK(usual.status <= TFW_OK);
-    CHECK_EQ(machine.status, usual.status);
-    CHECK_EQ(machine.done, usual.done);
-    CHECK_EQ(machine.len, usual.len);
-    CHECK(memcmp(machine.out, usual.out, sizeof usual.out) == 0);
-    guarded_free(g);
-}
-
 static void test_every_truncation_of_a_stream(void) {
     tfw_rows *rows = new_rows();
     for (size_t len = 0; len < STREAM_LEN; len++) {
@@ -314,6 +409,8 @@ static void test_every_failing_allocation_is_reported(void) {
 int main(void) {
     turn_array();
     RUN(test_a_stream_of_every_kind_of_value);
+    RUN(test_values_of_numpy);
+    RUN(test_the_longer_forms_of_opcodes);
     RUN(test_the_order_of_a_row_can_be_kept);
     RUN(test_room_is_left_around_every_message);
     RUN(test_what_is_not_known_ends_the_run);
