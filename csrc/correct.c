@@ -29,7 +29,7 @@ enum {
 
 #define NO_BIT UINT64_MAX
 
-/* ---- Discrete logarithms: baby steps in a table, giant steps over its size ------------------ */
+/* ---- Discrete logarithms: baby steps in a table, giant steps over its size ----------------- */
 
 typedef struct logarithms {
     uint64_t *slots; /* power of x << 32 | its exponent; 0: free. Open addressing, half full */
@@ -105,7 +105,7 @@ static bool is_sum_of_two(const logarithms *table, uint32_t sum, uint64_t count)
     return false;
 }
 
-/* ---- The payload and its checksum ----------------------------------------------------------- */
+/* ---- The payload and its checksum ---------------------------------------------------------- */
 
 typedef struct payload_state {
     uint64_t bits;     /* of the payload */
@@ -223,7 +223,7 @@ static int correct_payload(const uint8_t *record, uint64_t length, tfw_flip *out
     return status;
 }
 
-/* ---- The header ----------------------------------------------------------------------------- */
+/* ---- The header ---------------------------------------------------------------------------- */
 
 static void flip(uint8_t *data, unsigned bit) { data[bit / 8] ^= (uint8_t)(1u << (bit % 8)); }
 
@@ -292,7 +292,7 @@ static int correct_header(const tfwi_damaged *damaged, tfw_flip *out_flip, uint6
     return is_two_of_header(damaged, header, &out_flip->ambiguous, needed);
 }
 
-/* ---- The record ----------------------------------------------------------------------------- */
+/* ---- The record ---------------------------------------------------------------------------- */
 
 int tfwi_correct(const tfwi_damaged *damaged, tfw_flip *out_flip, uint64_t *needed) {
     const uint8_t *record = damaged->data + damaged->begin;

@@ -165,6 +165,12 @@ TFW_API int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t c
 TFW_API int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count,
                      uint8_t *out, size_t capacity, size_t *out_len, tfw_error *error);
 
+/* Continues crc with count whole records, which follow each other in data and are known to verify:
+ * the CRC of a file from those of its records. Long payloads are not read again, their footers
+ * say it. */
+TFW_API uint32_t tfw_crc32c_records(uint32_t crc, const uint8_t *data, const tfw_span *spans,
+                                    size_t count);
+
 /* ---- Records: correction of a single flipped bit -------------------------------------------- */
 
 /* The one flipped bit that explains why a record does not verify. */
@@ -183,8 +189,8 @@ typedef struct tfw_flip {
  * there on, as far as known (UINT64_MAX: not known). Flip it back and the record verifies.
  *
  * A bit of the header is found only where the payload verifies then. Bits of payloads of 256 MiB
- * and more cannot be told apart. Three flipped bits may look like one; other damage to a payload
- * of n bits does with probability n / 2^32.
+ * and more cannot be told apart. Three flipped bits may look like one; arbitrary damage to a
+ * payload of n bits does with probability n / 2^32.
  * TFW_OK: found. TFW_END: the record verifies as it is. TFW_NEED_INPUT: error->expected bytes
  * tell. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC: no single bit explains the damage. TFW_E_TOO_LARGE. */
 TFW_API int tfw_correct(const uint8_t *data, size_t len, uint64_t available,

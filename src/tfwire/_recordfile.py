@@ -14,7 +14,14 @@ from tfwire._longreads import LongRecords, read_long_records
 from tfwire._sources import FileSource, Path, Source
 from tfwire.errors import DataLossError
 
-__all__ = ["Options", "RecordFile", "SkippedRegion", "display_name", "make_options"]
+__all__ = [
+    "FlippedBit",
+    "Options",
+    "RecordFile",
+    "SkippedRegion",
+    "display_name",
+    "make_options",
+]
 
 _POLICIES = {
     "raise": lib.TFW_CORRUPT_RAISE,
@@ -44,6 +51,28 @@ class SkippedRegion(NamedTuple):
     reason: str
 
 
+class FlippedBit(NamedTuple):
+    """A single bit that explains why a record did not verify.
+
+    Attributes:
+        path: The file, or None for an object without a name.
+        offset: Its byte in the file; in the file's decompressed content where it is compressed.
+        bit: 0, the lowest, to 7.
+        record_index: Number of the record.
+        record_offset: Where the record begins.
+        ambiguous: Another bit, or two, would explain it too (or might, in a long record).
+        corrected: Whether the record was delivered with the bit flipped back.
+    """
+
+    path: str | os.PathLike[str] | None
+    offset: int
+    bit: int
+    record_index: int
+    record_offset: int
+    ambiguous: bool
+    corrected: bool
+
+
 class Options(NamedTuple):
     """How to read a file, checked."""
 
@@ -60,7 +89,10 @@ def make_options(
     on_corrupt: str,
     max_record_size: int | None,
     buffer_size: int | None,
+    correct: bool = False,
+    accept_ambiguous: bool = False,
 ) -> Options:
+    """Checks the arguments of a reader, and puts them together."""
     if on_corrupt not in _POLICIES:
         raise ValueError(f"on_corrupt must be one of {list(_POLICIES)}, found {on_corrupt!r}")
     if max_record_size is not None and operator.index(max_record_size) < 1:
@@ -68,9 +100,14 @@ def make_options(
     if buffer_size is not None and operator.index(buffer_size) < 0:
         raise ValueError(f"buffer_size must not be negative, found {buffer_size}")
     auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
+    flags = (
+        (0 if verify else lib.TFW_NO_DATA_CRC)
+        | (lib.TFW_CORRECT if correct else 0)
+        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
+    )
     return Options(
         "auto" if auto else compression_name(compression_type),
-        0 if verify else lib.TFW_NO_DATA_CRC,
+        flags,
         on_corrupt,
         max_record_size or 0,
         buffer_size or 0,
@@ -78,7 +115,12 @@ def make_options(
 
 
 class RecordFile:
-    """One open file: its bytes, and the native reader that finds the records in them."""
+    """One open file: its bytes, and the native reader that finds the records in them.
+
+    Attributes:
+        path: Its name, or None.
+        compression: "", "GZIP" or "ZLIB".
+    """
 
     def __init__(self, source: Source, options: Options) -> None:
         self.path = source.path
@@ -91,11 +133,11 @@ class RecordFile:
         self._stream_regions: list[SkippedRegion] = []
         self._auto = options.compression == "auto"
         try:
-            self._compression = options.compression
+            self.compression = options.compression
             if self._auto:
-                self._compression = detect_compression(source.peek(DETECT_SIZE))
-            if self._compression:
-                self._source = InflatedSource(source, self._compression)
+                self.compression = detect_compression(source.peek(DETECT_SIZE))
+            if self.compression:
+                self._source = InflatedSource(source, self.compression)
             self._fed = not (self._source is source and getattr(source, "regular", False))
             self._reader = self._create(options)
         except BaseException:
@@ -149,6 +191,13 @@ class RecordFile:
         status = lib.tfw_reader_seek(self._reader, found.end, self._position[0], self._error)
         check(status, self._error, self.path)
         return found
+
+    @property
+    def position(self) -> int:
+        """How far the file has been read by the records delivered, in bytes of the file itself."""
+        if isinstance(self._source, InflatedSource):
+            return self._source.offset
+        return self._position[1]
 
     def close(self) -> None:
         ffi.release(self._reader)
@@ -204,13 +253,31 @@ class RecordFile:
             for r in regions
         ]
 
+    def flipped_bits(self) -> list[FlippedBit]:
+        """The flipped bits found so far, where they were looked for."""
+        count = lib.tfw_reader_flips(self._reader, 0, ffi.NULL, 0)
+        flips = ffi.new("tfw_flip[]", count)
+        lib.tfw_reader_flips(self._reader, 0, flips, count)
+        return [
+            FlippedBit(
+                self.path,
+                flip.offset + flip.byte,
+                flip.bit,
+                flip.record,
+                flip.offset,
+                bool(flip.ambiguous),
+                bool(flip.applied),
+            )
+            for flip in flips
+        ]
+
     def _fail(self, status: int) -> None:
         """Raises what fits a failure of the native reader."""
         if status not in DAMAGE_REASONS:
             check(status, self._error, self.path)
         error = data_loss(status, self._error, self.path)
         no_record = status == lib.TFW_E_LENGTH_CRC and error.offset == 0
-        if self._auto and not self._compression and no_record:
+        if self._auto and not self.compression and no_record:
             error.args = (
                 f"{error}; compression_type='auto' tried plain records, GZIP and ZLIB, and "
                 "nothing fits",
@@ -225,7 +292,7 @@ class RecordFile:
         )
         if self._auto and record == 0:
             message += (
-                f"; compression_type='auto' tried plain records and {self._compression}, and "
+                f"; compression_type='auto' tried plain records and {self.compression}, and "
                 "nothing fits"
             )
         return DataLossError(

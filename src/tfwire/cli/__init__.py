@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,12 @@ __all__ = ["main"]
 
 # Subcommand and its line in --help; module tfwire.cli.NAME has add_arguments() and run().
 _COMMANDS = {
+    "info": "what files hold: compression, records, sizes, the first record's features",
+    "head": "the first records, readable",
+    "cat": "all records, readable, as JSON lines, or as they are",
+    "count": "the number of records",
+    "verify": "verify every record, list all damage",
+    "repair": "write a new file of every record that verifies, or can be corrected",
     "demo": "walk through the library on real data, ending with a speed table",
 }
 
@@ -43,15 +50,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 when the data is at fault, 2 for wrong usage.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names may be any bytes
     words = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((word for word in words if not word.startswith("-")), None)
     options = _parser(chosen).parse_args(words)
     try:
-        return int(import_module(f"tfwire.cli.{options.command}").run(options))
+        status = int(import_module(f"tfwire.cli.{options.command}").run(options))
+        sys.stdout.flush()  # a broken pipe shows here at the latest
+        return status
     except BrokenPipeError:
         # The reader of our output has left (tfwire ... | head); say nothing more to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Error, OSError, ValueError) as problem:
+    except KeyboardInterrupt:
+        return 130  # as a shell says it of a process that was interrupted
+    except OSError as problem:
+        text = f"{problem.filename}: {problem.strerror}" if problem.filename else problem
+        print(f"tfwire {options.command}: {text}", file=sys.stderr)
+        return 1
+    except (Error, ValueError) as problem:
         print(f"tfwire {options.command}: {problem}", file=sys.stderr)
         return 1

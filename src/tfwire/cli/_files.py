@@ -1,0 +1,92 @@
+"""What the subcommands share: their inputs, and how they speak of files and damage.
+
+Nothing here imports numpy or the native module when it is imported: --help must be quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfwire._recordfile import SkippedRegion
+
+_COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """FILE... and how they are compressed."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file, - for stdin")
+    add_compression(parser)
+
+
+def add_compression(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--compression",
+        type=str.lower,
+        choices=_COMPRESSIONS,
+        default="auto",
+        help="how the input is compressed (default: look at it)",
+    )
+
+
+def compression_of(options: argparse.Namespace) -> str:
+    return _COMPRESSIONS[options.compression]
+
+
+def input_of(name: str) -> Any:
+    """What to read for a name on the command line."""
+    return sys.stdin.buffer if name == "-" else name
+
+
+def complain(options: argparse.Namespace, text: object) -> None:
+    """One line on stderr."""
+    sys.stdout.flush()  # in the order in which things happened, where both are one terminal
+    print(f"tfwire {options.command}: {text}", file=sys.stderr)
+
+
+def reason_of(error: OSError, name: str) -> str:
+    """An error in one line that names the file."""
+    return f"{name}: {error.strerror or error}"
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One line of JSON Lines."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def compression_name(compression: str) -> str:
+    return compression.lower() or "none"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def describe_region(region: SkippedRegion) -> str:
+    """A damaged stretch in one line, its numbers as other tools take them."""
+    where = "compressed bytes" if region.reason == "compressed stream" else "bytes"
+    return (
+        f"{where} {region.begin} to {region.end} ({region.end - region.begin} bytes), "
+        f"record {region.record_index}: {region.reason}"
+    )
+
+
+def region_json(region: SkippedRegion) -> dict[str, Any]:
+    return {
+        "begin": region.begin,
+        "end": region.end,
+        "record": region.record_index,
+        "reason": region.reason,
+    }
+
+
+def file_size(name: str) -> int:
+    """Bytes of a regular file, 0 where that is not known."""
+    try:
+        return 0 if name == "-" else os.stat(name).st_size
+    except OSError:
+        return 0

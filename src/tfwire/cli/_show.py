@@ -1,0 +1,74 @@
+"""What tfwire head and tfwire cat have in common: records, one after the other, on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from itertools import islice
+from typing import Any
+
+from tfwire.cli import _files
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """FILE... and --format."""
+    _files.add_files(parser)
+    parser.add_argument(
+        "--format",
+        choices=["text", "json", "raw"],
+        default="text",
+        help="protobuf's text format (default), one line of JSON per record, or the bytes of the "
+        "records one after the other",
+    )
+    parser.epilog = (
+        "Damaged records are left out and said on stderr; the exit status is 1 then. Records that "
+        "are no Examples are shown by their first bytes."
+    )
+
+
+def show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
+    """Shows at most limit records of every file."""
+    status = 0
+    for name in options.files:
+        try:
+            status |= _show_file(name, options, limit, shorten)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            status = 1
+            _files.complain(options, _files.reason_of(error, name))
+    return status
+
+
+def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
+    from tfwire.records import read_records
+
+    with warnings.catch_warnings():  # what was left out is said here
+        warnings.simplefilter("ignore", UserWarning)
+        reader = read_records(
+            _files.input_of(name), _files.compression_of(options), on_corrupt="skip"
+        )
+        with reader:
+            for position in islice(reader.with_positions(), limit):
+                _show_record(*position, options.format, shorten)
+            regions = reader.skipped
+    for region in regions:
+        _files.complain(options, f"{name}: left out {_files.describe_region(region)}")
+    return int(bool(regions))
+
+
+def _show_record(
+    path: Any, index: int, offset: int, record: bytes, format_name: str, shorten: bool
+) -> None:
+    if format_name == "raw":
+        sys.stdout.buffer.write(record)
+        return
+    from tfwire.cli import _records
+
+    if format_name == "json":
+        print(_records.as_json(record))
+        return
+    kind = _records.kind_of(_records.message_of(record))
+    print(f"# {path}: record {index}, byte {offset}, {len(record)} bytes: {kind}")
+    print(_records.as_text(record, shorten))

@@ -1,0 +1,35 @@
+"""tfwire head: the first records."""
+
+from __future__ import annotations
+
+import argparse
+
+from tfwire.cli import _show
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire head."""
+    parser.add_argument(
+        "-n",
+        "--records",
+        type=_count,
+        default=10,
+        metavar="N",
+        help="how many records of each file (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="long lists and strings whole, as tfwire cat"
+    )
+    _show.add_arguments(parser)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, found {text}")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Shows the first records; as text, long lists and strings are shortened."""
+    return _show.show(options, limit=options.records, shorten=not options.full)

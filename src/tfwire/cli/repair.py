@@ -1,0 +1,110 @@
+"""tfwire repair: a new file of all that can be saved."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from tfwire.cli import _files
+
+if TYPE_CHECKING:
+    from tfwire.repair import FlippedBit, RepairReport
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire repair."""
+    parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
+    parser.add_argument("output", metavar="OUT", help="the new file")
+    _files.add_compression(parser)
+    parser.add_argument(
+        "--correct",
+        action="store_true",
+        help="flip a single bit back where nothing else explains the damage",
+    )
+    parser.add_argument(
+        "--accept-ambiguous",
+        action="store_true",
+        help="with --correct, also where two flipped bits could look the same",
+    )
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.epilog = "Exit status: 0 when nothing was lost, 1 when something was, 2 for wrong usage."
+
+
+def run(options: argparse.Namespace) -> int:
+    """Repairs, and reports every region that was lost and every bit that was flipped back."""
+    from tfwire.repair import repair_file
+
+    if options.accept_ambiguous and not options.correct:
+        return _refuse(options, "--accept-ambiguous needs --correct")
+    if options.output == "-":
+        return _refuse(options, "OUT must be a file, as it appears only when it is complete")
+    try:
+        report = repair_file(
+            _files.input_of(options.input),
+            options.output,
+            compression_type=_files.compression_of(options),
+            correct=options.correct,
+            accept_ambiguous=options.accept_ambiguous,
+            overwrite=options.force,
+        )
+    except FileExistsError:
+        return _refuse(options, f"{options.output}: exists; --force replaces it")
+    except shutil.SameFileError as error:
+        return _refuse(options, error)
+    if options.json:
+        _files.print_json(_as_json(report, options.output))
+    else:
+        _print(report, options.output)
+    return int(bool(report.lost))
+
+
+def _refuse(options: argparse.Namespace, text: object) -> int:
+    _files.complain(options, text)
+    return 2
+
+
+def _print(report: RepairReport, out_path: str) -> None:
+    corrected = sum(flip.corrected for flip in report.flipped_bits)
+    size = sum(region.end - region.begin for region in report.lost)
+    print(
+        f"{out_path}: {_files.plural(report.records, 'record')}, {corrected:,} of them corrected; "
+        f"{_files.plural(len(report.lost), 'region')} lost, {_files.plural(size, 'byte')}"
+    )
+    for flip in report.flipped_bits:
+        print(f"  {_describe_flip(flip)}")
+    for region in report.lost:
+        print(f"  lost: {_files.describe_region(region)}")
+
+
+def _describe_flip(flip: FlippedBit) -> str:
+    if flip.corrected:
+        doubt = "; two flipped bits could look the same" if flip.ambiguous else ""
+        what = "corrected"
+    else:
+        doubt = "; ambiguous, two flipped bits could look the same (--accept-ambiguous)"
+        what = "not corrected"
+    return f"{what}: byte {flip.offset} bit {flip.bit}, record {flip.record_index}{doubt}"
+
+
+def _as_json(report: RepairReport, out_path: str) -> dict[str, Any]:
+    return {
+        "path": report.path,
+        "output": out_path,
+        "compression": _files.compression_name(report.compression),
+        "records": report.records,
+        "payload_bytes": report.payload_bytes,
+        "lost": [_files.region_json(region) for region in report.lost],
+        "flipped_bits": [
+            {
+                "byte": flip.offset,
+                "bit": flip.bit,
+                "record": flip.record_index,
+                "record_begin": flip.record_offset,
+                "ambiguous": flip.ambiguous,
+                "corrected": flip.corrected,
+            }
+            for flip in report.flipped_bits
+        ],
+    }

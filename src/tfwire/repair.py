@@ -1,0 +1,147 @@
+"""Saving what can be saved of a damaged record file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+from tfwire._compression import TFRecordOptions
+from tfwire._core import ffi, lib
+from tfwire._recordfile import FlippedBit, RecordFile, SkippedRegion, display_name, make_options
+from tfwire._sinks import DeflatedSink, FileSink, Sink
+from tfwire._sources import is_file_object, open_source
+from tfwire.errors import DataLossError
+
+__all__ = ["FlippedBit", "RepairReport", "repair_file"]
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What became of a file.
+
+    Attributes:
+        path: The file.
+        compression: "", "GZIP" or "ZLIB", of the file and of the new one.
+        records: Records written, with those that were corrected.
+        payload_bytes: Sum of their lengths.
+        lost: What could not be kept.
+        flipped_bits: Single flipped bits that explain damaged records; those with ``corrected``
+            were flipped back, the records of the others are among the lost.
+    """
+
+    path: str
+    compression: str
+    records: int
+    payload_bytes: int
+    lost: list[SkippedRegion]
+    flipped_bits: list[FlippedBit]
+
+
+def repair_file(
+    path: Any,
+    out_path: str | os.PathLike[str],
+    *,
+    compression_type: Any = "auto",
+    correct: bool = False,
+    accept_ambiguous: bool = False,
+    overwrite: bool = False,
+) -> RepairReport:
+    """Writes every record of a file that verifies to a new file, byte for byte.
+
+    Args:
+        path: The damaged file: a path, a URL or a file object. It is only read.
+        out_path: The new file, compressed as the old one is. It appears when it is complete.
+        compression_type: As for ``read_records``.
+        correct: Flip a bit back where a single one explains why a record does not verify, and no
+            other damage of one or two bits does.
+        accept_ambiguous: With correct, also where one bit is not the only explanation.
+        overwrite: Replace out_path if it exists.
+
+    Returns:
+        What was kept, lost and corrected.
+
+    Raises:
+        FileExistsError: out_path exists.
+        shutil.SameFileError: out_path is the damaged file itself.
+        DataLossError: The file holds no record that verifies; nothing was written.
+        OSError: A file cannot be read or written; nothing was written.
+
+    Example:
+        >>> report = repair_file("damaged.tfrecord", "repaired.tfrecord", correct=True)
+        >>> report.records, report.lost
+        (9999, [])
+    """
+    options = make_options(
+        compression_type,
+        True,
+        "skip",
+        2**30,
+        None,
+        correct=correct,
+        accept_ambiguous=accept_ambiguous,
+    )
+    _check_output(path, out_path, overwrite)
+    with contextlib.closing(RecordFile(open_source(path), options)) as file:
+        return _copy(file, out_path)
+
+
+def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
+    """Refuses to write over the input, or over anything without being asked to."""
+    if not os.path.lexists(out_path):
+        return
+    if not is_file_object(path) and os.path.exists(path) and os.path.samefile(path, out_path):
+        raise shutil.SameFileError(f"{os.fspath(out_path)}: is the damaged file itself")
+    if not overwrite:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(out_path))
+
+
+def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
+    """Copies all records that verify; the sink is completed only if there are some."""
+    sink: Sink = FileSink(out_path, atomic=True)
+    if file.compression:
+        sink = DeflatedSink(sink, TFRecordOptions(file.compression), None)
+    records = payload_bytes = 0
+    batch = ffi.new("tfw_batch *")
+    try:
+        while file.next(0, batch):
+            sink.write([_framed(batch)])
+            records += batch.count
+            payload_bytes += batch.payload_bytes
+        lost = file.skipped()
+        if lost and not records:
+            raise _nothing_left(file, lost)
+    except BaseException:
+        sink.discard()
+        raise
+    sink.close()
+    return RepairReport(
+        display_name(file.path),
+        file.compression,
+        records,
+        payload_bytes,
+        lost,
+        file.flipped_bits(),
+    )
+
+
+def _framed(batch: Any) -> memoryview:
+    """The records of a batch with their frames: they follow each other in its memory."""
+    first, last = batch.spans[0], batch.spans[batch.count - 1]
+    begin = first.offset - lib.TFW_HEADER_SIZE
+    end = last.offset + last.length + lib.TFW_FOOTER_SIZE
+    return memoryview(ffi.buffer(batch.data + begin, end - begin))
+
+
+def _nothing_left(file: RecordFile, lost: list[SkippedRegion]) -> DataLossError:
+    return DataLossError(
+        f"{display_name(file.path)}: no record verifies ({lost[0].reason} at byte "
+        f"{lost[0].begin}); nothing was written",
+        path=file.path,
+        offset=lost[0].begin,
+        record_index=0,
+        reason=lost[0].reason,
+    )

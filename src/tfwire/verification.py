@@ -1,0 +1,165 @@
+"""Looking through whole record files: what they hold, and what of it is damaged."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfwire._core import ffi, lib
+from tfwire._recordfile import RecordFile, SkippedRegion, display_name, make_options
+from tfwire._sources import is_file_object, open_source
+from tfwire.errors import DataLossError
+
+__all__ = ["FileReport", "base64_crc32c", "verify_file"]
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What a file holds.
+
+    Attributes:
+        path: The file.
+        compression: "", "GZIP" or "ZLIB".
+        records: Records that verify.
+        payload_bytes: Sum of their lengths.
+        shortest, longest: Their lengths; 0 when there are none.
+        first: The first of them, None when there is none.
+        regions: Everything else in the file: what is damaged.
+        crc32c: CRC-32C of the file's bytes, compressed where it is compressed; None when it was not
+            asked for, or the input is no file that can be read again and is compressed or damaged.
+        hint: Where a file begins with damage, what a reader says of it; it may be no record file.
+    """
+
+    path: str
+    compression: str
+    records: int
+    payload_bytes: int
+    shortest: int
+    longest: int
+    first: bytes | None
+    regions: list[SkippedRegion]
+    crc32c: int | None
+    hint: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether every byte of the file belongs to a record that verifies."""
+        return not self.regions
+
+
+def verify_file(
+    path: Any,
+    *,
+    compression_type: Any = "auto",
+    crc32c: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> FileReport:
+    """Verifies every record of a file. Damage does not end it, and is no exception.
+
+    Args:
+        path: A path, a URL or a file object.
+        compression_type: As for ``read_records``.
+        crc32c: Also find the CRC-32C of the file. That of a plain file without damage follows from
+            the CRCs of its records; other files are read once more for it.
+        progress: Is called with how far the file has been read, in bytes.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        OSError: The file cannot be opened or read.
+
+    Example:
+        >>> verify_file("train.tfrecord").intact
+        True
+    """
+    scan = _Scan(crc32c)
+    options = make_options(compression_type, True, "skip", 2**30, None)
+    with contextlib.closing(RecordFile(open_source(path), options)) as file:
+        batch = ffi.new("tfw_batch *")
+        while file.next(0, batch):
+            scan.take(batch)
+            if progress is not None:
+                progress(file.position)
+        regions = file.skipped()
+        compression, name = file.compression, display_name(file.path)
+    file_crc = scan.crc if crc32c else None
+    if crc32c and (compression or regions):
+        file_crc = None if is_file_object(path) else _crc32c_of_file(path)
+    return FileReport(
+        name,
+        compression,
+        scan.records,
+        scan.payload_bytes,
+        scan.shortest if scan.records else 0,
+        scan.longest,
+        scan.first,
+        regions,
+        file_crc,
+        _hint(path, compression_type) if regions and not scan.records else None,
+    )
+
+
+def _hint(path: Any, compression_type: Any) -> str | None:
+    """What a reader that stops at the first damage says."""
+    if is_file_object(path):
+        return None
+    options = make_options(compression_type, True, "raise", 2**30, None)
+    with contextlib.closing(RecordFile(open_source(path), options)) as file:
+        try:
+            file.next(1, ffi.new("tfw_batch *"))
+        except DataLossError as error:
+            return str(error)
+    return None
+
+
+class _Scan:
+    """Sums over batches."""
+
+    def __init__(self, with_crc: bool) -> None:
+        self.records = 0
+        self.payload_bytes = 0
+        self.shortest = 2**64
+        self.longest = 0
+        self.first: bytes | None = None
+        self.crc = 0
+        self._with_crc = with_crc
+
+    def take(self, batch: Any) -> None:
+        spans = np.frombuffer(ffi.buffer(batch.spans, 16 * batch.count), np.uint64)
+        lengths = spans[1::2]
+        if self.first is None:
+            start = batch.data + batch.spans[0].offset
+            self.first = bytes(ffi.buffer(start, batch.spans[0].length))
+        self.records += batch.count
+        self.payload_bytes += batch.payload_bytes
+        self.shortest = min(self.shortest, int(lengths.min()))
+        self.longest = max(self.longest, int(lengths.max()))
+        if self._with_crc:
+            self.crc = lib.tfw_crc32c_records(self.crc, batch.data, batch.spans, batch.count)
+
+
+def _crc32c_of_file(path: Any) -> int:
+    """The CRC-32C of a file's bytes as they are."""
+    crc, block = 0, bytearray(_BLOCK)
+    data = ffi.from_buffer("uint8_t[]", block)
+    with contextlib.closing(open_source(path)) as source:
+        while got := source.readinto(memoryview(block)):
+            crc = lib.tfw_crc32c(crc, data, got)
+    return crc
+
+
+def base64_crc32c(crc: int) -> str:
+    """A CRC-32C as Google Cloud Storage and S3 show it: base64 of four bytes, big-endian.
+
+    >>> base64_crc32c(0xe3069283)
+    '4waSgw=='
+    """
+    return base64.b64encode(crc.to_bytes(4, "big")).decode()

@@ -1,0 +1,127 @@
+"""tfwire head and cat, run as a user runs them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from google.protobuf import text_format
+
+import tfwire as tfw
+from command import ENVIRONMENT, tfwire_command
+from tfwire import train
+
+EXAMPLES = [tfw.encode_example({"i": i, "name": f"record {i}", "w": [i / 2]}) for i in range(20)]
+SEQUENCE = tfw.encode_sequence_example({"length": 2}, {"words": [[1], [2, 3]]})
+OTHER = b"plain text, which is no message " * 40
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "records"
+    tfw.write_records(path, [*EXAMPLES, SEQUENCE, OTHER], "GZIP")
+    return path
+
+
+def test_head_shows_the_first_records(path):
+    result = tfwire_command("head", "-n", "2", path)
+    assert (0, "") == (result.returncode, result.stderr)
+    titles = [line for line in result.stdout.splitlines() if line.startswith("# ")]
+    size = len(EXAMPLES[0])
+    assert [
+        f"# {path}: record 0, byte 0, {size} bytes: Example",
+        f"# {path}: record 1, byte {size + 16}, {len(EXAMPLES[1])} bytes: Example",
+    ] == titles
+
+
+def test_head_shows_ten_records_of_each_file(path):
+    result = tfwire_command("head", path, path)
+    assert result.stdout.count("# ") == 20
+
+
+def test_text_is_protobufs_text_format(path):
+    """With comments, so that a message parses back as it is shown."""
+    result = tfwire_command("head", "-n", "1", path)
+    message = text_format.Parse(result.stdout, train.Example())
+    assert EXAMPLES[0] == message.SerializeToString(deterministic=True)
+
+
+def test_cat_shows_sequences_and_unknown_payload(path):
+    result = tfwire_command("cat", path)
+    assert result.returncode == 0
+    assert f"{len(SEQUENCE)} bytes: SequenceExample" in result.stdout
+    assert 'key: "words"' in result.stdout
+    assert f"{len(OTHER)} bytes: other" in result.stdout
+    last = result.stdout.splitlines()[-2]
+    assert last.startswith("# 70 6c 61 69 6e 20 74 65 78 74 ")
+    assert len(last) < 250
+
+
+def test_json_lines_read_back(path):
+    result = tfwire_command("cat", "--format", "json", path)
+    lines = result.stdout.splitlines()
+    assert EXAMPLES == list(tfw.decode_json_example(lines[: len(EXAMPLES)]))
+    assert "featureLists" in json.loads(lines[-2])
+    assert {"other": {"bytes": len(OTHER), "hex": OTHER[:48].hex()}} == json.loads(lines[-1])
+
+
+def test_raw_is_the_records_as_they_are(path):
+    result = tfwire_command("cat", "--format", "raw", path, text=False)
+    assert b"".join([*EXAMPLES, SEQUENCE, OTHER]) == result.stdout
+
+
+def test_head_shortens_and_says_so(tmp_path):
+    record = tfw.encode_example({"many": list(range(1000)), "long": "x" * 5000, "one": 1})
+    path = tmp_path / "records"
+    tfw.write_records(path, [record])
+    short = tfwire_command("head", path).stdout
+    assert "# 990 more values" in short
+    assert "more characters" in short
+    assert max(map(len, short.splitlines())) < 200
+    for words in (["head", "--full"], ["cat"]):
+        message = text_format.Parse(tfwire_command(*words, path).stdout, train.Example())
+        assert record == message.SerializeToString(deterministic=True)
+
+
+def test_damage_is_said_and_the_rest_is_shown(tmp_path):
+    path = tmp_path / "records"
+    tfw.write_records(path, EXAMPLES)
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data)
+    result = tfwire_command("cat", "--format", "json", path, tmp_path / "missing")
+    assert result.returncode == 1
+    assert EXAMPLES[1:] == list(tfw.decode_json_example(result.stdout.splitlines()))
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"tfwire cat: {path}: left out bytes 0 to ")
+    assert f"tfwire cat: {tmp_path / 'missing'}: No such file or directory" == second
+
+
+def test_head_stops_before_later_damage(tmp_path):
+    path = tmp_path / "records"
+    tfw.write_records(path, EXAMPLES)
+    with open(path, "ab") as file:
+        file.write(b"stray")
+    result = tfwire_command("head", "-n", "3", path)
+    assert (0, "") == (result.returncode, result.stderr)
+
+
+def test_stdin_is_read(path):
+    with open(path, "rb") as file:
+        result = tfwire_command("cat", "--format", "raw", "-", stdin=file, text=False)
+    assert b"".join([*EXAMPLES, SEQUENCE, OTHER]) == result.stdout
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path):
+    path = tmp_path / "records"
+    tfw.write_records(path, EXAMPLES * 2000)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfwire", "cat", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
