@@ -6,13 +6,8 @@ import sys
 import pytest
 
 import tfwire
+from command import ENVIRONMENT, tfwire_command
 from tfwire.images import crop_or_pad
-
-
-def tfwire_command(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "tfwire", *words], capture_output=True, text=True, **options
-    )
 
 
 def test_version():
@@ -34,7 +29,7 @@ def test_help_loads_neither_numpy_nor_the_native_module():
         "except SystemExit: pass\n"
         "sys.exit('numpy' in sys.modules or 'tfwire._native' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT).returncode == 0
 
 
 @pytest.mark.parametrize("words", [[], ["nonsense"], ["demo", "--nonsense"]])
