@@ -119,7 +119,7 @@ int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned
     return status;
 }
 
-/* ---- Checksum of a file --------------------------------------------------------------------- */
+/* ---- Checksum of a file -------------------------------------------------------------------- */
 
 /* From about this length on, combining takes less time than reading the payload once more. */
 enum { LONG_PAYLOAD = 4096 };
