@@ -19,6 +19,7 @@ const char *tfw_status_name(int status) {
     case TFW_E_LENGTH_CRC: return "TFW_E_LENGTH_CRC";
     case TFW_E_DATA_CRC: return "TFW_E_DATA_CRC";
     case TFW_E_TOO_LARGE: return "TFW_E_TOO_LARGE";
+    case TFW_E_INDEX: return "TFW_E_INDEX";
     case TFW_E_WIRE: return "TFW_E_WIRE";
     case TFW_E_MISSING: return "TFW_E_MISSING";
     case TFW_E_KIND: return "TFW_E_KIND";

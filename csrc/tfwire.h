@@ -59,6 +59,7 @@ enum tfw_status {
     TFW_E_LENGTH_CRC = -11, /* header: length and its checksum disagree */
     TFW_E_DATA_CRC = -12,   /* payload and its checksum disagree */
     TFW_E_TOO_LARGE = -13,  /* a record above max_record_size */
+    TFW_E_INDEX = -14,      /* a good header, but of another length than the index says */
 
     TFW_E_WIRE = -20,    /* not a well-formed protobuf message */
     TFW_E_MISSING = -21, /* a required feature is absent */
@@ -269,6 +270,38 @@ TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_re
 /* The same for the flipped bits found under TFW_CORRECT, also those that were not applied. */
 TFW_API size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
                                 size_t capacity);
+
+/* ---- Records: random access ------------------------------------------------------------------
+ * Records lie without gaps, so n of them are told by n + 1 offsets: record i is the bytes
+ * [offsets[i], offsets[i + 1]) of its file, frame and all. */
+
+/* Finds the records of a file by their headers, which are verified; payloads are not, and those
+ * that are longer than a page are not even read.
+ *
+ * Begins at *offset and advances it behind the last record found. Writes where each begins, at most
+ * capacity, their number to *out_count; both are valid whatever is returned. end is the size of the
+ * file; buffer, of 12 bytes or more (some 100 KiB serve best), is scratch.
+ * TFW_OK: capacity reached. TFW_END: *offset == end. TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE,
+ * TFW_E_TRUNCATED: the record at *offset is damaged; error->record counts those of this call. */
+TFW_API int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer,
+                     size_t buffer_len, int64_t *out_offsets, size_t capacity, size_t *out_count,
+                     tfw_error *error);
+
+/* Reads records of a file by number, fastest in increasing order, and verifies each: header, the
+ * length that offsets tell, payload. Payload i is out_spans[i] of out. Neighbours are read at once,
+ * so out also holds what lies between them.
+ * *out_done of count were read. TFW_NEED_SPACE: out is full; take them and go on behind them; where
+ * there are none, error->expected is room enough for the next. TFW_E_INDEX and damage are of
+ * numbers[*out_done]: error->record is that number, error->offset where the record begins.
+ * REQUIRES: for every number n, n and n + 1 are indices of offsets. */
+TFW_API int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
+                      uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
+                      tfw_error *error);
+
+/* Verifies one record in pieces: its 12-byte header, a payload of the length expected, its 4-byte
+ * footer. TFW_OK, TFW_E_LENGTH_CRC, TFW_E_INDEX or TFW_E_DATA_CRC. */
+TFW_API int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t length,
+                              const uint8_t *footer, tfw_error *error);
 
 /* ---- Records: byte strings to and from Python in bulk ---------------------------------------
  * A pickle stream is a documented, stable format that makes a tuple of bytes objects in one call.

@@ -21,6 +21,7 @@ DAMAGE_REASONS = {
     lib.TFW_E_LENGTH_CRC: "length crc",
     lib.TFW_E_DATA_CRC: "data crc",
     lib.TFW_E_TOO_LARGE: "too large",
+    lib.TFW_E_INDEX: "index",
 }
 
 

@@ -191,5 +191,5 @@ def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
         if status == lib.TFW_OK:
             strings: tuple[bytes, ...] = pickle.loads(out.data[: size[0]])
             return strings
-    view = buffer.data
-    return [bytes(view[begin : begin + length]) for begin, length in spans.tolist()]
+    data = ffi.buffer(ffi.from_buffer(buffer))  # whose slices are bytes objects
+    return [data[begin : begin + length] for begin, length in spans.tolist()]

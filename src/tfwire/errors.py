@@ -33,7 +33,8 @@ class DataLossError(Error):
         path: The file, or None when reading from an object without a name.
         offset: Byte offset of the damaged record's first byte in the (decompressed) file.
         record_index: Number of the damaged record, counted from 0.
-        reason: "truncated", "length crc", "data crc", "too large" or "compressed stream".
+        reason: "truncated", "length crc", "data crc", "too large" or "compressed stream"; "index"
+            when an index is damaged or does not belong to the file as it is.
     """
 
     path: str | os.PathLike[str] | None = None

@@ -1,0 +1,181 @@
+"""Records of one file by number: by pread, or by reading a compressed file through."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._index_file import FRAME
+from tfwire._sources import FileSource, Path
+from tfwire._spans import strings_of
+from tfwire._streams import BatchReader
+from tfwire.errors import DataLossError
+
+__all__ = ["FileAccess", "StreamAccess"]
+
+Array = np.ndarray[Any, Any]
+
+_ROOM = 1 << 18  # bytes of records fetched at a time, to be copied while they are in the cache
+_MOST = 4096  # records of them
+
+# From this size on reading a header and a footer by themselves costs less than copying the payload
+# out of what lies between them.
+_LONG = 1 << 15
+
+
+class FileAccess:
+    """Records of a file that is not compressed, for any number of threads and forks.
+
+    Args:
+        source: The file; it is closed when this object and all calls under way are gone.
+        offsets: Of all records, and the end of the last.
+    """
+
+    def __init__(self, source: FileSource, offsets: Array) -> None:
+        self._source = source
+        self._array = offsets
+        self._offsets = offsets.data  # a memoryview: its items are ints, at half an array's price
+        self._spare: list[tuple[Array, Array]] = []  # rooms that no call is using
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        fd, begin = self._source.fd, self._offsets[number]
+        size = self._offsets[number + 1] - begin
+        if size < _LONG:
+            record = os.pread(fd, size, begin)
+            header, payload, footer = record, record[12:-4], record[-4:]
+        else:
+            header = os.pread(fd, 12, begin)
+            payload = os.pread(fd, size - FRAME, begin + 12)
+            footer = os.pread(fd, 4, begin + size - 4)
+        if len(header) >= 12 and len(payload) == size - FRAME and len(footer) == 4:
+            status = lib.tfw_verify_record(header, payload, size - FRAME, footer, ffi.NULL)
+            if status == lib.TFW_OK:
+                return payload
+        return self._fetch(np.array([number]))[0]  # says what is wrong, or reads more patiently
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records by increasing number, verified, in pieces of some hundred KiB."""
+        first = 0
+        while first < len(numbers):
+            records = self._fetch(numbers[first : first + _MOST])
+            yield records
+            first += len(records)
+
+    def _fetch(self, numbers: Array) -> Sequence[bytes]:
+        """The first of these records, one or more."""
+        room, spans = self._spare.pop() if self._spare else _new_room(_ROOM)
+        done, error = ffi.new("size_t *"), new_error()
+        while True:
+            status = lib.tfw_fetch(
+                self._source.fd,
+                ffi.from_buffer("int64_t[]", self._array),
+                ffi.from_buffer("int64_t[]", numbers),
+                len(numbers),
+                ffi.from_buffer("uint8_t[]", room),
+                len(room),
+                ffi.from_buffer("tfw_span[]", spans),
+                done,
+                error,
+            )
+            if status != lib.TFW_NEED_SPACE or done[0]:
+                break
+            room, spans = _new_room(error.expected)
+        if status < 0:
+            self._fail(status, error)
+        records = strings_of(room, spans[: done[0]])
+        if len(room) == _ROOM:
+            self._spare.append((room, spans))
+        return records
+
+    def _fail(self, status: int, error: Any) -> None:
+        if status not in DAMAGE_REASONS:
+            check(status, error, self._source.path)
+        found = data_loss(status, error, self._source.path)
+        if status != lib.TFW_E_DATA_CRC:
+            found.args = (f"{found}; the index is stale, or the record is damaged",)
+        raise found
+
+
+def _new_room(size: int) -> tuple[Array, Array]:
+    return np.empty(size, np.uint8), np.empty((_MOST, 2), np.uint64)
+
+
+class StreamAccess:
+    """Records of a compressed file, which is read through up to them, and anew for earlier ones.
+
+    Threads take turns. A forked process begins anew.
+    """
+
+    def __init__(self, path: Path, compression: str, offsets: Array) -> None:
+        self._path = path
+        self._compression = compression
+        self._offsets = offsets
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._reader: BatchReader | None = None
+        self._batch: Any = None  # the current one
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        return self._take(np.array([number]))[0]
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records by increasing number, verified, in pieces."""
+        first = 0
+        while first < len(numbers):
+            records = self._take(numbers[first:])
+            yield records
+            first += len(records)
+
+    def _take(self, numbers: Array) -> Sequence[bytes]:
+        """Those of these records that lie in one batch with the first."""
+        if self._pid != os.getpid():
+            self._begin_anew()
+        with self._lock:
+            try:
+                batch = self._batch_with(int(numbers[0]))
+                return self._strings(batch, numbers)
+            except BaseException:
+                self._batch = self._reader = None
+                raise
+
+    def _batch_with(self, number: int) -> Any:
+        """Reads on, or anew, up to the batch that holds a record."""
+        if self._reader is None or self._batch is None or number < self._batch.first_record:
+            self._reader = BatchReader(self._path, self._compression, max_record_size=None)
+            self._batch = self._reader.next()
+        while self._batch is not None and number >= self._batch.first_record + self._batch.count:
+            self._batch = self._reader.next()
+        if self._batch is None:
+            raise _stale(self._path, number, "the file ends before it")
+        return self._batch
+
+    def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
+        table = np.frombuffer(ffi.buffer(batch.spans, batch.count * 16), np.int64).reshape(-1, 2)
+        within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]
+        rows = table[within - batch.first_record]
+        begins = rows[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
+        ends = begins + rows[:, 1] + FRAME
+        wrong = (begins != self._offsets[within]) | (ends != self._offsets[within + 1])
+        if wrong.any():
+            raise _stale(self._path, int(within[wrong][0]), "it lies elsewhere than the index says")
+        data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
+        return strings_of(data, rows)
+
+
+def _stale(path: Path, number: int, text: str) -> DataLossError:
+    return DataLossError(
+        f"{os.fspath(path)}: record {number}: {text}; the index is stale",
+        path=path,
+        record_index=number,
+        reason="index",
+    )

@@ -1,0 +1,277 @@
+"""Random access to the records of TFRecord files."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import os
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from tfwire._access import FileAccess, StreamAccess
+from tfwire._record_index import RecordIndex, open_regular
+from tfwire._sources import split_paths
+from tfwire.errors import DataLossError
+
+__all__ = ["RecordIndex", "TFRecordFile", "TFRecordFiles"]
+
+Array = np.ndarray[Any, Any]
+
+_AT_ONCE = 4096  # numbers made at a time by iterators
+
+
+class _Records:
+    """What TFRecordFile and TFRecordFiles have in common: everything but where records are."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _one(self, number: int) -> bytes:
+        raise NotImplementedError
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records by increasing number, in pieces."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, key: int) -> bytes: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> list[bytes]: ...
+    def __getitem__(self, key: Any) -> bytes | list[bytes]:
+        """A record, or a list of them.
+
+        Args:
+            key: A number, counted from the end when negative; a slice; or a list, tuple, range or
+                rank-1 array of numbers, whose records are read in the order of the file and
+                returned in the order asked for.
+
+        Raises:
+            IndexError: There is no such record.
+            DataLossError: A record is damaged, or the index is stale.
+            OSError: The file cannot be read.
+            ValueError: The file is closed.
+        """
+        if isinstance(key, slice):
+            return self._many(np.arange(*key.indices(len(self))))
+        if isinstance(key, (Sequence, np.ndarray)) and not (
+            isinstance(key, np.ndarray) and key.ndim == 0
+        ):
+            return self._many(_numbers_of(key, len(self)))
+        number, count = operator.index(key), len(self)
+        if not -count <= number < count:
+            raise IndexError(f"record {number} of {count}")
+        return self._one(number + count if number < 0 else number)
+
+    def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
+        """As ``self[keys]``; the name by which torch's DataLoader asks for a batch."""
+        return self[keys]
+
+    def _many(self, numbers: Array) -> list[bytes]:
+        order = None
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            numbers = numbers[order]
+        records = list(itertools.chain.from_iterable(self._ascending(numbers)))
+        if order is None:
+            return records
+        result = np.empty(len(records), object)
+        result[order] = records
+        return result.tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return itertools.chain.from_iterable(self._ascending(np.arange(len(self))))
+
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls under way are not disturbed."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _numbers_of(key: Any, count: int) -> Array:
+    """Record numbers as an array, counted from the beginning."""
+    found = np.asarray(key)
+    if found.size == 0:
+        found = found.astype(np.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise TypeError(
+            f"record numbers must be integers of rank 1, found {found.dtype} of rank {found.ndim}"
+        )
+    wrong = (found < -count) | (found >= count)
+    if wrong.any():
+        raise IndexError(f"record {found[wrong][0]} of {count}")
+    numbers = np.array(found, np.int64)
+    numbers[numbers < 0] += count
+    return numbers
+
+
+class TFRecordFile(_Records):
+    """The records of one file as a sequence of bytes.
+
+    Every read verifies the record's header, its length and its payload, so that no index, however
+    wrong, gives anything but records of the file. Threads may share it, and processes that fork;
+    pickling it opens the file anew on the other side.
+
+    A compressed file is read through up to the record that is asked for, and from its beginning for
+    one that lies before the last: ask for many at once.
+
+    Args:
+        path: A regular file.
+        index: A RecordIndex, or the path of a saved one; None: the one saved beside the file when
+            it is fresh, else one is built in memory.
+
+    Attributes:
+        path: The file.
+        index: Its RecordIndex.
+
+    Raises:
+        DataLossError: The given index is stale or damaged, or the file cannot be indexed.
+        OSError: The file cannot be opened.
+
+    Example:
+        >>> with TFRecordFile("train.tfrecord") as records:
+        ...     first, last = records[0], records[-1]
+        ...     some = records[[30, 10, 20]]
+    """
+
+    def __init__(self, path: Any, index: Any = None) -> None:
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        self.path = path
+        if index is None:
+            index = _fresh_index(path)
+        elif not isinstance(index, RecordIndex):
+            index = RecordIndex.load(path, index)
+        self.index: RecordIndex = index
+        source = open_regular(path)
+        index.check(source)
+        self._records: FileAccess | StreamAccess | None
+        if index.compression:
+            source.close()
+            self._records = StreamAccess(path, index.compression, index.offsets)
+        else:
+            self._records = FileAccess(source, index.offsets)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def _access(self) -> FileAccess | StreamAccess:
+        records = self._records
+        if records is None:
+            raise ValueError("the file is closed")
+        return records
+
+    def _one(self, number: int) -> bytes:
+        return self._access().one(number)
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        return self._access().many(numbers)
+
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls under way are not disturbed."""
+        self._records = None
+
+    def __repr__(self) -> str:
+        state = " closed" if self._records is None else ""
+        return f"<TFRecordFile {os.fspath(self.path)!r} of {len(self)} records{state}>"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.path, self.index)
+
+
+def _fresh_index(path: Any) -> RecordIndex:
+    """The index saved beside a file when it is fresh, else a new one."""
+    try:
+        return RecordIndex.load(path)
+    except (OSError, DataLossError):
+        return RecordIndex.build(path)
+
+
+class TFRecordFiles(_Records):
+    """The records of many files, one after the other, as one sequence of bytes; else as
+    TFRecordFile.
+
+    Args:
+        paths: Paths of regular files, or one.
+        max_open_files: How many files to keep open; the others are opened when they are needed.
+
+    Attributes:
+        paths: List of the files.
+        indexes: List of their RecordIndexes.
+
+    Raises:
+        DataLossError, OSError: As TFRecordFile.
+
+    Example:
+        >>> records = TFRecordFiles(sorted(glob.glob("train-*.tfrecord")))
+        >>> batch = records[np.random.default_rng(0).integers(len(records), size=32)]
+    """
+
+    def __init__(self, paths: Any, *, max_open_files: int = 256) -> None:
+        self.paths = list(split_paths(paths))
+        self.indexes = [_fresh_index(path) for path in self.paths]
+        self._begin(max_open_files)
+
+    def _begin(self, max_open_files: int) -> None:
+        self._max_open_files = max_open_files
+        self._ends = list(itertools.accumulate(map(len, self.indexes)))
+        self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def _file(self, number: int) -> TFRecordFile:
+        """An open file. One that is crowded out is closed when its last user is done with it."""
+        with self._lock:
+            if self._open is None:
+                raise ValueError("the files are closed")
+            file = self._open.pop(number, None)
+            if file is None:
+                file = TFRecordFile(self.paths[number], self.indexes[number])
+            self._open[number] = file
+            if len(self._open) > self._max_open_files:
+                self._open.popitem(last=False)
+            return file
+
+    def _one(self, number: int) -> bytes:
+        file = bisect_right(self._ends, number)
+        return self._file(file)._one(number - self._begin_of(file))
+
+    def _begin_of(self, file: int) -> int:
+        return self._ends[file - 1] if file else 0
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        at = 0
+        while at < len(numbers):
+            file = bisect_right(self._ends, int(numbers[at]))
+            end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
+            yield from self._file(file)._ascending(numbers[at:end] - self._begin_of(file))
+            at = end
+
+    def close(self) -> None:
+        """Closes the files. Closing again is allowed; calls under way are not disturbed."""
+        with self._lock:
+            self._open = None
+
+    def __repr__(self) -> str:
+        return f"<TFRecordFiles: {len(self)} records in {len(self.paths)} files>"
+
+    def __reduce__(self) -> Any:
+        return _reopen, (self.paths, self.indexes, self._max_open_files)
+
+
+def _reopen(paths: list[Any], indexes: list[RecordIndex], max_open_files: int) -> TFRecordFiles:
+    files = TFRecordFiles([])
+    files.paths, files.indexes = paths, indexes
+    files._begin(max_open_files)
+    return files
