@@ -66,6 +66,7 @@ def test_framed_records_are_the_file_of_the_tutorials():
         (np.empty(0, np.int32), b"\x1a\x00"),
         (np.empty(0, np.float64), b"\x12\x00"),
         (np.empty(0, "S1"), b"\n\x00"),
+        (np.empty(0, object), b"\n\x00"),
         ([[1, 2], [3, 4]], b"\x1a\x06\n\x04\x01\x02\x03\x04"),
         (np.arange(4).reshape(2, 2).T, b"\x1a\x06\n\x04\x00\x02\x01\x03"),
     ],
@@ -381,10 +382,12 @@ def test_a_column_has_an_entry_per_record(column):
         encode_examples({"x": column})
 
 
-@pytest.mark.parametrize("splits", [[0, 2, 1, 3], [0, 4], [1, 3], [0, 1], []])
+@pytest.mark.parametrize("splits", [[0, 2, 1, 3], [0, 4], [1, 3], [0, 1], [], [0, -1, 3]])
 def test_splits_that_do_not_fit_are_refused(splits):
-    with pytest.raises(ValueError, match="feature 'x': "):
+    with pytest.raises(ValueError, match="feature 'x': row_splits"):
         encode_examples({"x": Ragged(np.arange(3), splits)})
+    with pytest.raises(ValueError, match="feature 'x': row_splits"):
+        encode_examples({"x": Ragged(Ragged(np.arange(3), [0, 1, 1, 3]), splits)})
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 1], [0, 4], [-1, 2]])

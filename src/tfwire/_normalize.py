@@ -173,12 +173,11 @@ def _array_cell(array: Array, name: Name) -> Cell:
             raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
         array = array.data
     kind = dtype_kind(array.dtype)
+    if array.dtype.kind == "O" and array.size:
+        cell = _list_cell(array.ravel().tolist(), name)
+        return Cell(cell.kind, cell.values, array.shape)
     if kind == BYTES or array.dtype.kind == "O":
-        flat = array.ravel().tolist()
-        if array.dtype.kind == "O":
-            cell = _list_cell(flat, name)
-            return Cell(cell.kind, cell.values, array.shape)
-        return Cell(BYTES, flat, array.shape)
+        return Cell(BYTES, array.ravel().tolist(), array.shape)
     if kind is None:
         raise TypeError(f"{show(name)}: arrays of {array.dtype} have no encoding")
     return Cell(kind, array.ravel(), array.shape)

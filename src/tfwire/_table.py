@@ -12,6 +12,8 @@ from tfwire._core import lib
 from tfwire._encoder import Column, make_column
 from tfwire._normalize import (
     BYTES,
+    FLOAT,
+    INT64,
     NONE,
     Array,
     Cell,
@@ -170,6 +172,11 @@ def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
         if None not in kinds:
             kind = joint_kind(kinds, name)  # type: ignore[arg-type]
             return _ragged(kind, flat, map(len, cells), len(cells), name)
+    if types == {np.ndarray} and {cell.ndim for cell in cells} == {1}:
+        dtypes = {cell.dtype for cell in cells}
+        array_kind = dtype_kind(dtypes.pop())
+        if not dtypes and array_kind in (INT64, FLOAT):
+            return _ragged(array_kind, np.concatenate(cells), map(len, cells), len(cells), name)
     found = [cell_of(cell, name) for cell in cells]
     kind = joint_kind((cell.kind for cell in found), name)
     lengths = (len(cell.values) for cell in found)
@@ -188,13 +195,24 @@ def _ragged_column(ragged: Any, name: Name) -> tuple[Column, int]:
     splits = np.ascontiguousarray(ragged.row_splits, np.int64)
     values = ragged.values
     while hasattr(values, "row_splits"):
-        splits = np.asarray(values.row_splits, np.int64)[splits]
+        splits = _inner_splits(splits, np.asarray(values.row_splits, np.int64), name)
         values = values.values
-    column, _ = column_of(values, name)
-    splits = splits * column.per_record if column.splits is None else column.splits[splits]
-    if len(splits) == 0 or splits[0] != 0 or splits[-1] != column.num_values:
-        raise ValueError(f"{show(name)}: row_splits do not cover the values")
+    column, num_values = column_of(values, name)
+    if column.splits is None:
+        ends = np.arange(num_values + 1, dtype=np.int64) * column.per_record
+    else:
+        ends = column.splits
+    splits = _inner_splits(splits, ends, name)
     return column._replace(splits=splits, per_record=1), len(splits) - 1
+
+
+def _inner_splits(splits: Array, inner: Array, name: Name) -> Array:
+    """Splits of rows as splits of what the rows hold, whose own are inner."""
+    if len(splits) == 0 or splits[0] != 0 or splits[-1] != len(inner) - 1:
+        raise ValueError(f"{show(name)}: row_splits do not cover the values")
+    if (np.diff(splits) < 0).any():
+        raise ValueError(f"{show(name)}: row_splits decrease")
+    return inner[splits]
 
 
 def _string_column(column: Any, name: Name) -> tuple[Column, int]:
