@@ -10,7 +10,7 @@ import numpy as np
 
 __all__ = ["as_record", "as_records", "chunks"]
 
-_MOST = 1024  # records of a chunk
+_MOST = 4096  # records of a chunk
 _BYTES = 1 << 18  # of a chunk, about
 
 

@@ -171,31 +171,32 @@ class TFRecordWriter:
         """Writes the records collected so far. Other threads may append to them meanwhile."""
         with self._lock:
             self._check()
-            self._room = _BLOCK
-            count = len(self._pending)
-            if count > 1 and len(self._pending[-1]) >= _LONG:
-                self._emit(count - 1)
-                count = 1
-            self._emit(count)
+            size, self._room = _BLOCK - self._room, _BLOCK
+            records = self._pending[:]
+            last = len(records[-1]) if records else 0
+            if last >= _LONG and len(records) > 1:
+                self._emit(records[:-1], size - last)
+                del self._pending[: len(records) - 1]
+                records, size = records[-1:], last
+            self._emit(records, size)
+            del self._pending[: len(records)]
 
-    def _emit(self, count: int) -> None:
-        """Writes the first so many of the pending records."""
-        records = self._pending[:count]
-        size = sum(map(len, records))
-        if size >= _LONG * count:
+    def _emit(self, records: list[bytes], size: int) -> None:
+        """Writes records of that many bytes in all, with their frames, or about so many."""
+        if size >= _LONG * len(records):
             self._guarded(self._sink.write, _gather(records))
         else:
-            self._guarded(self._sink.write, [self._pack(records, size)])
-        del self._pending[:count]
+            self._guarded(self._sink.write, [self._pack(records)])
 
-    def _pack(self, records: list[bytes], size: int) -> memoryview:
+    def _pack(self, records: list[bytes]) -> memoryview:
         """Records framed and joined; valid until the next call."""
-        count, total, error = len(records), size + _FRAME * len(records), new_error()
+        count, error = len(records), new_error()
         if len(self._spans) < count:
             self._spans = np.empty((2 * count, 2), np.uint64)
-        if len(self._out) < total:
-            self._out = bytearray(max(total, _BLOCK + _LONG))
         stream = marshal.dumps(records, 2)
+        total = len(stream) + _FRAME * count  # more than enough: marshal has headers, too
+        if len(self._out) < total:
+            self._out = bytearray(total + total // 4)
         data = ffi.from_buffer("uint8_t[]", stream)
         spans = ffi.from_buffer("tfw_span[]", self._spans)
         out = ffi.from_buffer("uint8_t[]", self._out)
