@@ -123,7 +123,7 @@ class _Native:
         out = ffi.new("tfw_rows **")
         check(lib.tfw_rows_create(out, self.error), self.error)
         self.rows = ffi.gc(out[0], lib.tfw_rows_free)
-        self.buffer = ffi.new("uint8_t[]", _SCRATCH_SIZE)
+        self.buffer = ffi.from_buffer("uint8_t[]", np.empty(_SCRATCH_SIZE, np.uint8))
         self.span = ffi.new("tfw_span *")
         self.done = ffi.new("size_t *")
         self.length = ffi.new("size_t *")
@@ -144,7 +144,8 @@ class _Native:
         return status
 
 
-_SCRATCH_SIZE = 1 << 16
+# What is not touched of this takes no memory.
+_SCRATCH_SIZE = 1 << 20
 
 # Encoded bytes of a chunk of rows: pickle and messages together should stay in the cache. The
 # first chunk is small, since rows may be large.
