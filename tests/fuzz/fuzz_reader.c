@@ -1,6 +1,10 @@
 /* tfw_reader against the slow model of what a reader should find: every policy, fed in pieces or
  * reading a file whose reads are short and interrupted, in small batches, with a failing
- * allocation. The model knows no pieces, so two ways to feed never differ. */
+ * allocation. The model knows no pieces, so two ways to feed never differ.
+ *
+ * Of correction there is no model here: what one way to feed gives, another must give, and the
+ * bits that were flipped back lead to a file in which a reader without correction finds the same
+ * records. */
 #include "script.h"
 
 #include <errno.h>
@@ -38,6 +42,69 @@ static void check_skipped(const outcome *o, size_t len) {
     }
 }
 
+/* Reads f, payloads and all, with an allocation that may fail, which is followed by another try. */
+static outcome read_corrected(const file *f, const tfw_reader_options *options, size_t piece,
+                              long failing, tfw_flip *out_flips, size_t *out_count) {
+    outcome o = {0};
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_error error = {0};
+    size_t fed = (size_t)options->offset;
+    feeding feeding = {.piece = piece, .seed = 1};
+    CHECK_EQ(TFW_OK, tfw_reader_create(options, &reader, &error));
+    tfwi_test_fail_allocation = failing;
+    while (o.status >= 0 && o.status != TFW_END) {
+        o.status = tfw_reader_next(reader, 0, &batch, &error);
+        for (size_t i = 0; o.status == TFW_OK && i < batch.count; i++) {
+            const tfw_span *s = &batch.spans[i];
+            uint64_t hash = fuzz_hash(batch.first_record + i, batch.data + s->offset,
+                                      (size_t)s->length);
+            outcome_add(&o, batch.offset + s->offset, s->length, hash);
+        }
+        if (o.status == TFW_NEED_INPUT) {
+            o.status = feed(reader, f, &fed, &feeding, &error);
+        }
+        if (o.status == TFW_E_MEMORY) {
+            CHECK_EQ(-1, tfwi_test_fail_allocation);
+            o.status = TFW_OK;
+        }
+    }
+    tfwi_test_fail_allocation = -1;
+    o.offset = error.offset;
+    o.record = error.record;
+    o.region_count = tfw_reader_skipped(reader, 0, o.regions, LOG_MAX);
+    *out_count = tfw_reader_flips(reader, 0, out_flips, LOG_MAX);
+    tfw_reader_free(reader);
+    return o;
+}
+
+/* Every record without damage is delivered corrected or not, and no two ways to feed differ. */
+static void check_correction(file *f, tfw_reader_options options, size_t piece, long failing,
+                             bool ambiguous) {
+    static outcome once, again, plain;
+    static tfw_flip flips[LOG_MAX], same[LOG_MAX];
+    size_t count = 0, same_count = 0;
+    options.fd = -1;
+    options.flags = TFW_CORRECT | (ambiguous ? TFW_CORRECT_AMBIGUOUS : 0);
+    once = read_corrected(f, &options, 1 << 20, -1, flips, &count);
+    again = read_corrected(f, &options, piece, failing, same, &same_count);
+    if (options.on_corrupt != TFW_CORRUPT_STOP) { /* whose region depends on what was fed */
+        CHECK_OUTCOME(&once, &again);
+    }
+    CHECK_EQ(count, same_count);
+    CHECK(count != same_count || memcmp(flips, same, count * sizeof *flips) == 0);
+    for (size_t i = 0; i < count && count <= LOG_MAX; i++) {
+        CHECK(flips[i].offset + flips[i].byte < f->len);
+        CHECK(flips[i].applied == (!flips[i].ambiguous || ambiguous));
+        if (flips[i].applied && check_failures == 0) {
+            f->data[flips[i].offset + flips[i].byte] ^= (uint8_t)(1u << flips[i].bit);
+        }
+    }
+    options.flags = 0;
+    plain = read_corrected(f, &options, 1 << 20, -1, same, &same_count);
+    CHECK_OUTCOME(&plain, &once);
+}
+
 static void run(input *in) {
     static outcome expected, found;
     static const size_t pieces[8] = {0, 1, 2, 3, 7, 64, 4096, 1 << 20};
@@ -67,6 +134,9 @@ static void run(input *in) {
     CHECK(feeding.failures <= 1);
     CHECK_OUTCOME(&expected, &found);
     check_skipped(&found, f.len);
+    if ((choice & 128) != 0) {
+        check_correction(&f, options, feeding.piece, (long)failing - 1, (how & 32) != 0);
+    }
     free(f.data);
 }
 

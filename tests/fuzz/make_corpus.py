@@ -217,6 +217,7 @@ FILES = {
     "all-wrong": record(b"wrong", WRONG) * 5,
     "wrong-length": THREE + flip(0) + THREE,
     "wrong-header": THREE + flip(20) + THREE,
+    "wrong-bits": THREE + flip(14) + flip(17, 64) + THREE + flip(70, 8) + flip(80, 2),
     "torn-then-more": long_record(1000) + bytes([CUT, 200]) + THREE,
     "nested": THREE + bytes([WRAP]) + THREE + flip(2),
     "huge": THREE + header((1 << 64) - 1),
@@ -240,9 +241,26 @@ def reader_seeds() -> Seeds:
     for name, script in FILES.items():
         for policy in range(4):
             yield f"{name}-{policy}", bytes([policy | 0x20, policy, 0, 0, 0]) + script
+        yield f"{name}-corrected", bytes([0x80 | 0x21, 4, 0, 0, 0]) + script
         yield f"{name}-file", bytes([1, 8 | 16, 3, 0, 0]) + script
         yield f"{name}-unverified", bytes([1 | 4 | 8, 6, 1, 0, 0]) + script
         yield f"{name}-no-memory", bytes([1 | 0x20, 3, 0, 5, 1]) + script
+
+
+def correct_seeds() -> Seeds:
+    for length in (0, 3, 8, 100):
+        payload = bytes(range(length))
+        for name, bits in {
+            "intact": [],
+            "length": [1],
+            "length-checksum": [70],
+            "payload": [100],
+            "footer": [96 + 8 * length + 5],
+            "two": [97, 99],
+            "three": [0, 65, 97],
+        }.items():
+            flips = b"".join(struct.pack("<H", bit) for bit in bits)
+            yield f"{name}-{length}", bytes([14, length, 9, len(bits)]) + flips + payload
 
 
 # ---- Strings and rows of Python -----------------------------------------------------------------
@@ -299,6 +317,7 @@ def row_seeds() -> Seeds:
         if len(stream) < 2000:
             yield name, struct.pack("<BBH", 0, 0, 100) + stream
             yield f"{name}-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + stream
+    # What tfwire._rows makes of arrays and of scalars that are not Python's own.
     native = b"\x8c\x0ctfwire._rows\x8c\x06native\x93"
     numbers = struct.pack("<2q", 1, -1)
     array = native + b"K\x03C" + bytes([len(numbers)]) + numbers + b"\x86R"
@@ -306,6 +325,11 @@ def row_seeds() -> Seeds:
     scalar = native + b"G" + struct.pack(">d", 1.5) + b"\x85R"
     row = b"}(\x8c\x01a" + array + b"\x8c\x01b" + text + b"\x8c\x01c" + scalar + b"u"
     yield "native", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + row + b"e."
+    known = row.replace(native, native + b"\x94", 1).replace(native + b"]", b"h\0]")
+    known = known.replace(native + b"G", b"h\0G").replace(b"\x86R", b"\x86\x94R\x94")
+    yield "native-again", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + known * 2 + b"e."
+    for choice in (3, 5, 9, 15, 21, 31, 41):
+        yield f"native-no-memory-{choice}", struct.pack("<BBH", choice, 0, 4999) + known
 
 
 # Columns: see make_input in fuzz_encode.c.
@@ -360,6 +384,7 @@ def write(target: str, seeds: Seeds) -> None:
 if __name__ == "__main__":
     write("scan", scan_seeds())
     write("reader", reader_seeds())
+    write("correct", correct_seeds())
     write("marshal", marshal_seeds())
     write("crc", crc_seeds())
     write("parse", parse_seeds())
