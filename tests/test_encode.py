@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from tfwire import _rows, train
 from tfwire.columns import BytesColumn
@@ -218,6 +219,40 @@ def test_values_out_of_range_are_named(value, error):
         encode_example({"fine": 1, "x": value})
     with pytest.raises(ValueError, match=f"^row 1: feature 'x': .*{error}"):
         encode_rows([{"x": 1}, {"x": value}, {"x": None}])
+
+
+ANY_TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates
+SCALARS = st.one_of(
+    st.booleans(),
+    st.integers(-(2**65), 2**65),
+    st.floats(),
+    ANY_TEXT,
+    st.binary(max_size=20),
+    st.sampled_from([None, np.int8(-1), np.uint64(2**63), np.float32(0.1), np.str_("s"), 1j]),
+)
+VALUES = st.recursive(
+    st.one_of(
+        SCALARS, st.sampled_from([np.arange(3), np.ones((2, 2)), np.empty(0, np.int8), LIST])
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.tuples(inner, inner)),
+    max_leaves=6,
+)
+ROWS = st.lists(st.dictionaries(st.one_of(ANY_TEXT, st.binary(max_size=3)), VALUES, max_size=5))
+
+
+def outcome(call, *arguments, **options):
+    try:
+        return call(*arguments, **options)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS, st.booleans())
+def test_rows_of_anything_have_one_outcome(rows, sort_keys):
+    """The same messages, or the same error, whichever way a row takes."""
+    expected = outcome(encode_carefully, rows, sort_keys=sort_keys)
+    assert outcome(encode_rows, rows, sort_keys=sort_keys) == expected
 
 
 def test_rows_are_numbered_across_chunks():
