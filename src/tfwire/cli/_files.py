@@ -6,7 +6,6 @@ Nothing here imports numpy or the native module when it is imported: --help must
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -55,6 +54,8 @@ def reason_of(error: OSError, name: str) -> str:
 
 def print_json(value: dict[str, Any]) -> None:
     """One line of JSON Lines."""
+    import json
+
     print(json.dumps(value, ensure_ascii=False))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tfwire.cli import _files
@@ -41,6 +40,8 @@ def _positive(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Verifies files side by side, reports them in the order of the command line."""
+    from concurrent.futures import ThreadPoolExecutor  # takes longer than all of --help
+
     progress = Progress(sum(map(_files.file_size, options.files)))
     reports: list[FileReport] = []
     failed = 0
