@@ -219,12 +219,33 @@ const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size
     return copy;
 }
 
+/* Whether a message is one Features message and nothing else; then *p becomes where that begins. */
+static bool is_features_alone(const uint8_t **p, const uint8_t *end) {
+    tfwi_field field;
+    tfwi_fault fault;
+    if (*p == end || tfwi_read_field(*p, end, &field, &fault) != end ||
+        field.tag != TFWI_TAG(1, TFWI_BYTES)) {
+        return false;
+    }
+    *p = field.data;
+    return true;
+}
+
 static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len,
                         const uint8_t *limit, unsigned flags, tfw_error *error) {
     message = tfwi_with_room(columns, message, len, &limit);
-    tfwi_parser parser = tfwi_parser_of(columns, flags, limit);
     tfwi_record_begin(columns);
-    if (!parse_example(&parser, message, message + len)) {
+    const uint8_t *p = message, *end = message + len;
+    bool alone = columns->kernel != NULL && is_features_alone(&p, end);
+    if (alone) {
+        p = columns->kernel->entries(columns, p, end, limit);
+        if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
+            columns->records++;
+            return TFW_OK;
+        }
+    }
+    tfwi_parser parser = tfwi_parser_of(columns, flags, limit);
+    if (!(alone ? tfwi_parse_features(&parser, p, end) : parse_example(&parser, p, end))) {
         return tfwi_parser_fail(&parser, message, error);
     }
     int status = tfwi_columns_finish(columns, flags, error);

@@ -61,8 +61,8 @@ static void let_grow(tfwi_template *t, bool list) {
 
 /* What values of the feature look like: dense floats are always of one size, strings always
  * alone. */
-static enum tfwi_shape shape_of(const tfw_feature *feature, size_t *out_fixed_len) {
-    bool dense = feature->layout == TFW_DENSE;
+static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *out_fixed_len) {
+    bool dense = feature->layout == TFW_DENSE, one = dense && feature->count == 1 && !list;
     *out_fixed_len = 0;
     if (feature->layout != TFW_VARIABLE && feature->count == 0) {
         return TFWI_OTHER;
@@ -70,8 +70,8 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, size_t *out_fixed_le
     switch (feature->kind) {
     case TFW_FLOAT:
         *out_fixed_len = dense ? (size_t)feature->count * sizeof(float) : 0;
-        return TFWI_FLOATS;
-    case TFW_INT64: return TFWI_INT64S;
+        return one ? TFWI_ONE_FLOAT : TFWI_FLOATS;
+    case TFW_INT64: return one ? TFWI_ONE_INT64 : TFWI_INT64S;
     default: return dense && feature->count != 1 ? TFWI_OTHER : TFWI_STRING;
     }
 }
@@ -79,7 +79,7 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, size_t *out_fixed_le
 void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
     uint8_t header[2 * TFWI_HEADER_SIZE];
     memset(t, 0, sizeof *t);
-    enum tfwi_shape shape = shape_of(feature, &t->fixed_len);
+    enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
     if (shape == TFWI_OTHER || feature->name_len >= TFWI_HEADER_SIZE) {
         return;
     }

@@ -26,7 +26,9 @@ enum tfwi_shape {
     TFWI_OTHER = 0, /* no usual shape: never matched */
     TFWI_FLOATS = 1,
     TFWI_INT64S = 2,
-    TFWI_STRING = 3 /* one string */
+    TFWI_STRING = 3,   /* one string */
+    TFWI_ONE_FLOAT = 4, /* one, in memory that the caller has bound: by far the most frequent */
+    TFWI_ONE_INT64 = 5
 };
 
 /* What precedes the value of a feature in messages of the usual shape. */

@@ -100,46 +100,76 @@ TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
                              : column->multiple <= 1 || count % column->multiple == 0;
 }
 
+/* Stores a value of any size in a cell. */
+TARGET TFWI_INLINE bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                   size_t len, const uint8_t *limit) {
+    size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
+                                    : (size_t)(cell * column->count);
+    size_t count;
+    switch (column->usual.shape) {
+    case TFWI_FLOATS: count = store_floats(column, first, p, len); break;
+    case TFWI_INT64S: count = store_int64s(column, first, p, len, limit); break;
+    case TFWI_STRING: count = store_string(column, first, p, len); break;
+    default: return false;
+    }
+    if (count == NO_MATCH || !count_matches(column, count)) {
+        return false;
+    }
+    if (column->variable) {
+        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(first + count);
+    }
+    return true;
+}
+
 /* Matches one entry or step at p and stores its value in a cell. Returns the bytes it takes, or
  * 0. */
 TARGET TFWI_INLINE size_t match_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                      const uint8_t *end, const uint8_t *limit) {
     const tfwi_template *t = &column->usual;
-    size_t len = t->fixed_len;
+    size_t len = t->fixed_len, size = t->len + len;
     if (t->length_at != 0) {
         len = p[t->length_at];
         if (len > t->max_len) {
             return 0;
         }
+        /* What t->len + len is if the header matches, and known sooner: where the next entry begins
+         * is what everything waits for. */
+        size = 2u + p[1];
     }
-    if (!header_is(t, p, len) || (size_t)(end - p) < t->len + len) {
+    if (!header_is(t, p, len) || (size_t)(end - p) < size) {
         return 0;
     }
-    size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
-                                    : (size_t)(cell * column->count);
-    size_t count;
-    switch (t->shape) {
-    case TFWI_FLOATS: count = store_floats(column, first, p + t->len, len); break;
-    case TFWI_INT64S: count = store_int64s(column, first, p + t->len, len, limit); break;
-    case TFWI_STRING: count = store_string(column, first, p + t->len, len); break;
-    default: return 0;
+    const uint8_t *value = p + t->len;
+    bool stored = true;
+    if (t->shape == TFWI_ONE_INT64) {
+        int64_t *out = tfwi_int64s(&column->values) + cell;
+        stored = TFWI_LIKELY(read_short_varint(value, len, out)) ||
+                 read_wide_varint(value, len, out);
+    } else if (t->shape == TFWI_ONE_FLOAT) {
+        tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
+    } else {
+        stored = store_cell(column, cell, value, len, limit);
     }
-    if (count == NO_MATCH || !count_matches(column, count)) {
-        return 0;
-    }
-    if (column->variable) {
-        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(first + count);
-    }
-    return t->len + len;
+    return stored ? size : 0;
 }
 
-/* The feature whose entry seems to begin at p, or TFWI_NOT_FOUND. */
-static size_t peek_feature(const tfw_columns *columns, const uint8_t *p, const uint8_t *end) {
+/* The feature whose entry seems to begin at p, or TFWI_NOT_FOUND. Only hashes are compared: a
+ * match proves the key. */
+TARGET TFWI_INLINE size_t peek_feature(const tfw_schema *schema, const uint8_t *p,
+                                       const uint8_t *end) {
     size_t left = (size_t)(end - p);
     if (left < 4 || p[2] != TFWI_TAG(1, TFWI_BYTES) || p[3] > 0x7f || p[3] > left - 4) {
         return TFWI_NOT_FOUND;
     }
-    return tfwi_schema_find(columns->schema, p + 4, p[3]);
+    uint64_t hash = tfwi_hash(p + 4, p[3]);
+    size_t i = (size_t)hash & schema->mask;
+    while (schema->slots[i].feature != 0) {
+        if (schema->slots[i].hash == (uint32_t)(hash >> 32)) {
+            return schema->slots[i].feature - 1;
+        }
+        i = (i + 1) & schema->mask;
+    }
+    return TFWI_NOT_FOUND;
 }
 
 TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p,
@@ -153,7 +183,7 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
             size = match_cell(column, cell, p, end, limit);
         }
         if (TFWI_UNLIKELY(size == 0)) {
-            size_t other = peek_feature(columns, p, end);
+            size_t other = peek_feature(columns->schema, p, end);
             if (other == feature || other == TFWI_NOT_FOUND) {
                 break;
             }

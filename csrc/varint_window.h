@@ -35,41 +35,63 @@ static const uint64_t low_bits[11] = {
 };
 static const uint64_t high_bits[11] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0x17f};
 
-/* The varint of len bytes at p, of which 16 can be read. */
-TARGET TFWI_INLINE int64_t window_value(const uint8_t *p, size_t len) {
-    uint64_t low = gather(tfwi_load64(p), low_bits[len]);
-    uint64_t high = gather(tfwi_load64(p + 8), high_bits[len]);
-    return (int64_t)(low | high << 56);
+/* Whether eight bytes in a row of a window do not end a varint. */
+TARGET TFWI_INLINE bool has_wide(uint64_t ends) {
+    uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
+    return (four & four >> 4) != 0;
 }
 
-/* As tfwi_read_varints, but NULL without a note at what is malformed, and at what ends so near to
- * limit that a window cannot be read. */
+/* Values of at most eight bytes. */
+TARGET TFWI_INLINE int64_t *read_narrow(uint64_t ends, const uint8_t *window, const uint8_t **p,
+                                        int64_t *out, const int64_t *full) {
+    const uint8_t *at = *p;
+    for (; ends != 0 && out != full; ends &= ends - 1) {
+        const uint8_t *next = window + lowest_bit(ends) + 1;
+        *out++ = (int64_t)gather(tfwi_load64(at), low_bits[next - at]);
+        at = next;
+    }
+    *p = at;
+    return out;
+}
+
+/* Values of any length; NULL when one has more than ten bytes. */
+TARGET TFWI_INLINE int64_t *read_wide(uint64_t ends, const uint8_t *window, const uint8_t **p,
+                                      int64_t *out, const int64_t *full) {
+    const uint8_t *at = *p;
+    for (; ends != 0 && out != full; ends &= ends - 1) {
+        const uint8_t *next = window + lowest_bit(ends) + 1;
+        size_t len = (size_t)(next - at);
+        if (len > 10) {
+            return NULL;
+        }
+        uint64_t low = gather(tfwi_load64(at), low_bits[len]);
+        uint64_t high = gather(tfwi_load64(at + 8), high_bits[len]);
+        *out++ = (int64_t)(low | high << 56);
+        at = next;
+    }
+    *p = at;
+    return out;
+}
+
+/* A tfwi_varint_reader. */
 TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
                                           const uint8_t *limit, int64_t *out, size_t room,
                                           size_t *out_count) {
     int64_t *const first = out;
     const int64_t *const full = out + room;
     while (p != end && out != full) {
+        const uint8_t *window = p;
         if (limit - p < WINDOW + WINDOW_SLACK) {
             return NULL;
         }
         uint64_t ends = window_ends(p);
-        size_t left = (size_t)(end - p);
-        if (left < WINDOW) {
-            ends &= (UINT64_C(1) << left) - 1;
+        if (end - p < WINDOW) {
+            ends &= (UINT64_C(1) << (end - p)) - 1;
         }
-        const uint8_t *window = p;
-        for (; ends != 0 && out != full; ends &= ends - 1) {
-            const uint8_t *next = window + lowest_bit(ends) + 1;
-            size_t len = (size_t)(next - p);
-            if (len > 10) {
-                return NULL;
-            }
-            *out++ = window_value(p, len);
-            p = next;
-        }
-        if (p == window) {
-            return NULL; /* no varint ends here */
+        out = has_wide(ends) ? read_wide(ends, window, &p, out, full)
+                             : read_narrow(ends, window, &p, out, full);
+        if (out == NULL || p == window) {
+            return NULL; /* too long, or cut off */
         }
     }
     *out_count = (size_t)(out - first);
