@@ -57,21 +57,18 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
         }
     }
     tfw_columns *columns = tfwi_calloc(1, sizeof *columns + count * sizeof columns->columns[0]);
-    uint32_t *next = tfwi_calloc(count + 1, sizeof *next);
-    if (columns == NULL || next == NULL) {
-        tfw_free(columns);
-        tfw_free(next);
+    if (columns == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     columns->schema = schema;
     columns->count = count;
     columns->lists = lists;
-    columns->next = next;
     columns->kernel = count != 0 ? tfwi_kernel_best() : NULL;
     for (size_t i = 0; i < count; i++) {
         const tfw_feature *feature = &schema->features[i];
         bool variable = feature->layout != TFW_DENSE;
         columns->columns[i] = (tfwi_column){
+            .next = &columns->columns[i + 1 < count ? i + 1 : 0],
             .feature = feature,
             .count = variable ? UINT64_MAX : feature->count,
             .multiple = feature->layout == TFW_REPEATED ? feature->count : 1,
@@ -82,8 +79,8 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
             .lists = lists,
         };
         tfwi_template_init(&columns->columns[i].usual, feature, lists);
-        next[i] = (uint32_t)i;
     }
+    columns->first = count != 0 ? columns->columns : NULL;
     *out_columns = columns;
     return TFW_OK;
 }
@@ -102,7 +99,6 @@ void tfw_columns_free(tfw_columns *columns) {
         tfw_free(column->steps.data);
     }
     tfw_free(columns->scratch.data);
-    tfw_free(columns->next);
     tfw_free(columns);
 }
 
@@ -172,19 +168,18 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
 
 /* ---- Finding and filling -------------------------------------------------------------------- */
 
-size_t tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len) {
-    const tfw_schema *schema = columns->schema;
-    uint32_t *guess = &columns->next[columns->position];
-    size_t found = *guess;
-    if (found >= schema->count || !tfwi_key_is(&schema->features[found], key, len)) {
-        found = tfwi_schema_find(schema, key, len);
+tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len) {
+    tfwi_column *column = *columns->expected;
+    if (column == NULL || !tfwi_key_is(column->feature, key, len)) {
+        size_t found = tfwi_schema_find(columns->schema, key, len);
         if (found == TFWI_NOT_FOUND) {
-            return found;
+            return NULL;
         }
-        *guess = (uint32_t)found;
+        column = &columns->columns[found];
+        *columns->expected = column;
     }
-    columns->position = found + 1;
-    return found;
+    columns->expected = &column->next;
+    return column;
 }
 
 bool tfwi_cell_append_bytes(tfwi_column *column, const uint8_t *data, size_t len) {

@@ -23,6 +23,7 @@ typedef struct tfwi_array {
 
 struct tfwi_column {
     uint64_t serial; /* the columns' when the record has the feature, perhaps with TFWI_FILLED */
+    tfwi_column *next; /* learned order: the feature that came behind this one */
     tfwi_array values;
     tfwi_array offsets; /* int64_t, strings only */
     tfwi_array splits;  /* int64_t, not dense */
@@ -58,12 +59,12 @@ struct tfw_columns {
     uint64_t records;
     uint64_t serial;  /* grows by 2 with each record, also with one that fails */
     size_t filled;    /* cells of the record that are complete, and right */
-    size_t position;  /* of the last feature found, plus 1 */
+    tfwi_column *first;     /* learned order: the feature that came first */
+    tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */
     const tfwi_kernel *kernel; /* NULL: parse everything completely */
     tfwi_array scratch;        /* for records too near to the end of the memory they lie in */
     bool lists;
     bool taken;       /* a column was handed over: clear before the next record */
-    uint32_t *next;   /* learned order: behind feature i - 1 (0: at first) comes feature next[i] */
     tfwi_column columns[];
 };
 
@@ -102,9 +103,9 @@ bool tfwi_cell_append_bytes(tfwi_column *column, const uint8_t *data, size_t len
 /* Whether the columns can take count records more; reserves what is written per record. */
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 
-/* The index of the feature with this key, guessed from the order of earlier records where that
- * succeeds, or TFWI_NOT_FOUND. */
-size_t tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len);
+/* The column of the feature with this key, guessed from the order of earlier records where that
+ * succeeds, or NULL. */
+tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len);
 
 /* Judges a complete record: missing features, kinds, counts; fills in defaults. The record counts
  * once the caller increments records. */

@@ -118,11 +118,11 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     if (!tfwi_read_entry(p, end, &entry, &parser->fault)) {
         return false;
     }
-    size_t feature = tfwi_columns_find(columns, entry.key, entry.key_len);
-    if (feature == TFWI_NOT_FOUND) {
+    tfwi_column *column = tfwi_columns_find(columns, entry.key, entry.key_len);
+    if (column == NULL) {
         return true;
     }
-    tfwi_column *column = tfwi_parser_enter(parser, feature);
+    parser->column = column;
     touch(columns, column);
     int32_t kind = TFW_NONE;
     const uint8_t *begin, *stop;
@@ -134,7 +134,7 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     if (kind == TFW_NONE && kindless_replaces(column, parser->flags)) {
         tfwi_cell_restart(column, TFW_NONE);
     }
-    parser->feature = TFWI_NOT_FOUND;
+    parser->column = NULL;
     return true;
 }
 
@@ -182,7 +182,8 @@ int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_erro
     tfwi_fail(error, fault->status, fault->text);
     if (error != NULL) {
         error->offset = fault->status == TFW_E_WIRE ? fault->at - message : -1;
-        error->feature = parser->feature != TFWI_NOT_FOUND ? (int32_t)parser->feature : -1;
+        error->feature =
+            parser->column != NULL ? (int32_t)(parser->column - parser->columns->columns) : -1;
     }
     return fault->status;
 }

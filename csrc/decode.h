@@ -8,8 +8,7 @@
 typedef struct tfwi_parser {
     tfw_columns *columns;
     unsigned flags;
-    size_t feature; /* the one being parsed, or TFWI_NOT_FOUND */
-    tfwi_column *column;
+    tfwi_column *column; /* of the feature being parsed, or NULL */
     tfwi_blocks blocks;
     tfwi_fault fault;
 } tfwi_parser;
@@ -21,15 +20,8 @@ TFWI_INLINE tfwi_parser tfwi_parser_of(tfw_columns *columns, unsigned flags,
     return (tfwi_parser){
         .columns = columns,
         .flags = flags,
-        .feature = TFWI_NOT_FOUND,
         .blocks = {.varints = kernel != NULL ? kernel->varints : NULL, .limit = limit},
     };
-}
-
-/* Makes a feature the one being parsed; returns its column. */
-TFWI_INLINE tfwi_column *tfwi_parser_enter(tfwi_parser *parser, size_t feature) {
-    parser->feature = feature;
-    return parser->column = &parser->columns->columns[feature];
 }
 
 /* Adds a Feature, or a piece of one, to the column's cell. *kind is what earlier pieces set. */
@@ -42,7 +34,7 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
 TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
     columns->serial += 2;
     columns->filled = 0;
-    columns->position = 0;
+    columns->expected = &columns->first;
 }
 
 /* A message as kernels like it: with room behind it in memory that may be read, for which it is

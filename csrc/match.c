@@ -55,6 +55,7 @@ static void let_grow(tfwi_template *t, bool list) {
         t->grows_mask |= UINT64_C(1) << lengths[i];
     }
     t->length_at = (uint8_t)last;
+    t->grows_by = 0xff;
     /* The first length is the greatest. */
     t->max_len = (uint8_t)(0x7f - t->bytes[1]);
 }
@@ -91,6 +92,9 @@ void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list)
     t->bytes_mask = ~UINT64_C(0) >> (64 - len);
     t->len = (uint8_t)len;
     t->shape = (uint8_t)shape;
+    bool one_byte = header[1] < 0x80;
+    t->fixed_size = one_byte ? 0 : len + t->fixed_len;
+    t->size_mask = one_byte ? SIZE_MAX : 0;
     if (t->fixed_len == 0) {
         let_grow(t, list);
     }

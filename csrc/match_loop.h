@@ -121,36 +121,39 @@ TARGET TFWI_INLINE bool store_cell(tfwi_column *column, uint64_t cell, const uin
     return true;
 }
 
-/* Matches one entry or step at p and stores its value in a cell. Returns the bytes it takes, or
- * 0. */
-TARGET TFWI_INLINE size_t match_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
-                                     const uint8_t *end, const uint8_t *limit) {
-    const tfwi_template *t = &column->usual;
-    size_t len = t->fixed_len, size = t->len + len;
-    if (t->length_at != 0) {
-        len = p[t->length_at];
-        if (len > t->max_len) {
-            return 0;
-        }
-        /* What t->len + len is if the header matches, and known sooner: where the next entry begins
-         * is what everything waits for. */
-        size = 2u + p[1];
-    }
-    if (!header_is(t, p, len) || (size_t)(end - p) < size) {
-        return 0;
-    }
-    const uint8_t *value = p + t->len;
-    bool stored = true;
-    if (t->shape == TFWI_ONE_INT64) {
+/* Bytes of a value, and of all of an entry or step. */
+typedef struct extent {
+    size_t len;
+    size_t size;
+} extent;
+
+/* Whether an entry or step of the usual shape is at p. The header is asked first and without a
+ * branch on the template: where keys come in no order, wrong guesses all fail at the same place,
+ * which is predicted, and cost a comparison each. */
+TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p, const uint8_t *end,
+                                 extent *out) {
+    size_t grown = p[t->length_at] & t->grows_by;
+    /* By its own length and not by the value's, though both are the same when it matches: where
+     * the next one begins is what everything waits for, and so it is known soonest. */
+    size_t size = t->fixed_size != 0 ? t->fixed_size : 2u + p[1];
+    *out = (extent){.len = t->fixed_len + grown, .size = size};
+    return header_is(t, p, grown) && grown <= t->max_len && (size_t)(end - p) >= size;
+}
+
+/* Stores what is_usual found in a cell; false when it is not of the usual shape either. */
+TARGET TFWI_INLINE bool store_usual(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                    size_t len, const uint8_t *limit) {
+    const uint8_t *value = p + column->usual.len;
+    if (column->usual.shape == TFWI_ONE_INT64) {
         int64_t *out = tfwi_int64s(&column->values) + cell;
-        stored = TFWI_LIKELY(read_short_varint(value, len, out)) ||
-                 read_wide_varint(value, len, out);
-    } else if (t->shape == TFWI_ONE_FLOAT) {
-        tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
-    } else {
-        stored = store_cell(column, cell, value, len, limit);
+        return TFWI_LIKELY(read_short_varint(value, len, out)) ||
+               read_wide_varint(value, len, out);
     }
-    return stored ? size : 0;
+    if (column->usual.shape == TFWI_ONE_FLOAT) {
+        tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
+        return true;
+    }
+    return store_cell(column, cell, value, len, limit);
 }
 
 /* The feature whose entry seems to begin at p, or TFWI_NOT_FOUND. Only hashes are compared: a
@@ -175,32 +178,31 @@ TARGET TFWI_INLINE size_t peek_feature(const tfw_schema *schema, const uint8_t *
 TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p,
                                            const uint8_t *end, const uint8_t *limit) {
     const uint64_t cell = columns->records, serial = columns->serial;
-    size_t position = columns->position, filled = 0;
+    tfwi_column **expected = columns->expected;
+    size_t filled = 0;
     while (limit - p >= TFWI_MATCH_ROOM && p != end) {
-        size_t feature = columns->next[position], size = 0;
-        tfwi_column *column = &columns->columns[feature];
-        if (TFWI_LIKELY(column->serial < serial)) {
-            size = match_cell(column, cell, p, end, limit);
-        }
-        if (TFWI_UNLIKELY(size == 0)) {
+        extent found;
+        tfwi_column *column = *expected;
+        if (!is_usual(&column->usual, p, end, &found) || column->serial >= serial) {
             size_t other = peek_feature(columns->schema, p, end);
-            if (other == feature || other == TFWI_NOT_FOUND) {
+            if (other == TFWI_NOT_FOUND) {
                 break;
             }
-            columns->next[position] = (uint32_t)other;
             column = &columns->columns[other];
-            size = column->serial < serial ? match_cell(column, cell, p, end, limit) : 0;
-            if (size == 0) {
+            if (!is_usual(&column->usual, p, end, &found) || column->serial >= serial) {
                 break;
             }
-            feature = other;
+            *expected = column;
+        }
+        if (!store_usual(column, cell, p, found.len, limit)) {
+            break;
         }
         column->serial = serial + TFWI_FILLED;
+        expected = &column->next;
         filled++;
-        position = feature + 1;
-        p += size;
+        p += found.size;
     }
-    columns->position = position;
+    columns->expected = expected;
     columns->filled += filled;
     return p;
 }
@@ -208,15 +210,14 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
 TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                          const uint8_t *end, const uint8_t *limit) {
     while (limit - p >= TFWI_MATCH_ROOM && p != end) {
-        if (column->variable &&
-            !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) {
+        extent found;
+        if (!is_usual(&column->usual, p, end, &found) ||
+            (column->variable &&
+             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) ||
+            !store_usual(column, cell, p, found.len, limit)) {
             break;
         }
-        size_t size = match_cell(column, cell, p, end, limit);
-        if (size == 0) {
-            break;
-        }
-        p += size;
+        p += found.size;
         cell++;
         column->steps_found++;
     }

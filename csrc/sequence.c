@@ -85,11 +85,11 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
     if (!tfwi_read_entry(p, end, &entry, &parser->fault)) {
         return false;
     }
-    size_t feature = tfwi_columns_find(lists, entry.key, entry.key_len);
-    if (feature == TFWI_NOT_FOUND) {
+    tfwi_column *column = tfwi_columns_find(lists, entry.key, entry.key_len);
+    if (column == NULL) {
         return true;
     }
-    tfwi_column *column = tfwi_parser_enter(parser, feature);
+    parser->column = column;
     uint64_t first_cell = (uint64_t)tfwi_int64s(&column->steps)[lists->records];
     list_begin(column, lists);
     const uint8_t *begin, *stop;
@@ -98,7 +98,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
             return false;
         }
     }
-    parser->feature = TFWI_NOT_FOUND;
+    parser->column = NULL;
     return true;
 }
 
