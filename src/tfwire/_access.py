@@ -59,8 +59,16 @@ class FileAccess:
                 return payload
         return self._fetch(np.array([number]))[0]  # says what is wrong, or reads more patiently
 
+    def again(self) -> FileAccess:
+        """Access for another iterator."""
+        return self
+
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records by increasing number, verified, in pieces of some hundred KiB."""
+        sizes = self._array[numbers + 1] - self._array[numbers]
+        if len(numbers) and sizes.mean() >= _LONG:
+            yield from ([self.one(number)] for number in numbers.tolist())
+            return
         first = 0
         while first < len(numbers):
             records = self._fetch(numbers[first : first + _MOST])
@@ -127,6 +135,10 @@ class StreamAccess:
     def one(self, number: int) -> bytes:
         """One record, verified."""
         return self._take(np.array([number]))[0]
+
+    def again(self) -> StreamAccess:
+        """Access for another iterator, which goes its own way through the file."""
+        return StreamAccess(self._path, self._compression, self._offsets)
 
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records by increasing number, verified, in pieces."""

@@ -27,7 +27,7 @@ __all__ = ["RecordIndex", "open_regular"]
 Array = np.ndarray[Any, Any]
 
 _SUFFIX = ".tfwindex"
-_BUFFER = 1 << 18
+_BUFFER = 1 << 16
 _AT_ONCE = 1 << 16  # records per call into C, between which a user may interrupt
 _SAMPLES = 64  # places of a file that its fingerprint is taken from
 _SAMPLE = 16  # bytes of each
@@ -231,28 +231,31 @@ def open_regular(path: Any) -> FileSource:
 
 def _walk(source: FileSource, size: int) -> Array:
     """The offsets of a file's records and its end, by a walk over the headers."""
-    buffer, chunk = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE, np.int64)
-    chunks: list[Array] = []
-    offset, count, error = ffi.new("uint64_t *"), ffi.new("size_t *"), new_error()
-    status = lib.TFW_OK
+    buffer, offsets = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE + 1, np.int64)
+    at, found, error = ffi.new("uint64_t *"), ffi.new("size_t *"), new_error()
+    count, status = 0, lib.TFW_OK
     while status == lib.TFW_OK:
+        if count + _AT_ONCE >= len(offsets):  # make room for as many as there seem to be
+            offsets.resize(count * size // max(at[0], 1) + _AT_ONCE + 1, refcheck=False)
         status = lib.tfw_walk(
             source.fd,
             size,
-            offset,
+            at,
             ffi.from_buffer("uint8_t[]", buffer),
             len(buffer),
-            ffi.from_buffer("int64_t[]", chunk),
-            len(chunk),
-            count,
+            ffi.from_buffer("int64_t[]", offsets[count:]),
+            _AT_ONCE,
+            found,
             error,
         )
         if status in DAMAGE_REASONS:
-            error.record += sum(map(len, chunks))
+            error.record += count
             raise data_loss(status, error, source.path)
+        count += found[0]
         check(status, error, source.path)
-        chunks.append(chunk[: count[0]].copy())
-    return np.concatenate([*chunks, np.array([size])])
+    offsets[count] = size
+    offsets.resize(count + 1, refcheck=False)
+    return offsets
 
 
 def _read_through(path: Any, compression: str) -> Array:

@@ -84,7 +84,11 @@ class _Records:
         return result.tolist()  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[bytes]:
-        return itertools.chain.from_iterable(self._ascending(np.arange(len(self))))
+        return itertools.chain.from_iterable(self._pieces())
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        """All records in pieces."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls under way are not disturbed."""
@@ -176,6 +180,11 @@ class TFRecordFile(_Records):
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         return self._access().many(numbers)
 
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        access = self._access().again()
+        for first in range(0, len(self), _AT_ONCE):
+            yield from access.many(np.arange(first, min(first + _AT_ONCE, len(self))))
+
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls under way are not disturbed."""
         self._records = None
@@ -257,6 +266,10 @@ class TFRecordFiles(_Records):
             end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
             yield from self._file(file)._ascending(numbers[at:end] - self._begin_of(file))
             at = end
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        for number in range(len(self.paths)):
+            yield from self._file(number)._pieces()
 
     def close(self) -> None:
         """Closes the files. Closing again is allowed; calls under way are not disturbed."""
