@@ -14,7 +14,7 @@ from typing import Any
 from tfwire._compression import deflater
 from tfwire._sources import Path
 
-__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink"]
+__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink", "sync_folder"]
 
 # What Linux and macOS take at once; macOS refuses writev of 2 GiB, where write is merely short.
 _IOV_MAX = 1024
@@ -88,7 +88,7 @@ class FileSink(Sink):
             self.abandon()
             if self._target is not None:
                 os.replace(self._opened, self._target)
-                _sync_folder(os.path.dirname(self._target))
+                sync_folder(os.path.dirname(self._target))
         except BaseException as error:
             self.discard()
             self._name(error)
@@ -130,7 +130,7 @@ def _write_all(fd: int, buffers: Sequence[Any]) -> int:
     return total
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Makes a new name in a folder durable, where the file system knows of such a thing."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

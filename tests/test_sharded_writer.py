@@ -1,0 +1,313 @@
+"""Writing several files that appear together."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import pickle
+import random
+import resource
+import threading
+import warnings
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+from tfwire.index import RecordIndex, TFRecordFiles
+from tfwire.sharding import ShardedWriter, recommend_num_shards
+
+RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
+PATTERN = "train-{shard:05d}-of-{shards:05d}.tfrecord"
+
+
+def contents(writer):
+    return [list(tfw.read_records(path)) for path in writer.paths]
+
+
+def test_records_are_dealt_round_robin(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, num_shards=7) as writer:
+        assert 60 == writer.write_many(RECORDS)
+    assert [RECORDS[i::7] for i in range(7)] == contents(writer)
+    expected = [str(tmp_path / f"train-{i:05d}-of-00007.tfrecord") for i in range(7)]
+    assert expected == writer.paths
+    assert sorted(expected) == sorted(str(path) for path in tmp_path.iterdir())
+
+
+def test_round_robin_goes_on_from_call_to_call(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, num_shards=4) as writer:
+        writer.write(RECORDS[0])
+        writer.write_many(RECORDS[1:10])
+        writer.write_many([])
+        writer.write_many(iter(RECORDS[10:13]))
+        for record in RECORDS[13:]:
+            writer.write(record)
+        assert 60 == writer.num_records
+    assert [RECORDS[i::4] for i in range(4)] == contents(writer)
+
+
+def filled_in_turn(records, size):
+    """What files of a size should hold."""
+    files, filled = [[]], 0
+    for record in records:
+        if filled and filled + len(record) + 16 > size:
+            files.append([])
+            filled = 0
+        files[-1].append(record)
+        filled += len(record) + 16
+    return files
+
+
+@given(
+    lengths=st.lists(st.integers(0, 60), max_size=40),
+    size=st.integers(1, 300),
+    cuts=st.lists(st.integers(0, 40), max_size=4),
+)
+@settings(max_examples=60, deadline=None)
+def test_files_are_filled_in_turn(lengths, size, cuts, tmp_path_factory):
+    """However the records arrive, and whatever their sizes."""
+    folder = tmp_path_factory.mktemp("data")
+    records = [bytes([i]) * length for i, length in enumerate(lengths)]
+    with ShardedWriter(folder / PATTERN, shard_size=size) as writer:
+        bounds = [0, *sorted(cuts), len(records)]
+        for begin, end in itertools.pairwise(bounds):
+            writer.write_many(records[begin:end])
+    assert filled_in_turn(records, size) == contents(writer)
+    assert sorted(os.listdir(folder)) == sorted(map(os.path.basename, writer.paths))
+
+
+def test_without_records_there_is_one_file_or_as_many_as_asked_for(tmp_path):
+    with ShardedWriter(tmp_path / "a{shard}", shard_size=100) as one:
+        pass
+    with ShardedWriter(tmp_path / "b{shard}", num_shards=3) as three:
+        pass
+    assert [[]] == contents(one)
+    assert [[], [], []] == contents(three)
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_files_may_be_compressed_and_indexed(tmp_path, compression):
+    with ShardedWriter(
+        tmp_path / PATTERN, num_shards=3, options=compression, compression_level=1, index=True
+    ) as writer:
+        writer.write_many(RECORDS)
+    indexes = [RecordIndex.load(path) for path in writer.paths]
+    assert [compression] * 3 == [index.compression for index in indexes]
+    assert RECORDS[1::3] == contents(writer)[1]
+
+
+def test_indexes_belong_to_the_files_written(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, shard_size=300, index=True) as writer:
+        writer.write_many(RECORDS)
+    assert len(writer.paths) * 2 == len(os.listdir(tmp_path))
+    for path in writer.paths:
+        assert RecordIndex.build(path).offsets.tolist() == RecordIndex.load(path).offsets.tolist()
+    assert RECORDS == list(TFRecordFiles(writer.paths))
+
+
+def test_everything_that_a_writer_takes(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", num_shards=2) as writer:
+        writer.write({"a": 1})
+        writer.write("text")
+        writer.write(bytearray(b"bytes"))
+        writer.write_examples({"a": [2, 3, 4]})
+    first, second = contents(writer)
+    assert [tfw.encode_example({"a": 1}), b"bytes", tfw.encode_example({"a": 3})] == first
+    assert [b"text", tfw.encode_example({"a": 2}), tfw.encode_example({"a": 4})] == second
+
+
+def test_records_before_a_faulty_one_are_written(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", num_shards=2) as writer:
+        with pytest.raises(TypeError, match="found int"):
+            writer.write_many([b"a", b"b", b"c", 4, b"e"])
+        writer.write(b"d")
+    assert [[b"a", b"c"], [b"b", b"d"]] == contents(writer)
+
+
+def test_threads_lose_and_double_nothing(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", shard_size=2000) as writer:
+        parts = [[f"{i} {k}".encode() for k in range(300)] for i in range(4)]
+        threads = [threading.Thread(target=writer.write_many, args=[part]) for part in parts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = [record for file in contents(writer) for record in file]
+    assert sorted(itertools.chain.from_iterable(parts)) == sorted(found)
+
+
+# ---- Failure -----------------------------------------------------------------------------------
+
+
+def write_until_an_exception(folder):
+    with ShardedWriter(folder / PATTERN, shard_size=100, index=True) as writer:
+        writer.write_many(RECORDS)
+        assert [] == [name for name in os.listdir(folder) if name.startswith("train")]
+        raise RuntimeError("of the user")
+
+
+def test_nothing_appears_before_close_and_nothing_stays_after_an_exception(tmp_path):
+    (tmp_path / "old").write_bytes(b"")
+    with pytest.raises(RuntimeError, match="of the user"):
+        write_until_an_exception(tmp_path)
+    assert ["old"] == os.listdir(tmp_path)
+
+
+def test_a_full_disk_leaves_no_files(tmp_path):
+    """A limit of the size of a file stands in for the disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    try:
+        writer = ShardedWriter(tmp_path / PATTERN, num_shards=2)
+        writer.write_many([bytes(500)] * 20)
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            writer.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_name_that_cannot_be_taken_leaves_no_files(tmp_path):
+    taken = tmp_path / "b1"
+    taken.mkdir()
+    writer = ShardedWriter(tmp_path / "b{shard}", num_shards=3, index=True)
+    writer.write_many(RECORDS)
+    with pytest.raises(IsADirectoryError):
+        writer.close()
+    assert ["b1"] == os.listdir(tmp_path)
+
+
+def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ShardedWriter(tmp_path / "missing" / "{shard}", num_shards=2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 20
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 5, hard))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+            ShardedWriter(tmp_path / "{shard}", num_shards=20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_writer_that_is_forgotten_warns_and_leaves_nothing(tmp_path):
+    writer = ShardedWriter(tmp_path / "{shard}", num_shards=2)
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del writer
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_closed_writer_takes_no_records(tmp_path):
+    writer = ShardedWriter(tmp_path / "{shard}", num_shards=2)
+    writer.close()
+    writer.close()
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(b"")
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(writer)
+
+
+def test_a_forked_process_disturbs_nothing(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", shard_size=200) as writer:
+        writer.write_many(RECORDS[:30])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            pid = os.fork()
+        if pid == 0:
+            try:
+                writer.write(b"child")
+            except RuntimeError:
+                writer.close()
+                writer.__del__()
+                os._exit(0)
+            os._exit(1)
+        assert (pid, 0) == os.waitpid(pid, 0)
+        writer.write_many(RECORDS[30:])
+    assert filled_in_turn(RECORDS, 200) == contents(writer)
+
+
+# ---- Arguments ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [("150MB", 150_000_000), ("1.5 kb", 1500), ("2KiB", 2048), ("100", 100), ("7B", 7), (5, 5)],
+)
+def test_sizes_have_units(tmp_path, size, expected):
+    records = [bytes(84)] * 30  # 100 bytes each
+    with ShardedWriter(tmp_path / "{shard}", shard_size=size) as writer:
+        writer.write_many(records)
+    assert filled_in_turn(records, expected) == contents(writer)
+
+
+@pytest.mark.parametrize("size", ["", "MB", "15 parsecs", "-1", 0, "0.5B", "1e3"])
+def test_sizes_that_are_none_are_refused(tmp_path, size):
+    with pytest.raises(ValueError, match="size"):
+        ShardedWriter(tmp_path / "{shard}", shard_size=size)
+    assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["data", "{shards}", "{other}", "{}", "{shard", "{shard:x"])
+def test_patterns_that_tell_no_files_apart_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="shard"):
+        ShardedWriter(tmp_path / name, num_shards=2)
+
+
+def test_one_file_needs_no_pattern_and_folders_may_have_braces(tmp_path):
+    folder = tmp_path / "{shard}"
+    folder.mkdir()
+    with ShardedWriter(os.fsencode(folder / "data"), num_shards=1) as writer:
+        writer.write(b"x")
+    assert [str(folder / "data")] == writer.paths
+
+
+@pytest.mark.parametrize("counts", [{}, {"num_shards": 2, "shard_size": 10}, {"num_shards": 0}])
+def test_shards_must_be_told_in_one_way(tmp_path, counts):
+    with pytest.raises(ValueError, match="num_shards"):
+        ShardedWriter(tmp_path / "{shard}", **counts)
+
+
+# ---- How many ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("total", "hosts", "expected"),
+    [
+        (1_000_000_000, 1, 10),  # 100 MB each
+        (2_000_000_000, 1, 10),  # 200 MB each
+        (2_000_000_001, 1, 11),
+        (10_000_000_000, 1, 50),
+        (10_000_000_000, 3, 51),  # a multiple of the hosts
+        (400_000_000, 4, 40),  # 10 MB each
+    ],
+)
+def test_files_per_host_and_size_agree_with_the_rule(total, hosts, expected):
+    assert expected == recommend_num_shards(total, hosts)
+
+
+@pytest.mark.parametrize(
+    ("total", "hosts", "expected"),
+    [(399_999_999, 4, 36), (99_999_999, 1, 9), (5_000_000, 1, 1), (0, 1, 1), (30_000_000, 8, 3)],
+)
+def test_small_files_are_warned_of(total, hosts, expected):
+    with pytest.warns(UserWarning, match="less than 10 MB"):
+        assert expected == recommend_num_shards(total, hosts)
+
+
+def test_files_are_never_smaller_than_need_be():
+    generator = random.Random(1)
+    for _ in range(2000):
+        total, hosts = generator.randrange(1, 10**12), generator.randrange(1, 200)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            count = recommend_num_shards(total, hosts)
+        assert count == 1 or total >= 10_000_000 * count
+        assert count % hosts == 0 or count < hosts
+
+
+@pytest.mark.parametrize("arguments", [(-1, 1), (1, 0)])
+def test_impossible_datasets_are_refused(arguments):
+    with pytest.raises(ValueError, match="no dataset"):
+        recommend_num_shards(*arguments)
