@@ -471,6 +471,59 @@ def test_partitions_at_the_ends_of_int64_do_not_overflow(partition, rows):
         tfw.parse_example([one(v=[1, 2, 3], p=rows)], features)
 
 
+# ---- One at a time ------------------------------------------------------------------------------
+
+FIXED = {
+    "s": tfw.FixedLenFeature([], tfw.string, default_value="none"),
+    "i": tfw.FixedLenFeature([], tfw.int64),
+    "z": tfw.FixedLenFeature([0], tfw.string),
+    "m": tfw.FixedLenFeature([2, 1], tfw.float32, default_value=[1, 2]),
+    "t": tfw.FixedLenFeature([2], tfw.string, default_value=["", "x"]),
+    "f": tfw.FixedLenFeature([], tfw.float32),
+    "v": tfw.FixedLenFeature([2], tfw.int64, default_value=[0, 0]),
+    "u": tfw.FixedLenFeature([], tfw.string),
+}
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "i": st.integers(-(2**63), 2**63 - 1),
+            "f": st.floats(width=32, allow_nan=False),
+            "u": st.binary(max_size=5) | st.sampled_from([b"l" * 4096, b"l" * 5000]),
+        },
+        optional={
+            "s": st.binary(max_size=5) | st.sampled_from([b"l" * 4096, b"l" * 5000]),
+            "t": st.lists(st.binary(max_size=5), min_size=2, max_size=2),
+            "m": st.lists(st.floats(width=32, allow_nan=False), min_size=2, max_size=2),
+            "v": st.lists(st.integers(0, 300), min_size=2, max_size=2),
+        },
+    ),
+    st.sampled_from([bytes, bytearray, memoryview]),
+)
+def test_fixed_features_of_one_message_are_those_of_a_batch_of_one(row, wrap):
+    """They take a way of their own, for least latency."""
+    record = wrap(tfw.encode_example(row | {"z": np.empty(0, object)}))
+    record = wrap(bytes(record) + bytes.fromhex("0a090a070a017a12020a00"))  # "z": an empty list
+    single, batch = tfw.parse_single_example(record, FIXED), tfw.parse_example([record], FIXED)
+    assert list(FIXED) == list(single)
+    for key, column in batch.items():
+        assert plain_dict({key: column[0]}) == plain_dict({key: single[key]})
+    assert row["u"] == single["u"]
+    column = tfw.Parser(FIXED, bytes_as="column").parse_single(record)
+    assert single["s"] == column["s"]
+    assert single["t"].tolist() == column["t"].to_list()
+
+
+def test_arrays_of_one_message_are_not_those_of_the_next():
+    record = one(i=1, f=1.0, u="", m=[3.0, 4.0], z=np.array([], "S1"), v=[5, 6])
+    parser = tfw.Parser({key: FIXED[key] for key in "imvt"})
+    first, second = parser.parse_single(record), parser.parse_single(one(i=2))
+    assert ([5, 6], [[3], [4]]) == (first["v"].tolist(), first["m"].tolist())
+    assert ([0, 0], [[1], [2]]) == (second["v"].tolist(), second["m"].tolist())
+    assert first["v"].flags.writeable
+
+
 # ---- Parsers -----------------------------------------------------------------------------------
 
 

@@ -12,16 +12,35 @@ from tfwire._failure import Misfit, Place, keys_of, parse_error
 from tfwire._file_batches import FileBatches
 from tfwire._serialized import is_scalar, single_message, unwrap
 from tfwire._session import Out, Schema, Session
-from tfwire._single import SingleRecord, is_short
+from tfwire._single import SingleSession
 from tfwire._spans import Spans, spans_of
 from tfwire._spec import Plan
 from tfwire._streams import BatchReader
+from tfwire.features import FixedLenFeature
 
 __all__ = ["BaseParser"]
 
 
 def _unchanged(value: Any) -> Any:
     return value
+
+
+def _is_not_fixed(feature: Any) -> bool:
+    return not isinstance(feature, FixedLenFeature)
+
+
+class GeneralSession:
+    """One record at a time, for any specification."""
+
+    def __init__(self, parser: BaseParser) -> None:
+        self._parser = parser
+        self._session = parser._acquire()
+
+    def parse(self, message: Any) -> Any:
+        """The result of a message; raises Misfit."""
+        self._session.begin(1)
+        self._session.parse_one(message)
+        return self._parser._results(self._session.take(1), None)
 
 
 class BaseParser:
@@ -38,9 +57,7 @@ class BaseParser:
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
-        only = self._schemas[0] if len(self._schemas) == 1 else None
-        self._short = only if only and bytes_as == "object" and is_short(only) else None
-        self._singles: list[SingleRecord] = []
+        self._single_sessions: list[SingleSession | GeneralSession] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return self._init
@@ -158,25 +175,25 @@ class BaseParser:
             self._sessions.append(session)
 
     def _parse_single(self, serialized: Any, name: Any) -> Any:
-        if self._short is not None and type(serialized) is bytes:
-            try:
-                single = self._singles.pop()
-            except IndexError:
-                single = SingleRecord(self._short, self._flags)
-            result = single.parse(serialized)
-            self._singles.append(single)
-            if result is not None:
-                return result
-        message = single_message(unwrap(serialized))
-        session = self._acquire()
+        message = serialized
+        if type(message) is not bytes:
+            message = single_message(unwrap(serialized))
         try:
-            session.begin(1)
-            session.parse_one(message)
-            return self._results(session.take(1), None)
+            session = self._single_sessions.pop()
+        except IndexError:
+            session = self._new_single_session()
+        try:
+            return session.parse(message)
         except Misfit as misfit:
             raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
         finally:
-            self._sessions.append(session)
+            self._single_sessions.append(session)
+
+    def _new_single_session(self) -> SingleSession | GeneralSession:
+        schema, *others = self._schemas
+        if schema is None or others or any(map(_is_not_fixed, schema.plan.features.values())):
+            return GeneralSession(self)
+        return SingleSession(schema, self._flags, self._init["bytes_as"] == "column")
 
     def _acquire(self) -> Session:
         """A session that no other thread uses until it is appended again."""

@@ -14,7 +14,7 @@ from tfwire._spec import KINDS, Plan, Request
 from tfwire.columns import BytesColumn
 from tfwire.features import string
 
-__all__ = ["Schema", "Session"]
+__all__ = ["Schema", "Session", "borrow", "create_columns"]
 
 Array = np.ndarray[Any, Any]
 Out = Mapping[Any, Array]
@@ -87,6 +87,14 @@ def check_out(out: Out, schema: Schema | None, count: int) -> None:
             raise ValueError(f"out: {key!r} must be C-contiguous and writable")
 
 
+def create_columns(schema: Schema) -> Any:
+    """A ``tfw_columns *``; the schema must live as long as it is used."""
+    out, error = ffi.new("tfw_columns **"), new_error()
+    flags = lib.TFW_FEATURE_LISTS if schema.plan.lists else 0
+    check(lib.tfw_columns_create(schema.handle, flags, out, error), error)
+    return ffi.gc(out[0], lib.tfw_columns_free)
+
+
 class Columns:
     """The tfw_columns of a plan and the arrays bound to them; for one thread at a time."""
 
@@ -94,10 +102,7 @@ class Columns:
         self.schema = schema
         self.plan = schema.plan
         self.error = new_error()
-        out = ffi.new("tfw_columns **")
-        flags = lib.TFW_FEATURE_LISTS if self.plan.lists else 0
-        check(lib.tfw_columns_create(schema.handle, flags, out, self.error), self.error)
-        self.handle = ffi.gc(out[0], lib.tfw_columns_free)
+        self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.column = ffi.new("tfw_column *")
 
