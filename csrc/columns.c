@@ -20,8 +20,11 @@ bool tfwi_array_grow(tfwi_array *array, size_t size) {
     return true;
 }
 
-/* Forgets memory handed over; the size remembered spares the next one growing step by step. */
-static void array_take(tfwi_array *array, size_t size) { *array = (tfwi_array){.hint = size}; }
+/* Forgets memory handed over; the size remembered, and an eighth more since batches vary, spares
+ * the next one growing step by step. Kernels want room behind what they write. */
+static void array_take(tfwi_array *array, size_t size) {
+    *array = (tfwi_array){.hint = size + size / 8 + TFWI_MATCH_ROOM};
+}
 
 /* Room for count int64s, of which the first is 0 in empty columns. */
 static bool reserve_int64s(tfwi_array *array, uint64_t count, bool empty) {
