@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import subprocess
 import sys
@@ -188,7 +189,7 @@ def test_without_isal_everything_is_read_by_zlib():
         f"records = list(tfw.read_records({str(DATA / 'examples.tfrecord.gz')!r}))\n"
         f"assert records == list(tfw.read_records({str(DATA / 'examples.tfrecord')!r}))\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": SOURCE})
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": SOURCE})
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in other units")
@@ -207,7 +208,7 @@ def test_a_bomb_takes_little_memory(tmp_path):
         "assert peak() - before < 16 << 10, peak() - before\n"
     )
     command = [sys.executable, "-c", code, tmp_path / "bomb"]
-    subprocess.run(command, check=True, env={"PYTHONPATH": SOURCE})
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": SOURCE})
 
 
 # ---- Files of TensorFlow, and what is written ----------------------------------------------------

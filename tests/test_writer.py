@@ -542,7 +542,7 @@ def test_a_limit_of_the_file_size_is_reported_and_leaves_a_valid_prefix(path):
         check=True,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": SOURCE},
+        env={**os.environ, "PYTHONPATH": SOURCE},
     )
     assert f"{errno.EFBIG} {path}\n" == run.stdout
     records = list(tfw.read_records(path))
@@ -581,7 +581,7 @@ def test_a_killed_writer_loses_nothing_that_was_flushed(path):
     command = [sys.executable, "-c", code, path]
     for rounds in (1, 5, 20):
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCE}
+            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": SOURCE}
         ) as process:
             for _ in range(rounds):
                 flushed = int(process.stdout.readline())
