@@ -79,7 +79,7 @@ def test_it_is_the_definition(data, value):
 def test_continuing_and_combining_are_concatenation(a, b):
     whole = tfw.crc32c(a + b)
     assert whole == tfw.crc32c(b, tfw.crc32c(a))
-    assert whole == tfw.combine_crc32c(tfw.crc32c(a), tfw.crc32c(b), len(b))
+    assert whole == tfw.combine_crc32c(a=tfw.crc32c(a), b=tfw.crc32c(b), len_b=len(b))
 
 
 @given(uint32s)
@@ -87,7 +87,7 @@ def test_masking_is_undone_and_changes_every_value(crc):
     masked = tfw.mask_crc(crc)
     assert crc != masked
     assert crc != tfw.mask_crc(masked)
-    assert crc == tfw.unmask_crc(masked)
+    assert crc == tfw.unmask_crc(crc=masked)
 
 
 # ---- What holds the bytes --------------------------------------------------------------------

@@ -71,24 +71,24 @@ def mask_crc(crc: int) -> int:
     return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
 
 
-def unmask_crc(masked: int) -> int:
+def unmask_crc(crc: int) -> int:
     """The checksum that `mask_crc` masked.
 
     Raises:
-        OverflowError: ``masked`` is no unsigned 32-bit number.
+        OverflowError: ``crc`` is no unsigned 32-bit number.
 
     >>> unmask_crc(mask_crc(42))
     42
     """
-    return lib.tfw_crc32c_unmask(masked)  # type: ignore[no-any-return]
+    return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
 
 
-def combine_crc32c(crc_a: int, crc_b: int, len_b: int) -> int:
+def combine_crc32c(a: int, b: int, len_b: int) -> int:
     """The CRC-32C of A followed by B, from their checksums, without reading them again.
 
     Args:
-        crc_a: The checksum of A.
-        crc_b: The checksum of B.
+        a: The checksum of A.
+        b: The checksum of B.
         len_b: The length of B in bytes, below 2**64. The time does not depend on it.
 
     Raises:
@@ -97,7 +97,7 @@ def combine_crc32c(crc_a: int, crc_b: int, len_b: int) -> int:
     >>> combine_crc32c(crc32c(b"12345"), crc32c(b"6789"), 4) == crc32c(b"123456789")
     True
     """
-    return lib.tfw_crc32c_combine(crc_a, crc_b, len_b)  # type: ignore[no-any-return]
+    return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
 
 
 def crc32c_kernel() -> str:
