@@ -248,9 +248,8 @@ def test_a_sequence_example_is_built_step_by_step():
         steps = example.feature_lists.feature_list["words"].feature
         steps.add().int64_list.value.append(word)
     example = train.SequenceExample.FromString(example.SerializeToString())
-    assert {"context": {"length": [3]}, "feature_lists": {"words": [[3], [1], [2]]}} == (
-        train.to_dict(example)
-    )
+    expected = {"context": {"length": [3]}, "feature_lists": {"words": [[3], [1], [2]]}}
+    assert expected == example.to_dict()
 
 
 # ---- Text ---------------------------------------------------------------------------------------
@@ -324,6 +323,7 @@ def test_to_dict_gives_plain_lists():
         "feature3": [float(np.float32(0.9876))],
         "none": [],
     }
+    assert expected == example.to_dict()
     assert expected == train.to_dict(example)
     assert expected == train.to_dict(example.SerializeToString())
 

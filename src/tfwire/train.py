@@ -18,7 +18,7 @@ that protobuf gives a message, and in addition:
 * Constructors take TensorFlow's own messages as parts.
 * ``str()`` prints features sorted by key, where protobuf's order changes from run to run. Floats
   print in protobuf's form, the shortest digits that give the same float32 (``0.1``, ``1e+10``).
-* Messages pickle.
+* Messages pickle, and an Example or SequenceExample has ``to_dict()``.
 
 The classes differ from TensorFlow's own: ``isinstance(tfwire_example, tf.train.Example)`` is
 False. Their bytes are the same.
@@ -184,6 +184,9 @@ def to_dict(message: Any) -> dict[str, Any]:
             },
         }
     raise TypeError(f"expected an Example or a SequenceExample, found {name}")
+
+
+Example.to_dict = SequenceExample.to_dict = to_dict
 
 
 def _values_by_key(features: Any) -> dict[str, list[Any]]:
