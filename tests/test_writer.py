@@ -89,6 +89,11 @@ def test_what_write_many_takes_in_any_mixture(path):
     assert file_of(list(expected)) == path.read_bytes()
 
 
+def test_write_many_takes_scalars_whose_len_raises(path):
+    tfw.write_records(path, [np.array(b"first", object), b"second"])
+    assert file_of([b"first", b"second"]) == path.read_bytes()
+
+
 @pytest.mark.parametrize(
     "record",
     [5, 1.5, None, True, ["a"], object(), np.int64(5), np.array(["a"], object), Tensor(7)],

@@ -81,5 +81,13 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
     count = 1
     while chunk := list(islice(iterator, count)):
         yield chunk
-        size = sum(len(value) if hasattr(value, "__len__") else 1 for value in chunk[-4:])
+        size = sum(map(_size, chunk[-4:]))
         count = min(2 * count, _MOST, max(1, _BYTES * len(chunk[-4:]) // max(1, size)))
+
+
+def _size(value: Any) -> int:
+    """About how long a record is; scalar tensors and arrays have a ``len`` that raises."""
+    try:
+        return len(value)
+    except TypeError:
+        return 1
