@@ -1,6 +1,8 @@
 """Datasets of numpy elements: sources, stages, lengths."""
 
 import itertools
+import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -71,6 +73,69 @@ def test_batch_stacks(count, drop, sizes):
     assert sizes == [len(numbers) for numbers, _ in dataset]
     assert len(sizes) == len(dataset)
     assert [b"x", b"x", b"x"] == next(iter(dataset))[1].tolist()
+
+
+def test_sparse_tensors_are_values_of_a_dataset():
+    """A SparseTensor is a tuple to Python, but no structure of values."""
+    spec = {"x": tfw.VarLenFeature(tfw.int64)}
+    serialized = tfw.encode_rows([{"x": [1, 2]}, {}, {"x": [3]}])
+    dataset = Dataset.from_tensor_slices(serialized).map(
+        lambda s: tfw.parse_single_example(s, spec)
+    )
+    assert [[1, 2], [], [3]] == [element["x"].to_dense().tolist() for element in dataset]
+    (batch,) = dataset.batch(3)
+    np.testing.assert_equal(tfw.parse_example(serialized, spec)["x"], batch["x"])
+
+
+def test_batch_refuses_ragged_tensors():
+    ragged = tfw.RaggedTensor(np.arange(2), np.array([0, 1, 2]))
+    with pytest.raises(TypeError, match="batch the records"):
+        list(Dataset.from_generator(lambda: [ragged, ragged]).batch(2))
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+def test_named_tuples_stay_what_they_are():
+    dataset = Dataset.from_tensor_slices(Pair(np.arange(3), np.arange(3) * 10))
+    assert Pair(1, 10) == list(dataset)[1]
+    assert isinstance(next(iter(dataset.batch(2))), Pair)
+
+
+def test_prefetch_keeps_elements_order_and_length():
+    dataset = numbers(100).prefetch(3)
+    assert list(range(100)) == values(dataset) == values(dataset.prefetch(-1))
+    assert len(dataset) == 100
+    for count in (0, -2):
+        with pytest.raises(ValueError, match="buffer_size"):
+            numbers(1).prefetch(count)
+
+
+def test_prefetch_draws_ahead_but_no_further_than_its_buffer():
+    drawn = []
+    full = threading.Event()
+
+    def generate():
+        for i in range(10):
+            drawn.append(i)
+            if i == 3:
+                full.set()
+            yield i
+
+    elements = iter(Dataset.from_generator(generate).prefetch(3))
+    assert next(elements) == 0
+    assert full.wait(10)  # 0 was given, 1 to 3 are ahead
+    assert [0, 1, 2, 3] == drawn
+    elements.close()
+
+
+def test_prefetch_raises_an_error_behind_the_elements_before_it():
+    elements = iter(numbers(3).map(lambda x: [b"a", b"b"][x]).prefetch(10))
+    assert [b"a", b"b"] == [next(elements), next(elements)]
+    with pytest.raises(IndexError):
+        next(elements)
 
 
 def test_batch_refuses_different_shapes():

@@ -20,16 +20,22 @@ class Ahead:
         read: Gives the next unit, whose ``last`` says whether it is the last one; one thread at a
             time calls it.
         work: Makes a result of a unit; any thread calls it. Neither may raise.
-        num_threads: How many threads to start; one unit more is under way at most.
+        num_threads: How many threads to start.
+        most: Units under way at most, those included whose results wait; None: one more than
+            there are threads.
     """
 
     def __init__(
-        self, read: Callable[[], Any], work: Callable[[Any], Any], num_threads: int
+        self,
+        read: Callable[[], Any],
+        work: Callable[[Any], Any],
+        num_threads: int,
+        most: int | None = None,
     ) -> None:
         self._read = read
         self._work = work
         self.reading = threading.Lock()  # held while a thread reads
-        self._room = threading.Semaphore(num_threads + 1)
+        self._room = threading.Semaphore(most or num_threads + 1)
         self._news = threading.Condition()
         self._results: dict[int, Any] = {}
         self._num_read = 0

@@ -140,8 +140,8 @@ def _operand(value: Any) -> Any:
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or"):
-    setattr(Tensor, f"__{_name}__", _delegate(f"{_name}_".rstrip("_"), False))
-    setattr(Tensor, f"__r{_name}__", _delegate(f"{_name}_".rstrip("_"), True))
+    setattr(Tensor, f"__{_name}__", _delegate(_name, False))
+    setattr(Tensor, f"__r{_name}__", _delegate(_name, True))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", _delegate(_name, False))
 
@@ -172,7 +172,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """The values in another dtype."""
-    return Tensor(np.asarray(to_numpy(x)).astype(getattr(dtype, "asnumpy_dtype", dtype)))
+    return Tensor(np.asarray(to_numpy(x)).astype(getattr(dtype, "as_numpy_dtype", dtype)))
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -195,11 +195,11 @@ def py_function(
         return Tensor(result, numpy_dtype(Tout))
 
     if func is None:
-        return lambda function: py_function(function, None, Tout) if inp is None else None
+        return lambda function: py_function(function, inp, Tout)
     return call if inp is None else call(*inp)
 
 
 def numpy_dtype(dtype: Any) -> Any:
     """None for strings, which numpy would cut to a fixed width."""
-    dtype = getattr(dtype, "asnumpy_dtype", dtype)
+    dtype = getattr(dtype, "as_numpy_dtype", dtype)
     return None if dtype is None or np.dtype(dtype) == object else np.dtype(dtype)

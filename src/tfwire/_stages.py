@@ -6,9 +6,12 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from tfwire._ahead import Ahead
+from tfwire.columns import RaggedTensor, SparseTensor
 
 __all__ = [
     "Batch",
@@ -16,6 +19,7 @@ __all__ = [
     "Generator",
     "Map",
     "Parse",
+    "Prefetch",
     "Records",
     "Repeat",
     "Shard",
@@ -30,16 +34,22 @@ __all__ = [
 
 def map_structure(function: Callable[[Any], Any], element: Any) -> Any:
     """An element with function applied to its leaves; tuples and dicts are its structure."""
-    if isinstance(element, tuple):
-        return tuple(map_structure(function, item) for item in element)
+    if _is_tuple(element):
+        items = [map_structure(function, item) for item in element]
+        return type(element)(*items) if hasattr(element, "_fields") else tuple(items)
     if isinstance(element, dict):
         return {key: map_structure(function, item) for key, item in element.items()}
     return function(element)
 
 
+def _is_tuple(element: Any) -> bool:
+    """Whether this is structure; a SparseTensor is one value, although it is a tuple."""
+    return isinstance(element, tuple) and not isinstance(element, SparseTensor)
+
+
 def leaves(element: Any) -> Iterator[Any]:
     """The leaves of an element, in order."""
-    if isinstance(element, (tuple, dict)):
+    if isinstance(element, dict) or _is_tuple(element):
         for item in element.values() if isinstance(element, dict) else element:
             yield from leaves(item)
     else:
@@ -49,18 +59,34 @@ def leaves(element: Any) -> Iterator[Any]:
 def stack(elements: Sequence[Any]) -> Any:
     """Elements of one structure as one, every leaf with a new first axis."""
     first = elements[0]
-    if isinstance(first, tuple):
-        return tuple(stack(items) for items in zip(*elements, strict=True))
+    if _is_tuple(first):
+        columns = [stack(items) for items in zip(*elements, strict=True)]
+        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
     if isinstance(first, dict):
         return {key: stack([element[key] for element in elements]) for key in first}
     if isinstance(first, (bytes, str)):
         column = np.empty(len(elements), object)
         column[:] = elements
         return column
+    if isinstance(first, SparseTensor):
+        return _stack_sparse(elements)
+    if isinstance(first, RaggedTensor):
+        raise TypeError("RaggedTensors cannot be batched; batch the records, then parse them")
     shapes = {np.shape(element) for element in elements}
     if len(shapes) > 1:
         raise ValueError(f"cannot batch elements of different shapes: {sorted(shapes)}")
     return np.stack([np.asarray(element) for element in elements])
+
+
+def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
+    """SparseTensors as one, whose other dimensions are those of the largest."""
+    numbers = np.repeat(np.arange(len(tensors)), [len(tensor.indices) for tensor in tensors])
+    indices = np.concatenate([tensor.indices for tensor in tensors])
+    values = np.concatenate([np.asarray(tensor.values) for tensor in tensors])
+    shape = np.max([tensor.dense_shape for tensor in tensors], axis=0)
+    return SparseTensor(
+        np.column_stack([numbers, indices]), values, np.concatenate([[len(tensors)], shape])
+    )
 
 
 class Stage:
@@ -350,3 +376,44 @@ class Shuffle(Stage):
             buffer[i] = element
         rng.shuffle(buffer)
         yield from buffer
+
+
+class _Drawn(NamedTuple):
+    """What a draw gave: an element, or the end, perhaps by an error."""
+
+    element: Any = None
+    last: bool = False
+    error: Exception | None = None
+
+
+class Prefetch(Stage):
+    """The elements, drawn by a thread up to count ahead of whom they are for."""
+
+    def __init__(self, source: Stage, count: int) -> None:
+        if count < 1:
+            raise ValueError(f"buffer_size must be at least 1, or -1 (AUTOTUNE), found {count}")
+        self.source = source
+        self.count = count
+        self.spec = source.spec
+        self.length = source.length
+
+    def __iter__(self) -> Iterator[Any]:
+        assert self.source is not None
+        elements = iter(self.source)
+        ahead = Ahead(lambda: _draw(elements), lambda drawn: drawn, 1, self.count)
+        try:
+            while not (drawn := ahead.next()).last:
+                yield drawn.element
+        finally:
+            ahead.stop()
+        if drawn.error is not None:
+            raise drawn.error
+
+
+def _draw(elements: Iterator[Any]) -> _Drawn:
+    try:
+        return _Drawn(next(elements))
+    except StopIteration:
+        return _Drawn(last=True)
+    except Exception as error:
+        return _Drawn(last=True, error=error)

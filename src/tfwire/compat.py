@@ -28,6 +28,7 @@ from tfwire._eager import (
     stack,
     to_numpy,
 )
+from tfwire._eager_columns import RaggedTensor, SparseTensor
 from tfwire._stages import map_structure as _map_structure
 from tfwire._version import __version__ as __version__
 from tfwire.features import (
@@ -99,21 +100,18 @@ class TensorSpec(SimpleNamespace):
 pack = stack  # its name before TensorFlow 1.0
 
 
-class SparseTensor(_tfw.SparseTensor):
-    """A SparseTensor whose fields have ``numpy()``."""
-
-
 # ---- Parsing ----------------------------------------------------------------------------------
 
 
 def _wrap(leaf: Any) -> Any:
-    """A result of the parser as tensors; sparse and ragged ones keep their own methods."""
+    """A result of the parser as tensors."""
     if isinstance(leaf, dict):
         return {key: _wrap(item) for key, item in leaf.items()}
     if isinstance(leaf, _tfw.SparseTensor):
-        fields: Any = [Tensor(field) for field in leaf]
-        return SparseTensor(*fields)
+        return SparseTensor(*leaf)
     if isinstance(leaf, _tfw.RaggedTensor):
+        return RaggedTensor(leaf)
+    if isinstance(leaf, (SparseTensor, RaggedTensor)):
         return leaf
     if isinstance(leaf, tuple):
         return tuple(_wrap(item) for item in leaf)
@@ -164,7 +162,9 @@ class Dataset(_dataset.Dataset):
 
     _show = staticmethod(_wrap)
     _hide = staticmethod(
-        lambda leaf: leaf if isinstance(leaf, (SparseTensor, _tfw.RaggedTensor)) else to_numpy(leaf)
+        lambda leaf: (
+            leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
+        )
     )
 
     @classmethod
@@ -235,6 +235,8 @@ _OUTSIDE = {
     "train.shuffle_batch": "dataset.shuffle(capacity).batch(batch_size)",
     "train.Coordinator": "nothing; iterate over the dataset",
     "train.start_queue_runners": "nothing; iterate over the dataset",
+    "data.experimental.save": "tf.io.TFRecordWriter, or tfwire.write_records",
+    "data.experimental.load": "tf.data.TFRecordDataset, or tfwire.read_records",
     "io.read_file": "open(path, 'rb').read()",
     "io.gfile": "open() and os, or fsspec",
     "gfile": "open() and os, or fsspec",
@@ -259,7 +261,7 @@ def _missing(name: str) -> AttributeError:
             f"tf.{name} is not part of tfwire.compat, which has the names around TFRecord files "
             "and Examples; see docs/porting.md"
         )
-    return AttributeError(f"tf.{name} lies outside a codec; use {replacement}")
+    return AttributeError(f"tf.{name} lies outside a codec; instead: {replacement}")
 
 
 def __getattr__(name: str) -> Any:
@@ -321,9 +323,7 @@ sparse = _Namespace(
     "sparse",
     SparseTensor=SparseTensor,
     to_dense=lambda sp_input, default_value=None, validate_indices=True, name=None: Tensor(
-        _tfw.SparseTensor(*(to_numpy(field) for field in sp_input)).to_dense(
-            *([] if default_value is None else [default_value])
-        )
+        SparseTensor(*sp_input).plain.to_dense(default_value)
     ),
 )
 data = _Namespace(
@@ -334,7 +334,6 @@ data = _Namespace(
     AUTOTUNE=-1,
     experimental=_Namespace("data.experimental", TFRecordWriter=_DatasetWriter, AUTOTUNE=-1),
 )
-RaggedTensor = _tfw.RaggedTensor
 dtypes = _Namespace("dtypes", int64=int64, float32=float32, string=string)
 
 

@@ -13,6 +13,8 @@ __all__ = ["Dataset", "TFRecordDataset"]
 
 D = TypeVar("D", bound="Dataset")
 
+_AUTO_PREFETCH = 4  # elements; enough for one that takes longer now and then
+
 
 class Dataset:
     """A re-iterable sequence of elements: numpy values, bytes, or tuples and dicts of them.
@@ -192,6 +194,18 @@ class Dataset:
     def shard(self: D, num_shards: int, index: int, name: str | None = None) -> D:
         """Every ``num_shards``-th element, beginning with element ``index``."""
         return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+
+    def prefetch(self: D, buffer_size: int, name: str | None = None) -> D:
+        """The same elements, made by a thread while those before are being used.
+
+        Args:
+            buffer_size: How many elements to make ahead; -1 (AUTOTUNE) chooses.
+
+        Raises:
+            ValueError: ``buffer_size`` is 0 or below -1.
+        """
+        count = _AUTO_PREFETCH if buffer_size == -1 else buffer_size
+        return self._next(stages.Prefetch(self._stage, count), "prefetch")
 
     # ---- Looking at it ----
 
