@@ -189,7 +189,9 @@ def test_without_isal_everything_is_read_by_zlib():
         f"records = list(tfw.read_records({str(DATA / 'examples.tfrecord.gz')!r}))\n"
         f"assert records == list(tfw.read_records({str(DATA / 'examples.tfrecord')!r}))\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": SOURCE})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": SOURCE}
+    )
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in other units")
