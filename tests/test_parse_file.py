@@ -432,6 +432,35 @@ def test_a_fork_in_mid_iteration_is_safe(parser, files, num_threads):
     batches.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_a_thread_reads_is_reported(parser, tmp_path):
+    """The child finds the reader in use, for ever; it must not wait for it or complain of it."""
+    waiting, go_on = threading.Event(), threading.Event()
+
+    class Slow(io.BytesIO):
+        def readinto(self, buffer):
+            waiting.set()
+            go_on.wait(10)
+            return super().readinto(buffer)
+
+    content = write(tmp_path / "one", RECORDS[:5]).read_bytes()
+    batches = parser.parse_file(Slow(content), compression_type=None, num_threads=2)
+    assert waiting.wait(10)
+    child = os.fork()
+    if child == 0:
+        told = False
+        try:
+            next(batches)
+        except RuntimeError as error:
+            told = "fork" in str(error)
+        finally:
+            os._exit(0 if told else 1)
+    go_on.set()
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert [[0, 1, 2, 3, 4]] == numbers(batches)
+
+
 def test_iterators_refuse_to_pickle(parser, files):
     with (
         parser.parse_file(files) as batches,

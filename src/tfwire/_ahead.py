@@ -55,7 +55,7 @@ class Ahead:
         Raises:
             RuntimeError: The process has forked, and the threads are in the other one.
         """
-        if os.getpid() != self._pid:
+        if self.forked:
             raise RuntimeError("the threads of this iterator did not survive the fork; begin anew")
         with self._news:
             self._news.wait_for(lambda: self._num_given in self._results)
@@ -64,15 +64,23 @@ class Ahead:
         self._room.release()
         return result
 
+    @property
+    def forked(self) -> bool:
+        """Whether the threads are in another process. What they were using, their locks too, is
+        here for ever as it was at that moment."""
+        return os.getpid() != self._pid
+
     def stop(self) -> None:
         """Lets the threads end after what they are doing."""
+        if self.forked:
+            return
         self._ended = True
         self._room.release()
 
     def close(self) -> None:
         """Stops the threads and waits for them."""
         self.stop()
-        if os.getpid() == self._pid:
+        if not self.forked:
             for thread in self._threads:
                 thread.join()
 

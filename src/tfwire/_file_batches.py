@@ -210,6 +210,8 @@ class FileBatches(Iterator[Any]):
         if self._closed:
             return
         self._closed = True
+        if self._ahead is not None and self._ahead.forked:
+            return
         try:
             if self._ahead is not None:
                 self._ahead.close()
