@@ -422,11 +422,13 @@ def test_a_fork_in_mid_iteration_is_safe(parser, files, num_threads):
     assert [0, 1, 2, *range(120, 137)] == next(batches)["n"].tolist()
     child = os.fork()
     if child == 0:
+        good = False
         try:
             good = next(batches)["n"].tolist() == list(range(137, 157))
         except RuntimeError as error:
             good = num_threads > 1 and "fork" in str(error)
-        os._exit(0 if good else 1)
+        finally:  # whatever happens: the child must not go on with the tests
+            os._exit(0 if good else 1)
     assert list(range(137, 157)) == next(batches)["n"].tolist()
     assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     batches.close()
