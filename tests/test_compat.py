@@ -62,6 +62,15 @@ def test_a_dataset_gives_sparse_and_ragged_tensors_back_as_numpy():
     assert isinstance(element["ragged"], tfwire.RaggedTensor)
 
 
+def test_methods_that_a_dataset_does_not_have_name_their_replacement():
+    dataset = tf.data.Dataset.from_tensor_slices([1, 2])
+    with pytest.raises(AttributeError, match=r"Dataset\.interleave .* num_parallel_reads"):
+        dataset.interleave(None)
+    with pytest.raises(AttributeError, match="porting"):
+        dataset.window(2)
+    assert not hasattr(dataset, "numpy")
+
+
 def test_tensors_of_numbers_do_arithmetic():
     assert 1.5 == (tf.cast(tf.constant(3), tf.float32) / 2).numpy()
     assert 4 == (1 + tf.constant(3)).numpy()

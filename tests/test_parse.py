@@ -136,6 +136,15 @@ def test_what_is_no_bytes_is_refused(serialized):
         tfw.parse_example(serialized, FEATURES)
 
 
+def test_what_is_no_mapping_is_refused_by_the_name_of_its_type():
+    for make in (tfw.Parser, tfw.SequenceParser):
+        with pytest.raises(TypeError, match="features must be a dict, found int"):
+            make(5)
+    parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.int64)})
+    with pytest.raises(TypeError, match="out must be a dict of arrays, found int"):
+        parser.parse([], out=5)
+
+
 def test_an_empty_batch_has_columns_without_records():
     batch = tfw.parse_example([], FEATURES)
     shapes = [(0, 2), (0,), (0,), (0, 0), (0, 0), (0, None)]

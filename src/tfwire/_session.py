@@ -71,6 +71,8 @@ def check_out(out: Out, schema: Schema | None, count: int) -> None:
         if schema is None
         else {r.name: r for r in map(schema.plan.requests.__getitem__, schema.bound)}
     )
+    if not isinstance(out, Mapping):
+        raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
     for key, array in out.items():
         if key not in requests:
             raise ValueError(f"out: {key!r} is no FixedLenFeature of numbers")

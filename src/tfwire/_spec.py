@@ -103,6 +103,8 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
     Raises:
         ValueError, TypeError: As TensorFlow does.
     """
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must be a dict, found {type(features).__name__}")
     compiler = _Compiler(part)
     fields: dict[Key, Field] = {}
     known: dict[Key, Any] = {}

@@ -195,6 +195,9 @@ class Dataset(_dataset.Dataset):
 
         return super().from_generator(generate, args=args)
 
+    def __getattr__(self, name: str) -> Any:
+        raise _missing(f"data.Dataset.{name}")
+
     def with_options(self, options: Any) -> Any:
         """Options steer TensorFlow's runtime; here they change nothing."""
         return self
@@ -237,6 +240,10 @@ _OUTSIDE = {
     "train.start_queue_runners": "nothing; iterate over the dataset",
     "data.experimental.save": "tf.io.TFRecordWriter, or tfwire.write_records",
     "data.experimental.load": "tf.data.TFRecordDataset, or tfwire.read_records",
+    "data.Dataset.cache": "list(dataset), or the file itself",
+    "data.Dataset.interleave": "TFRecordDataset(paths, num_parallel_reads=n)",
+    "data.Dataset.padded_batch": "dataset.batch(n), then a FixedLenSequenceFeature",
+    "data.Dataset.make_one_shot_iterator": "iter(dataset)",
     "io.read_file": "open(path, 'rb').read()",
     "io.gfile": "open() and os, or fsspec",
     "gfile": "open() and os, or fsspec",
