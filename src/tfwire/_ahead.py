@@ -49,11 +49,6 @@ class Ahead:
         for thread in self._threads:
             thread.start()
 
-    @property
-    def forked(self) -> bool:
-        """Whether this is another process than the one that has the threads."""
-        return os.getpid() != self._pid
-
     def next(self) -> Any:
         """The next result; waits for it. Not to be asked again behind the last.
 
