@@ -81,13 +81,15 @@ def longest(lengths: Array) -> int:
 
 
 def reshape(values: Any, shape: tuple[int, ...]) -> Any:
-    if isinstance(values, BytesColumn):
-        return BytesColumn(values.data, values.offsets, shape)
-    return values.reshape(shape)
+    if isinstance(values, np.ndarray):
+        return values if values.shape == shape else values.reshape(shape)
+    return BytesColumn(values.data, values.offsets, shape)
 
 
 def with_objects(value: Any) -> Any:
     """A result with its strings as bytes objects."""
+    if isinstance(value, np.ndarray):
+        return value
     if isinstance(value, BytesColumn):
         return value.to_numpy()
     if isinstance(value, SparseTensor) and isinstance(value.values, BytesColumn):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +34,27 @@ class Schema:
         check(lib.tfw_schema_create(features, len(features), out, error), error)
         del pinned  # C has copied everything
         self.handle = ffi.gc(out[0], lib.tfw_schema_free)
-        # What is written into numpy arrays by C: dense numbers of records.
         self.bound = [
-            i
+            Bound(i, request.name, request.shape, request.dtype.dtype)
             for i, request in enumerate(plan.requests)
             if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
         ]
+
+
+class Bound(NamedTuple):
+    """A column that C writes into a numpy array: dense numbers of records.
+
+    Attributes:
+        column: Its index.
+        name: The feature's key, as the user wrote it.
+        shape: Of one record.
+        dtype: int64 or float32.
+    """
+
+    column: int
+    name: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 def _describe(feature: Any, request: Request) -> list[Any]:
@@ -66,18 +81,13 @@ def check_out(out: Out, schema: Schema | None, count: int) -> None:
     Raises:
         TypeError, ValueError: It may not.
     """
-    requests = (
-        {}
-        if schema is None
-        else {r.name: r for r in map(schema.plan.requests.__getitem__, schema.bound)}
-    )
+    columns = {} if schema is None else {column.name: column for column in schema.bound}
     if not isinstance(out, Mapping):
         raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
     for key, array in out.items():
-        if key not in requests:
+        if key not in columns:
             raise ValueError(f"out: {key!r} is no FixedLenFeature of numbers")
-        request = requests[key]
-        dtype, shape = np.dtype(request.dtype.as_numpy_dtype), request.shape
+        _, _, shape, dtype = columns[key]
         if not isinstance(array, np.ndarray) or array.dtype != dtype:
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
             raise TypeError(f"out: {key!r} must be an array of {dtype}, found {found}")
@@ -111,26 +121,25 @@ class Columns:
     def begin(self, capacity: int, out: Out | None = None) -> None:
         """Forgets all records and makes room for so many."""
         lib.tfw_columns_clear(self.handle)
-        for i in self.schema.bound:
-            request = self.plan.requests[i]
-            array = None if out is None else out.get(request.name)
+        for i, name, shape, dtype in self.schema.bound:
+            array = None if out is None else out.get(name)
             if array is None:
-                array = np.empty((capacity, *request.shape), request.dtype.as_numpy_dtype)
+                array = np.empty((capacity, *shape), dtype)
             self._bind(i, array)
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
-        for i in self.schema.bound:
+        for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            new = np.empty((capacity, *old.shape[1:]), old.dtype)
+            new = np.empty((capacity, *shape), dtype)
             new[:count] = old[:count]
             self._bind(i, new)
 
     def _bind(self, i: int, array: Array) -> None:
-        status = lib.tfw_columns_bind(
-            self.handle, i, ffi.from_buffer(array), len(array), self.error
-        )
-        check(status, self.error)
+        pointer = ffi.from_buffer(array)
+        status = lib.tfw_columns_bind(self.handle, i, pointer, len(array), self.error)
+        if status != lib.TFW_OK:
+            check(status, self.error)
         self.arrays[i] = array
 
     def trim(self, count: int) -> None:
@@ -172,11 +181,11 @@ class Columns:
 
     def take(self, count: int) -> list[Cells]:
         """The columns of the count records held; they belong to the caller from here on."""
-        cells = [
-            Cells(self.arrays.pop(i)[:count]) if i in self.arrays else self._take(i, request, count)
+        bound, self.arrays = self.arrays, {}
+        return [
+            Cells(bound[i][:count]) if i in bound else self._take(i, request, count)
             for i, request in enumerate(self.plan.requests)
         ]
-        return cells
 
     def _take(self, i: int, request: Request, count: int) -> Cells:
         column = self.column
