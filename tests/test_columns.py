@@ -53,6 +53,13 @@ def test_a_column_of_higher_rank_has_rows():
     assert (0, 2) == column[2:].shape
 
 
+@given(st.lists(st.binary(max_size=6), min_size=1), st.data())
+def test_strings_can_be_taken_in_any_order(strings, data):
+    indices = data.draw(st.lists(st.integers(0, len(strings) - 1)))
+    taken = column_of(strings).take(np.array(indices, np.int64))
+    assert [strings[i] for i in indices] == taken.to_list()
+
+
 def test_objects_made_of_a_column_are_writable():
     array = column_of(STRINGS).to_numpy()
     array[0] = b"new"

@@ -117,6 +117,7 @@ def test_scalars_are_numpy_scalars_and_arrays_of_strings_objects():
         ([[b""]], r"\[1, 1\]"),
         (np.array([[b"", b""]], object), r"\[1, 2\]"),
         ([np.array([b""], object)], r"\[1, 1\]"),
+        (tfw.BytesColumn(b"", [0, 0, 0], (1, 2)), r"\[1, 2\]"),
     ],
 )
 def test_a_matrix_is_refused(serialized, shape):

@@ -374,6 +374,19 @@ def test_threads_end_after_the_last_batch_and_after_an_error(parser, files, tmp_
     assert [] == threads_of_tfwire()
 
 
+@pytest.mark.parametrize("skip", ["raise", "skip"])
+def test_whatever_fails_in_a_thread_is_raised(parser, files, monkeypatch, skip):
+    def fail(*arguments):
+        raise MemoryError("no columns")
+
+    batches = parser.parse_file(files, 50, num_threads=2, on_parse_error=skip)
+    monkeypatch.setattr(_builder.Builder, "begin", fail)
+    _, error = drain(batches)
+    assert "no columns" == str(error)
+    assert [] == list(batches)
+    assert [] == threads_of_tfwire()
+
+
 def test_threads_read_ahead_only_so_far(tmp_path):
     parser = tfw.Parser({"n": FEATURES["n"]})
     taken = []

@@ -19,7 +19,7 @@ class Ahead:
     Args:
         read: Gives the next unit, whose ``last`` says whether it is the last one; one thread at a
             time calls it.
-        work: Makes a result of a unit; any thread calls it. Neither may raise.
+        work: Makes a result of a unit; any thread calls it.
         num_threads: How many threads to start.
         most: Units under way at most, those included whose results wait; None: one more than
             there are threads.
@@ -37,7 +37,7 @@ class Ahead:
         self.reading = threading.Lock()  # held while a thread reads
         self._room = threading.Semaphore(most or num_threads + 1)
         self._news = threading.Condition()
-        self._results: dict[int, Any] = {}
+        self._results: dict[int, tuple[Any, BaseException | None]] = {}
         self._num_read = 0
         self._num_given = 0
         self._ended = False
@@ -50,18 +50,21 @@ class Ahead:
             thread.start()
 
     def next(self) -> Any:
-        """The next result; waits for it. Not to be asked again behind the last.
+        """The next result; waits for it. Not to be asked again behind the last, or an error.
 
         Raises:
             RuntimeError: The process has forked, and the threads are in the other one.
+            BaseException: What ``read`` or ``work`` raised.
         """
         if self.forked:
             raise RuntimeError("the threads of this iterator did not survive the fork; begin anew")
         with self._news:
             self._news.wait_for(lambda: self._num_given in self._results)
-            result = self._results.pop(self._num_given)
+            result, error = self._results.pop(self._num_given)
             self._num_given += 1
         self._room.release()
+        if error is not None:
+            raise error
         return result
 
     @property
@@ -92,10 +95,20 @@ class Ahead:
                     break
                 number = self._num_read
                 self._num_read += 1
-                unit = self._read()
-                self._ended = self._ended or unit.last
-            result = self._work(unit)
+                unit, error = _attempt(self._read)
+                self._ended = self._ended or error is not None or unit.last
+            result = None
+            if error is None:
+                result, error = _attempt(self._work, unit)
             with self._news:
-                self._results[number] = result
+                self._results[number] = result, error
                 self._news.notify_all()
         self._room.release()  # the next thread shall see the end, too
+
+
+def _attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
+    """What a function returns, or raises: a thread must not end without saying so."""
+    try:
+        return function(*arguments), None
+    except BaseException as error:
+        return None, error

@@ -25,22 +25,13 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-def _is_not_fixed(feature: Any) -> bool:
-    return not isinstance(feature, FixedLenFeature)
-
-
-class GeneralSession:
-    """One record at a time, for any specification."""
-
-    def __init__(self, parser: BaseParser) -> None:
-        self._parser = parser
-        self._session = parser._acquire()
-
-    def parse(self, message: Any) -> Any:
-        """The result of a message; raises Misfit."""
-        self._session.begin(1)
-        self._session.parse_one(message)
-        return self._parser._results(self._session.take(1), None)
+def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
+    """The schema of Examples of FixedLenFeatures, where that is what is asked for."""
+    schema, *others = schemas
+    if schema is None or others:
+        return None
+    features = schema.plan.features.values()
+    return schema if all(isinstance(f, FixedLenFeature) for f in features) else None
 
 
 class BaseParser:
@@ -57,7 +48,8 @@ class BaseParser:
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
-        self._single_sessions: list[SingleSession | GeneralSession] = []
+        self._short = _fixed_only(self._schemas)
+        self._single_sessions: list[SingleSession] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return self._init
@@ -178,10 +170,12 @@ class BaseParser:
         message = serialized
         if type(message) is not bytes:
             message = single_message(unwrap(serialized))
+        if self._short is None:
+            return self._parse_one(message, name)
         try:
             session = self._single_sessions.pop()
         except IndexError:
-            session = self._new_single_session()
+            session = SingleSession(self._short, self._flags, self._init["bytes_as"] == "column")
         try:
             return session.parse(message)
         except Misfit as misfit:
@@ -189,11 +183,17 @@ class BaseParser:
         finally:
             self._single_sessions.append(session)
 
-    def _new_single_session(self) -> SingleSession | GeneralSession:
-        schema, *others = self._schemas
-        if schema is None or others or any(map(_is_not_fixed, schema.plan.features.values())):
-            return GeneralSession(self)
-        return SingleSession(schema, self._flags, self._init["bytes_as"] == "column")
+    def _parse_one(self, message: Any, name: Any) -> Any:
+        """One record of any specification."""
+        session = self._acquire()
+        try:
+            session.begin(1)
+            session.parse_one(message)
+            return self._results(session.take(1), None)
+        except Misfit as misfit:
+            raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
+        finally:
+            self._sessions.append(session)
 
     def _acquire(self) -> Session:
         """A session that no other thread uses until it is appended again."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._spans import bytes_of
+from tfwire.columns import BytesColumn
 
 __all__ = ["is_scalar", "single_message", "unwrap"]
 
@@ -30,6 +31,8 @@ def is_scalar(serialized: Any) -> bool:
         if serialized.dtype.kind not in "OS":
             raise TypeError(f"expected serialized messages, found an array of {serialized.dtype}")
         rank, shape = serialized.ndim, list(serialized.shape)
+    elif isinstance(serialized, BytesColumn):
+        rank, shape = len(serialized.shape), list(serialized.shape)
     elif isinstance(serialized, (list, tuple)) and serialized:
         first = serialized[0]
         if isinstance(first, (list, tuple)) or (isinstance(first, np.ndarray) and first.ndim):

@@ -7,7 +7,8 @@ side in one buffer. The result is cut out of them by an expression made for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._failure import misfit_of
 from tfwire._session import Schema, borrow, create_columns
+from tfwire._spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import DType, float32, int64, string
 
@@ -39,7 +41,6 @@ class SingleSession:
         self._requests = schema.plan.requests
         self._handle = create_columns(schema)
         self._flags = flags
-        self._as_column = as_column
         self._error = new_error()
         num_strings = sum(r.num_values for r in self._requests if r.dtype == string)
         self._strings = ffi.new("uint8_t[]", _STRINGS_SIZE)
@@ -47,7 +48,7 @@ class SingleSession:
         self._names: dict[str, Any] = {
             "text": ffi.buffer(self._strings),
             "ends": self._ends,
-            "string": self._string,
+            "string": partial(_string, self._handle, self._requests, as_column),
         }
         self._expressions = [""] * len(self._requests)
         self._bind(int64)
@@ -116,20 +117,21 @@ class SingleSession:
             self._fail(status)
         return self._with_long_strings()
 
-    def _string(self, i: int) -> Any:
-        """The value of a feature of strings, from the columns."""
-        column = ffi.new("tfw_column *")
-        check(lib.tfw_columns_peek(self._handle, i, column, self._error), self._error)
-        shape = self._requests[i].shape
-        if not shape:
-            return ffi.buffer(column.values, column.byte_count)[:]
-        data = borrow(column.values, column.byte_count, np.uint8).copy()
-        offsets = borrow(column.offsets, column.value_count + 1, np.int64).copy()
-        strings = BytesColumn(data, offsets, shape)
-        return strings if self._as_column else strings.to_numpy()
-
     def _fail(self, status: int) -> None:
         misfit = misfit_of(status, self._error, self._requests)
         if misfit is not None:
             raise misfit
         check(status, self._error)
+
+
+def _string(handle: Any, requests: Sequence[Request], as_column: bool, i: int) -> Any:
+    """The value of a feature of strings, from the columns."""
+    column, error = ffi.new("tfw_column *"), new_error()
+    check(lib.tfw_columns_peek(handle, i, column, error), error)
+    shape = requests[i].shape
+    if not shape:
+        return ffi.buffer(column.values, column.byte_count)[:]
+    data = borrow(column.values, column.byte_count, np.uint8).copy()
+    offsets = borrow(column.offsets, column.value_count + 1, np.int64).copy()
+    strings = BytesColumn(data, offsets, shape)
+    return strings if as_column else strings.to_numpy()
