@@ -151,7 +151,7 @@ def test_a_text_file_is_called_by_its_name_with_every_reading_tried(tmp_path):
     path.write_text("name,label\ncat,1\ndog,2\n")
     with pytest.raises(tfw.DataLossError, match=r"not a TFRecord file\?.*text.*GZIP and ZLIB"):
         list(tfw.read_records(path))
-    with pytest.raises(tfw.DataLossError, match="no GZIP stream begins"):
+    with pytest.raises(tfw.DataLossError, match="this is no GZIP stream"):
         list(tfw.read_records(path, "GZIP"))
 
 

@@ -125,3 +125,14 @@ def test_fixed_width_numpy_strings_are_refused():
 def test_messages_have_rank_one():
     with pytest.raises(TypeError, match="rank 2"):
         spans_of(np.array([[b"a"]], object))
+
+
+def test_messages_are_taken_by_their_bytes():
+    """Of tfwire.train or of TensorFlow: whatever serializes itself."""
+    import tfwire as tfw
+
+    example = tfw.train.Example.FromString(tfw.encode_example({"a": 1}))
+    assert [1] == tfw.decode_example(example)["a"].tolist()
+    spec = {"a": tfw.FixedLenFeature([], tfw.int64)}
+    assert [1, 1] == tfw.parse_example([example, example], spec)["a"].tolist()
+    assert 1 == tfw.parse_single_example(example, spec)["a"]

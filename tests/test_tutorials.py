@@ -4,6 +4,8 @@ Each test is one tutorial's steps in its order; what differs is said beside it. 
 translations of TensorFlow's own page, in its versions of 2019 and 2024.
 """
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -80,6 +82,33 @@ def test_one_observation():
     assert 'key: "feature0"' in str(example_proto)
 
 
+def test_serialize_example_as_a_tensor_function():
+    """The page of 2024 decorates serialize_example and calls it at once."""
+    decorated = tf.py_function(Tout=tf.string)(serialize_example)
+    example_observation = [False, 4, b"goat", 0.9876]
+    serialized_example = decorated(*example_observation)
+    assert serialized_example.dtype == tf.string
+    example_proto = tf.train.Example.FromString(serialized_example.numpy())
+    assert example_proto.features.feature["feature2"].bytes_list.value[0] == b"goat"
+
+
+def test_tensors_as_byte_strings():
+    """What the page advises for values that are no scalars."""
+    matrix = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    serialized = tf.io.serialize_tensor(matrix)
+    feature = _bytes_feature(serialized)
+    parsed = tf.io.parse_tensor(feature.bytes_list.value[0], out_type=tf.float32)
+    assert parsed.shape.as_list() == [2, 2]
+    np.testing.assert_array_equal(matrix.numpy(), parsed.numpy())
+
+
+def test_datasets_print_their_elements(data):
+    features_dataset = tf.data.Dataset.from_tensor_slices(data)
+    for name in ("bool[]", "int64[]", "string[]", "float64[]"):
+        assert name in repr(features_dataset)
+    assert "TFRecordDataset" in repr(tf.data.TFRecordDataset(["test.tfrecord"]))
+
+
 def test_dataset_of_observations_written_by_map(data):
     """from_tensor_slices, take, map with py_function, and a dataset's own writer (2019)."""
     feature0, feature1, feature2, feature3 = data
@@ -135,8 +164,9 @@ def test_writer_reader_and_parser(data):
     feature0, feature1, feature2, feature3 = data
     filename = "test.tfrecord"
     with tf.io.TFRecordWriter(filename) as writer:
-        for i in range(100):
+        for i in range(len(feature0)):
             writer.write(serialize_example(feature0[i], feature1[i], feature2[i], feature3[i]))
+    assert -(-os.path.getsize(filename) // 4096) * 4 == 984  # as du shows it: 984K
 
     filenames = [filename]
     raw_dataset = tf.data.TFRecordDataset(filenames)
@@ -159,8 +189,8 @@ def test_writer_reader_and_parser(data):
         assert feature1[i] == parsed_record["feature1"].numpy()
         assert feature2[i] == parsed_record["feature2"].numpy()
         assert np.float32(feature3[i]) == parsed_record["feature3"].numpy()
-    batched = raw_dataset.batch(50).map(lambda x: tf.io.parse_example(x, feature_description))
-    assert [batch["feature3"].shape for batch in batched] == [(50,), (50,)]
+    batched = raw_dataset.batch(5000).map(lambda x: tf.io.parse_example(x, feature_description))
+    assert [batch["feature3"].shape for batch in batched] == [(5000,), (5000,)]
 
     for raw_record in raw_dataset.take(1):
         example = tf.train.Example()

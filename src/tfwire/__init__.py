@@ -32,6 +32,8 @@ _EXPORTS = {
         "unmask_crc",
     ],
     "records": [
+        "RecordIterator",
+        "SkippedRegion",
         "TFRecordOptions",
         "TFRecordWriter",
         "read_records",
@@ -75,6 +77,10 @@ _EXPORTS = {
     "inference": ["Schema", "infer_schema"],
     "schema_files": ["read_schema", "write_schema"],
     "dataset": ["Dataset", "TFRecordDataset"],
+    "index": ["RecordIndex", "TFRecordFile", "TFRecordFiles"],
+    "sharding": ["ShardedWriter", "recommend_num_shards"],
+    "repair": ["FlippedBit", "RepairReport", "repair_file"],
+    "verification": ["FileReport", "verify_file"],
 }
 _MODULES = ["train"]
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -46,6 +46,11 @@ from tfwire.features import (
     int64 as int64,
     string as string,
 )
+from tfwire.index import (
+    RecordIndex as RecordIndex,
+    TFRecordFile as TFRecordFile,
+    TFRecordFiles as TFRecordFiles,
+)
 from tfwire.inference import (
     Schema as Schema,
     infer_schema as infer_schema,
@@ -63,18 +68,33 @@ from tfwire.parsing import (
     parse_single_sequence_example as parse_single_sequence_example,
 )
 from tfwire.records import (
+    RecordIterator as RecordIterator,
+    SkippedRegion as SkippedRegion,
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,
     read_records as read_records,
     tf_record_iterator as tf_record_iterator,
     write_records as write_records,
 )
+from tfwire.repair import (
+    FlippedBit as FlippedBit,
+    RepairReport as RepairReport,
+    repair_file as repair_file,
+)
 from tfwire.schema_files import (
     read_schema as read_schema,
     write_schema as write_schema,
+)
+from tfwire.sharding import (
+    ShardedWriter as ShardedWriter,
+    recommend_num_shards as recommend_num_shards,
 )
 from tfwire.tensors import (
     decode_raw as decode_raw,
     parse_tensor as parse_tensor,
     serialize_tensor as serialize_tensor,
+)
+from tfwire.verification import (
+    FileReport as FileReport,
+    verify_file as verify_file,
 )

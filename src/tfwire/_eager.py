@@ -47,6 +47,20 @@ def to_numpy(value: Any, dtype: Any = None) -> Any:
     return array[()]
 
 
+class TensorShape(tuple[int, ...]):
+    """A shape: a tuple with the methods that ported code calls."""
+
+    __slots__ = ()
+
+    def as_list(self) -> list[int]:
+        """The sizes as a list."""
+        return list(self)
+
+    @property
+    def rank(self) -> int:
+        return len(self)
+
+
 class Tensor:
     """A value with ``numpy()``, ``shape`` and ``dtype``; arithmetic and indexing give tensors.
 
@@ -66,8 +80,8 @@ class Tensor:
         return self._value
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return () if isinstance(self._value, bytes) else tuple(np.shape(self._value))
+    def shape(self) -> TensorShape:
+        return TensorShape(() if isinstance(self._value, bytes) else np.shape(self._value))
 
     @property
     def ndim(self) -> int:

@@ -233,7 +233,7 @@ class InflatedSource:
     def _fail(self, error: Exception) -> None:
         text = f"inflating failed ({error})"
         if self._produced == 0:
-            text = f"no {self._name} stream begins at byte {self._member} ({error})"
+            text = f"this is no {self._name} stream ({error})"
         self._damage = StreamDamage(text, self.offset)
 
     # ---- Searching for the next gzip member ---------------------------------------------------

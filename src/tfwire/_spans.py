@@ -51,7 +51,7 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     """A value as an object with a contiguous buffer of bytes.
 
     Bytes-like objects come back as they are or as a copy, 0-d object arrays and objects with a
-    ``numpy()`` method are unwrapped.
+    ``numpy()`` method are unwrapped, protobuf messages serialized.
 
     Raises:
         TypeError: The value is no bytes-like object. str is refused: text is no message.
@@ -64,6 +64,8 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
         return bytes_of(value[()], what)
     if hasattr(value, "numpy"):
         return bytes_of(value.numpy(), what)
+    if hasattr(value, "SerializeToString"):
+        return value.SerializeToString()
     try:
         view = memoryview(value)
     except TypeError:
