@@ -112,6 +112,25 @@ def test_row_splits_range():
     assert "r" == ours.value.feature
 
 
+def test_row_ids():
+    message = wire.example(
+        {b"v": wire.feature(wire.INT64, [1]), b"p": wire.feature(wire.INT64, [2**24 + 2])}
+    )
+    rows = tf.io.parse_single_example(message, ragged_spec(TensorFlowIo, "ValueRowIds"))["r"]
+    assert 2**24 + 3 == rows.nrows().numpy()
+    with pytest.raises(tfw.ParseError, match="row ids are too large") as ours:
+        tfw.parse_single_example(message, ragged_spec(tfw, "ValueRowIds"))
+    assert "r" == ours.value.feature
+
+
+def test_default_cast():
+    default = np.array([1.5])
+    features = {"a": tf.io.FixedLenFeature([1], tf.int64, default)}
+    assert [1] == tf.io.parse_single_example(b"", features)["a"].numpy().tolist()
+    with pytest.raises(TypeError, match="cannot convert"):
+        tfw.parse_single_example(b"", {"a": tfw.FixedLenFeature([1], tfw.int64, default)})
+
+
 def test_row_lengths_wrap():
     message = ragged_message([2**32 + 2])
     spec = ragged_spec(TensorFlowIo, "RowLengths", row_splits_dtype=tf.int32)
