@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
+import os
+import pickle
 import random
+import struct
+import threading
+import warnings
 import zlib
 
 import numpy as np
@@ -11,6 +17,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import reference
+import tfwire as tfw
+from tfwire._record_index import _fingerprint
 from tfwire.index import RecordIndex, TFRecordFile, TFRecordFiles
 
 RECORDS = [bytes([i]) * (i * i % 97) for i in range(40)]
@@ -127,6 +135,117 @@ def test_many_files_are_one_sequence(tmp_path):
         assert RECORDS[::-1] == records[::-1]
 
 
+@given(
+    lengths=st.lists(st.integers(0, 200), min_size=1, max_size=50),
+    numbers=st.lists(st.integers(-50, 49), max_size=30),
+)
+@settings(max_examples=60, deadline=None)
+def test_numbers_mean_what_they_mean_to_lists(lengths, numbers, tmp_path_factory):
+    expected = [bytes([i]) * length for i, length in enumerate(lengths)]
+    records = TFRecordFile(write(tmp_path_factory.mktemp("data") / "data", expected))
+    if all(-len(expected) <= number < len(expected) for number in numbers):
+        assert [expected[i] for i in numbers] == records[numbers]
+    else:
+        with pytest.raises(IndexError, match=f"of {len(expected)}"):
+            records[numbers]
+
+
+@pytest.mark.parametrize("number", [40, -41, 2**70])
+def test_records_that_are_not_there_are_index_errors(file, number):
+    records = TFRecordFile(file)
+    with pytest.raises(IndexError, match=f"record {number} of 40"):
+        records[number]
+    with pytest.raises((IndexError, TypeError)):
+        records[[0, number]]
+
+
+@pytest.mark.parametrize("key", [[1.0], [True], [[1]], "1", ["1"], 1.0, None], ids=repr)
+def test_other_keys_are_type_errors(plain, key):
+    with pytest.raises(TypeError):
+        TFRecordFile(plain)[key]
+
+
+def test_closed_files_give_nothing_and_calls_under_way_go_on(file):
+    records = TFRecordFile(file)
+    iterator = iter(records)
+    first = next(iterator)
+    records.close()
+    records.close()
+    assert RECORDS == [first, *iterator]
+    assert "closed" in repr(records)
+    for key in (0, [0], slice(0, 3)):
+        with pytest.raises(ValueError, match="closed"):
+            records[key]
+    many = TFRecordFiles([file])
+    many.close()
+    with pytest.raises(ValueError, match="closed"):
+        many[0]
+
+
+def test_only_regular_files_are_indexed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)
+    with pytest.raises(ValueError, match="regular file"):
+        RecordIndex.build(tmp_path / "pipe")
+    os.close(reader)
+    os.close(writer)
+    with pytest.raises(IsADirectoryError):
+        TFRecordFile(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        TFRecordFile(tmp_path / "missing")
+
+
+# ---- Threads, forks, pickles -------------------------------------------------------------------
+
+
+def test_threads_may_share_a_file(file):
+    records = TFRecordFile(file)
+    found = {}
+
+    def read(seed):
+        numbers = random.Random(seed).choices(range(40), k=200)
+        single = [records[number] for number in numbers]
+        found[seed] = single == [RECORDS[i] for i in numbers] and single == records[numbers]
+
+    threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert dict.fromkeys(range(4), True) == found
+
+
+def test_processes_that_fork_share_no_position(file):
+    records = TFRecordFile(file)
+    assert RECORDS[20] == records[20]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        pid = os.fork()
+    if pid == 0:
+        os._exit(0 if RECORDS == [records[i] for i in range(40)] else 1)
+    assert RECORDS == list(records)
+    assert (pid, 0) == os.waitpid(pid, 0)
+
+
+def test_pickled_files_are_opened_anew(file):
+    with TFRecordFile(file) as records:
+        copy = pickle.loads(pickle.dumps(records))
+    assert RECORDS == list(copy)
+    many = pickle.loads(pickle.dumps(TFRecordFiles([file, file], max_open_files=1)))
+    assert RECORDS + RECORDS == list(many)
+
+
+def test_files_crowded_out_are_closed(tmp_path):
+    paths = [write(tmp_path / str(i), [bytes([i])]) for i in range(20)]
+    records = TFRecordFiles(paths, max_open_files=3)
+    before = len(os.listdir("/proc/self/fd"))
+    assert [bytes([i]) for i in range(20)] == [records[i] for i in range(20)]
+    assert before + 3 == len(os.listdir("/proc/self/fd"))
+    records.close()
+    assert before == len(os.listdir("/proc/self/fd"))
+
+
 # ---- Saving ------------------------------------------------------------------------------------
 
 
@@ -139,3 +258,325 @@ def test_saved_index_is_loaded_and_used(file):
     for name in ("compression", "size", "mtime_ns", "fingerprint"):
         assert getattr(built, name) == getattr(loaded, name)
     assert RECORDS == list(TFRecordFile(file))
+
+
+def test_saved_index_is_as_documented(plain):
+    """docs/index-format.md, by hand."""
+    RecordIndex.build(plain).save()
+    data = plain.with_name(plain.name + ".tfwindex").read_bytes()
+    file, status = plain.read_bytes(), plain.stat()
+    ends = begins(RECORDS)
+    places = sorted({i * 40 // 63 for i in range(64)})
+    places = [min(max(ends[place] - 4, 0), len(file) - 16) for place in places]
+    fingerprint = reference.crc32c(b"".join(file[place : place + 16] for place in places))
+    fields = (1, 0, len(file), status.st_mtime_ns, fingerprint, 4, 40)
+    expected = b"TFWINDEX" + struct.pack("<IIQqIIQ", *fields)
+    expected += struct.pack("<40I", *map(len, RECORDS))
+    assert expected + reference.masked(expected) == data
+
+
+def test_index_of_an_index_path(file, tmp_path):
+    RecordIndex.build(file).save(tmp_path / "elsewhere")
+    assert ["data.tfrecord", "elsewhere"] == sorted(os.listdir(tmp_path))
+    assert RECORDS == list(TFRecordFile(file, tmp_path / "elsewhere"))
+
+
+def test_fresh_index_saves_the_walk(plain, monkeypatch):
+    RecordIndex.build(plain).save()
+    monkeypatch.setattr(RecordIndex, "build", None)
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+def test_lengths_above_four_gigabytes_take_eight_bytes(tmp_path):
+    """A compressed file may hold such records; here only its index is."""
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    index = RecordIndex.build(path)
+    offsets = index.offsets.copy()
+    offsets[20:] += 1 << 33
+    index.offsets = offsets
+    index.save()
+    assert offsets.tolist() == RecordIndex.load(path).offsets.tolist()
+
+
+def test_text_of_tfrecord2idx_is_written_and_read(file, tmp_path):
+    index = RecordIndex.build(file)
+    index.write_text(tmp_path / "idx")
+    expected = "".join(
+        f"{begin} {end - begin}\n" for begin, end in itertools.pairwise(begins(RECORDS))
+    )
+    assert expected == (tmp_path / "idx").read_text()
+    read = RecordIndex.read_text(tmp_path / "idx", file)
+    assert index.offsets.tolist() == read.offsets.tolist()
+    assert RECORDS == list(TFRecordFile(file, read))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0 16\n17 16\n", "5 16\n", "0 15\n", "0 16\n16\n", "a b\n", f"0 {2**70}\n", "0 -16\n"],
+)
+def test_malformed_text_is_refused(plain, tmp_path, text):
+    (tmp_path / "idx").write_text(text)
+    with pytest.raises(tfw.DataLossError, match="not a usable index") as caught:
+        RecordIndex.read_text(tmp_path / "idx", plain)
+    assert "index" == caught.value.reason
+
+
+def test_text_of_another_file_is_refused(plain, tmp_path):
+    (tmp_path / "idx").write_text("0 16\n16 100\n")
+    with pytest.raises(tfw.DataLossError, match=r"116 bytes.*has \d+ bytes"):
+        RecordIndex.read_text(tmp_path / "idx", plain)
+
+
+# ---- Stale and lying indexes -------------------------------------------------------------------
+
+
+def touch(path, status):
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_file_of_another_time_needs_a_new_index(file):
+    RecordIndex.build(file).save()
+    status = file.stat()
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    with pytest.raises(tfw.DataLossError, match=r"is stale.*mtime") as caught:
+        RecordIndex.load(file)
+    assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(file))
+    copied = RecordIndex.load(file, ignore_mtime=True)
+    assert RECORDS == list(TFRecordFile(file, copied))
+
+
+def test_a_file_of_another_size_needs_a_new_index(plain):
+    index = RecordIndex.build(plain)
+    index.save()
+    status = plain.stat()
+    write(plain, RECORDS + [b"more"])
+    touch(plain, status)
+    for load in (lambda: RecordIndex.load(plain), lambda: TFRecordFile(plain, index)):
+        with pytest.raises(tfw.DataLossError, match=r"is stale.*bytes"):
+            load()
+    assert [*RECORDS, b"more"] == list(TFRecordFile(plain))
+
+
+def test_a_file_of_equal_size_and_time_is_known_by_its_fingerprint(tmp_path):
+    path = write(tmp_path / "data", RECORDS)
+    RecordIndex.build(path).save()
+    status = path.stat()
+    write(path, RECORDS[::-1])
+    touch(path, status)
+    with pytest.raises(tfw.DataLossError, match=r"is stale.*fingerprint"):
+        RecordIndex.load(path)
+    assert RECORDS[::-1] == list(TFRecordFile(path))
+
+
+def test_a_compressed_file_is_known_by_its_fingerprint(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(reference.file_of([b"a" * 90, b"b" * 90]), 0))
+    RecordIndex.build(path).save()
+    status = path.stat()
+    path.write_bytes(gzip.compress(reference.file_of([b"a" * 89, b"b" * 91]), 0))
+    assert status.st_size == path.stat().st_size
+    touch(path, status)
+    with pytest.raises(tfw.DataLossError, match="fingerprint"):
+        RecordIndex.load(path)
+
+
+def lie(index, offsets):
+    """An index that passes every check but those of reading."""
+    offsets = np.array(offsets, np.int64)
+    with open(index.path, "rb") as file:
+        fingerprint = _fingerprint(file.fileno(), offsets, index.compression, index.size)
+    return RecordIndex(
+        index.path, offsets, index.compression, index.size, index.mtime_ns, fingerprint
+    )
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_a_lying_index_gives_records_of_the_file_or_errors(seed, tmp_path_factory):
+    """Whatever it says, single and many: what it gives for a place is the record that lies there,
+    and nothing else."""
+    generator = random.Random(seed)
+    records = [generator.randbytes(generator.randrange(60)) for _ in range(10)]
+    compression = generator.choice(["", "", "GZIP"])
+    path = write(tmp_path_factory.mktemp("data") / "data", records, compression)
+    right = begins(records)
+    cuts = {
+        generator.choice([generator.randrange(0, right[-1] // 16) * 16, *right])
+        for _ in range(generator.randrange(12))
+    }
+    offsets = [0]
+    for cut in sorted(cuts | {right[-1]}):
+        if cut - offsets[-1] >= 16:
+            offsets.append(cut)
+    offsets[-1] = right[-1]
+    by_place = dict(zip(itertools.pairwise(right), records, strict=True))
+    file = TFRecordFile(path, lie(RecordIndex.build(path), offsets))
+    for number, place in enumerate(itertools.pairwise(offsets)):
+        for found in (outcome(lambda n: file[n], number), outcome(lambda n: file[[n]][0], number)):
+            if compression and found == number:  # the reader's record lies elsewhere
+                continue
+            assert by_place.get(place, number) == found
+
+
+def outcome(read, number):
+    """The record, or the number of the record that an error is about."""
+    try:
+        return read(number)
+    except tfw.DataLossError as error:
+        return error.record_index
+
+
+def test_wrong_lengths_are_told_from_damage(plain):
+    index = RecordIndex.build(plain)
+    offsets = index.offsets.copy()
+    offsets[5] += 20  # the record before is longer, this one begins within
+    records = TFRecordFile(plain, lie(index, offsets))
+    with pytest.raises(
+        tfw.DataLossError, match=r"record 4 at byte \d+.*index says.*stale"
+    ) as caught:
+        records[4]
+    assert ("index", 4, index.offsets[4]) == (
+        caught.value.reason,
+        caught.value.record_index,
+        caught.value.offset,
+    )
+    with pytest.raises(tfw.DataLossError, match="stale, or the record is damaged") as caught:
+        records[5]
+    assert "length crc" == caught.value.reason
+
+
+def test_every_damaged_byte_of_an_index_is_found(plain):
+    RecordIndex.build(plain).save()
+    path = plain.with_name(plain.name + ".tfwindex")
+    data = path.read_bytes()
+    damaged = [data[:i] + bytes([data[i] ^ 1 << i % 8]) + data[i + 1 :] for i in range(len(data))]
+    cut = [data[:i] for i in range(len(data))]
+    for bad in [*damaged, *cut, data + b"\0", b""]:
+        path.write_bytes(bad)
+        with pytest.raises(tfw.DataLossError, match="not a usable index") as caught:
+            RecordIndex.load(plain)
+        assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": 2},
+        {"compression": 3},
+        {"width": 2},
+        {"count": 2**60},
+        {"count": 2**64 - 1},
+        {"width": 8, "count": 2, "body": b"\xff" * 16},
+        {"width": 8, "count": 2, "body": (2**62).to_bytes(8, "little") * 2},
+        {"width": 4, "count": 2, "body": b"\xff" * 8},
+        {"size": 2**64 - 1},
+        {"compression": 2},
+    ],
+    ids=str,
+)
+def test_hostile_indexes_with_right_checksums_are_refused(plain, fields):
+    """None of them makes more memory than it takes itself."""
+    index = RecordIndex.build(plain)
+    known = {
+        "version": 1,
+        "compression": 0,
+        "size": index.size,
+        "mtime": index.mtime_ns,
+        "fingerprint": index.fingerprint,
+        "width": 4,
+        "count": 40,
+        "body": index.lengths.astype("<u4").tobytes(),
+    }
+    *numbers, body = {**known, **fields}.values()
+    data = b"TFWINDEX" + struct.pack("<IIQqIIQ", *numbers) + body
+    plain.with_name(plain.name + ".tfwindex").write_bytes(data + reference.masked(data))
+    with pytest.raises(tfw.DataLossError) as caught:
+        RecordIndex.load(plain)
+    assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+# ---- Damaged files -----------------------------------------------------------------------------
+
+
+def test_every_flipped_bit_is_found_by_the_record_it_is_in(tmp_path):
+    records = [b"first", b"", b"the third"]
+    data, ends = reference.file_of(records), begins(records)
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    index = RecordIndex.build(path)
+    file = TFRecordFile(path, index)
+    for bit in range(8 * len(data)):
+        path.write_bytes(reference.flip(data, bit))
+        hit = next(i for i in range(3) if bit // 8 < ends[i + 1])
+        reason = "length crc" if bit // 8 - ends[hit] < 12 else "data crc"
+        for number in range(3):
+            for read in (lambda n=number: file[n], lambda n=number: file[[n]][0]):
+                if number != hit:
+                    assert records[number] == read()
+                    continue
+                with pytest.raises(tfw.DataLossError, match="record") as caught:
+                    read()
+                error = caught.value
+                assert (path, hit, ends[hit]) == (error.path, error.record_index, error.offset)
+                assert reason == error.reason
+
+
+def test_building_reports_damage_where_it_is(tmp_path):
+    data = reference.file_of(RECORDS)
+    path = tmp_path / "data"
+    for cut in (begins(RECORDS)[7] + 3, len(data) - 1):
+        path.write_bytes(data[:cut])
+        number = sum(end <= cut for end in begins(RECORDS)) - 1
+        with pytest.raises(tfw.DataLossError) as caught:
+            RecordIndex.build(path)
+        error = caught.value
+        assert (path, number, begins(RECORDS)[number], "truncated") == (
+            error.path,
+            error.record_index,
+            error.offset,
+            error.reason,
+        )
+    path.write_bytes(reference.flip(data, 8 * begins(RECORDS)[9]))
+    with pytest.raises(tfw.DataLossError, match="record 9 at byte") as caught:
+        TFRecordFile(path)
+    assert "length crc" == caught.value.reason
+
+
+def test_a_file_cut_while_it_is_open_is_an_error(tmp_path):
+    records = [bytes(size) for size in (10, 50000, 10)]
+    path = write(tmp_path / "data", records)
+    file = TFRecordFile(path)
+    os.truncate(path, 30000)
+    assert records[0] == file[0]
+    for key in (1, 2, [1], [0, 2]):
+        with pytest.raises(tfw.DataLossError) as caught:
+            file[key]
+        assert "truncated" == caught.value.reason
+
+
+def test_damage_in_a_compressed_file_is_reported_and_does_not_stay(tmp_path):
+    path = write(tmp_path / "data", [os.urandom(50) for _ in range(2000)], "GZIP")
+    expected = list(tfw.read_records(path))
+    file = TFRecordFile(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    assert expected[3] == file[3]
+    with pytest.raises(tfw.DataLossError) as caught:
+        file[1999]
+    assert "compressed stream" == caught.value.reason
+    path.write_bytes(data)
+    assert expected[1999] == file[1999]
+
+
+def test_a_compressed_file_replaced_while_it_is_open_is_an_error(tmp_path):
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    file = TFRecordFile(path)
+    write(path, RECORDS[::-1], "GZIP")
+    with pytest.raises(tfw.DataLossError, match="stale"):
+        file[3]
+    write(path, RECORDS[:5], "GZIP")
+    with pytest.raises(tfw.DataLossError, match="the file ends before it"):
+        file[30]
