@@ -1,18 +1,25 @@
 """Every example runs and finds what it expects."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SOURCE = ROOT / "src"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(path, tmp_path):
     result = subprocess.run(
-        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-W", "error", str(path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout

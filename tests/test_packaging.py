@@ -1,5 +1,6 @@
 """What an installation looks like from outside the source tree."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,8 @@ def test_native_module_uses_the_stable_abi():
 def test_import_is_lazy():
     """import tfwire loads no numpy and no protobuf: the command line starts at once."""
     code = "import sys, tfwire; sys.exit(bool({'numpy', 'google.protobuf'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
 
 
 @pytest.mark.slow

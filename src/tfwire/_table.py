@@ -146,12 +146,16 @@ def column_of(value: Any, name: Name) -> tuple[Column, int]:
     if hasattr(value, "__array__"):
         return _array_column(np.asarray(value), name)
     found = "None" if value is None else type(value).__name__
-    raise TypeError(f"{show(name)}: expected a column with one entry per record, found {found}")
+    raise TypeError(
+        f"{show(name)}: expected a column with one entry per record or step, found {found}"
+    )
 
 
 def _array_column(array: Array, name: Name) -> tuple[Column, int]:
     if array.ndim == 0:
-        raise TypeError(f"{show(name)}: expected a column with one entry per record, found rank 0")
+        raise TypeError(
+            f"{show(name)}: expected a column with one entry per record or step, found rank 0"
+        )
     if array.dtype.kind == "O" and array.ndim == 1:
         return _list_column(array.tolist(), name)
     cell = cell_of(array, name)
@@ -220,7 +224,9 @@ def _string_column(column: Any, name: Name) -> tuple[Column, int]:
     offsets = np.ascontiguousarray(column.offsets, np.int64)
     shape = getattr(column, "shape", (len(offsets) - 1,))
     if len(shape) == 0 or len(offsets) == 0:
-        raise TypeError(f"{show(name)}: expected a column with one entry per record, found rank 0")
+        raise TypeError(
+            f"{show(name)}: expected a column with one entry per record or step, found rank 0"
+        )
     data = np.ascontiguousarray(column.data)
     per_record = int(np.prod(shape[1:]))
     column = Column(BYTES, data, len(offsets) - 1, offsets=offsets, per_record=per_record)

@@ -154,6 +154,12 @@ def parse_single_example(
 ) -> dict[Any, Any]:
     """Parses one serialized Example, as ``tf.io.parse_single_example``.
 
+    Args:
+        serialized: A bytes-like object, an object with ``numpy()``, or a message.
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        example_names: The name of the Example, for error messages.
+        name: Ignored.
+
     Returns:
         The keys of ``features`` to numpy scalars, bytes, arrays, SparseTensors and RaggedTensors,
         without the dimension of a batch.
@@ -173,6 +179,14 @@ def parse_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
     """Parses a batch of serialized SequenceExamples, as ``tf.io.parse_sequence_example``.
+
+    Args:
+        serialized: A list, tuple or object array of bytes-like objects.
+        context_features: Keys to FixedLenFeature, VarLenFeature or RaggedFeature; may be None.
+        sequence_features: Keys to FixedLenSequenceFeature, VarLenFeature or RaggedFeature; may be
+            None when there are context features.
+        example_names: Names of the messages, for error messages.
+        name: Ignored.
 
     Returns:
         (context, lists, lengths), as SequenceParser says.
@@ -194,6 +208,12 @@ def parse_single_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Parses one serialized SequenceExample, as ``tf.io.parse_single_sequence_example``.
+
+    Args:
+        serialized: A bytes-like object, an object with ``numpy()``, or a message.
+        context_features, sequence_features: As for parse_sequence_example.
+        example_name: The name of the message, for error messages.
+        name: Ignored.
 
     Returns:
         (context, lists), as SequenceParser says.

@@ -96,6 +96,15 @@ def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
     Args:
         path: The file.
         options: TFRecordOptions or a compression type; None looks at the file.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        As read_records.
+
+    Example:
+        >>> first = next(tf_record_iterator("train.tfrecord"))
     """
     return read_records(path, "auto" if options is None else options)
 
