@@ -7,6 +7,7 @@ import itertools
 import os
 import pickle
 import random
+import signal
 import struct
 import threading
 import warnings
@@ -18,6 +19,7 @@ from hypothesis import given, settings, strategies as st
 
 import reference
 import tfwire as tfw
+from tfwire._access import StreamAccess
 from tfwire._record_index import _fingerprint
 from tfwire.index import RecordIndex, TFRecordFile, TFRecordFiles
 
@@ -217,13 +219,20 @@ def test_threads_may_share_a_file(file):
 
 
 def test_processes_that_fork_share_no_position(file):
-    records = TFRecordFile(file)
-    assert RECORDS[20] == records[20]
+    records, many = TFRecordFile(file), TFRecordFiles([file])
+    assert RECORDS[20] == records[20] == many[20]
+    if isinstance(records._records, StreamAccess):
+        records._records._lock.acquire()  # as another thread might at this moment
+    many._lock.acquire()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
         pid = os.fork()
     if pid == 0:
-        os._exit(0 if RECORDS == [records[i] for i in range(40)] else 1)
+        signal.alarm(20)
+        os._exit(0 if RECORDS == [records[i] for i in range(40)] == list(many) else 1)
+    if isinstance(records._records, StreamAccess):
+        records._records._lock.release()
+    many._lock.release()
     assert RECORDS == list(records)
     assert (pid, 0) == os.waitpid(pid, 0)
 

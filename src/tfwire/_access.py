@@ -20,6 +20,8 @@ __all__ = ["FileAccess", "StreamAccess"]
 
 Array = np.ndarray[Any, Any]
 
+_HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+
 _ROOM = 1 << 18  # bytes of records fetched at a time, to be copied while they are in the cache
 _MOST = 4096  # records of them
 
@@ -44,17 +46,17 @@ class FileAccess:
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
-        fd, begin = self._source.fd, self._offsets[number]
-        size = self._offsets[number + 1] - begin
-        if size < _LONG:
-            record = os.pread(fd, size, begin)
-            header, payload, footer = record, record[12:-4], record[-4:]
+        fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
+        length = end - begin - FRAME
+        if length < _LONG:
+            record = os.pread(fd, end - begin, begin)
+            header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
         else:
-            header = os.pread(fd, 12, begin)
-            payload = os.pread(fd, size - FRAME, begin + 12)
-            footer = os.pread(fd, 4, begin + size - 4)
-        if len(header) >= 12 and len(payload) == size - FRAME and len(footer) == 4:
-            status = lib.tfw_verify_record(header, payload, size - FRAME, footer, ffi.NULL)
+            header = os.pread(fd, _HEADER, begin)
+            payload = os.pread(fd, length, begin + _HEADER)
+            footer = os.pread(fd, _FOOTER, end - _FOOTER)
+        if len(header) >= _HEADER and len(payload) == length and len(footer) == _FOOTER:
+            status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
             if status == lib.TFW_OK:
                 return payload
         return self._fetch(np.array([number]))[0]  # says what is wrong, or reads more patiently

@@ -28,8 +28,10 @@ _AT_ONCE = 4096  # numbers made at a time by iterators
 class _Records:
     """What TFRecordFile and TFRecordFiles have in common: everything but where records are."""
 
+    _count: int
+
     def __len__(self) -> int:
-        raise NotImplementedError
+        return self._count
 
     def _one(self, number: int) -> bytes:
         raise NotImplementedError
@@ -56,20 +58,37 @@ class _Records:
             OSError: The file cannot be read.
             ValueError: The file is closed.
         """
-        if isinstance(key, slice):
-            return self._many(np.arange(*key.indices(len(self))))
-        if isinstance(key, (Sequence, np.ndarray)) and not (
-            isinstance(key, np.ndarray) and key.ndim == 0
-        ):
-            return self._many(_numbers_of(key, len(self)))
-        number, count = operator.index(key), len(self)
-        if not -count <= number < count:
-            raise IndexError(f"record {number} of {count}")
-        return self._one(number + count if number < 0 else number)
+        try:
+            number = operator.index(key)
+        except TypeError:
+            return self._many(self._numbers(key))
+        if not -self._count <= number < self._count:
+            raise IndexError(f"record {number} of {self._count}")
+        return self._one(number + self._count if number < 0 else number)
 
     def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
         """As ``self[keys]``; the name by which torch's DataLoader asks for a batch."""
         return self[keys]
+
+    def _numbers(self, key: Any) -> Array:
+        """The numbers that a slice or a sequence means, counted from the beginning."""
+        count = self._count
+        if isinstance(key, slice):
+            return np.arange(*key.indices(count))
+        found = np.asarray(key)
+        if found.shape == (0,):
+            found = found.astype(np.int64)
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise TypeError(
+                "expected a record number, a slice or a sequence of record numbers, found "
+                f"{type(key).__name__}"
+            )
+        wrong = (found < -count) | (found >= count)
+        if wrong.any():
+            raise IndexError(f"record {found[wrong][0]} of {count}")
+        numbers = np.array(found, np.int64)
+        numbers[numbers < 0] += count
+        return numbers
 
     def _many(self, numbers: Array) -> list[bytes]:
         order = None
@@ -99,23 +118,6 @@ class _Records:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _numbers_of(key: Any, count: int) -> Array:
-    """Record numbers as an array, counted from the beginning."""
-    found = np.asarray(key)
-    if found.size == 0:
-        found = found.astype(np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise TypeError(
-            f"record numbers must be integers of rank 1, found {found.dtype} of rank {found.ndim}"
-        )
-    wrong = (found < -count) | (found >= count)
-    if wrong.any():
-        raise IndexError(f"record {found[wrong][0]} of {count}")
-    numbers = np.array(found, np.int64)
-    numbers[numbers < 0] += count
-    return numbers
 
 
 class TFRecordFile(_Records):
@@ -156,6 +158,7 @@ class TFRecordFile(_Records):
         elif not isinstance(index, RecordIndex):
             index = RecordIndex.load(path, index)
         self.index: RecordIndex = index
+        self._count = len(index)
         source = open_regular(path)
         index.check(source)
         self._records: FileAccess | StreamAccess | None
@@ -164,9 +167,6 @@ class TFRecordFile(_Records):
             self._records = StreamAccess(path, index.compression, index.offsets)
         else:
             self._records = FileAccess(source, index.offsets)
-
-    def __len__(self) -> int:
-        return len(self.index)
 
     def _access(self) -> FileAccess | StreamAccess:
         records = self._records
@@ -233,14 +233,15 @@ class TFRecordFiles(_Records):
     def _begin(self, max_open_files: int) -> None:
         self._max_open_files = max_open_files
         self._ends = list(itertools.accumulate(map(len, self.indexes)))
+        self._count = self._ends[-1] if self._ends else 0
         self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
         self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        self._pid = os.getpid()
 
     def _file(self, number: int) -> TFRecordFile:
         """An open file. One that is crowded out is closed when its last user is done with it."""
+        if self._pid != os.getpid() and self._open is not None:  # whoever held the lock is not here
+            self._begin(self._max_open_files)
         with self._lock:
             if self._open is None:
                 raise ValueError("the files are closed")
