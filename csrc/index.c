@@ -207,7 +207,7 @@ static run plan_run(const int64_t *offsets, const int64_t *numbers, size_t count
     const int64_t most = room < LONGEST_RUN ? (int64_t)room : LONGEST_RUN;
     run r = {.count = 1, .begin = offsets[numbers[0]]};
     r.end = r.begin + size_of(offsets, numbers[0]);
-    while (r.count < count) {
+    while (r.end != r.begin && r.count < count) { /* behind what is no record nothing is read */
         const int64_t begin = offsets[numbers[r.count]];
         const int64_t size = size_of(offsets, numbers[r.count]);
         if (size == 0 || begin < r.begin || begin - r.end > GAP || begin + size - r.begin > most) {

@@ -333,6 +333,25 @@ static int fetch_at(int fd, int64_t begin, int64_t end, tfw_error *error) {
     return status;
 }
 
+/* Its length agrees with offsets that leave no bytes for a frame: 0 - 16. Whatever follows it must
+ * not make it part of what is read. */
+static void a_record_of_no_bytes_in_front_of_others_is_refused(void) {
+    file f = {0};
+    file_append_header(&f, UINT64_MAX - TFWI_FRAME_SIZE + 1);
+    file_append(&f, "0123456789", 10);
+    int fd = file_open(&f);
+    const int64_t offsets[] = {0, 0, 16};
+    const int64_t numbers[] = {0, 1};
+    uint8_t out[64];
+    tfw_span spans[2];
+    size_t done = 0;
+    CHECK_EQ(TFW_E_ARGUMENT,
+             tfw_fetch(fd, offsets, numbers, 2, out, sizeof out, spans, &done, NULL));
+    CHECK_EQ(0, done);
+    close(fd);
+    free(f.data);
+}
+
 static void only_the_right_offsets_give_a_record(void) {
     file f = file_random(12, 5, 50);
     int fd = file_open(&f);
@@ -435,6 +454,7 @@ int main(void) {
     RUN(bad_reads_lose_nothing);
     RUN(any_numbers_in_any_room_give_their_records);
     RUN(every_flipped_bit_is_found_at_its_record);
+    RUN(a_record_of_no_bytes_in_front_of_others_is_refused);
     RUN(only_the_right_offsets_give_a_record);
     RUN(offsets_of_no_file_are_refused);
     RUN(bad_reads_of_records_are_patient_or_reported);

@@ -193,7 +193,7 @@ static encoded encoded_new(const plan *p, uint64_t first, size_t capacity) {
 
 /* All records in one piece. */
 static encoded encode_whole(const plan *p) {
-    size_t capacity = 1 << 12;
+    size_t capacity = 1 << 16;
     encoded e = encoded_new(p, 0, capacity);
     while (e.status == TFW_NEED_SPACE) {
         free(e.out);

@@ -247,6 +247,14 @@ def reader_seeds() -> Seeds:
         yield f"{name}-no-memory", bytes([1 | 0x20, 3, 0, 5, 1]) + script
 
 
+def index_seeds() -> Seeds:
+    for name, script in FILES.items():
+        for how, numbers in ((0, [0, 1, 2]), (1, [2, 0, 0, 1, 5]), (2, [0, 1, 2, 3])):
+            lie = (90 * how).to_bytes(1 + (how >> 2) % 8, "little")
+            choices = struct.pack("<HBHBBB", 700, 40 * how, 300, how, 1, len(numbers))
+            yield f"{name}-{how}", choices + lie + bytes(numbers) + script
+
+
 def correct_seeds() -> Seeds:
     for length in (0, 3, 8, 100):
         payload = bytes(range(length))
@@ -385,6 +393,7 @@ if __name__ == "__main__":
     write("scan", scan_seeds())
     write("reader", reader_seeds())
     write("correct", correct_seeds())
+    write("index", index_seeds())
     write("marshal", marshal_seeds())
     write("crc", crc_seeds())
     write("parse", parse_seeds())

@@ -1,0 +1,161 @@
+/* tfw_walk against a plain walk over the headers, and tfw_fetch with offsets that may lie: what is
+ * fetched is always a record that verifies, at the place and of the size that the offsets say. */
+#include "script.h"
+
+#include <errno.h>
+
+static uint64_t pread_seed;
+
+/* A read that returns less than asked for, now and then nothing but EINTR. */
+static ssize_t short_pread(int fd, void *out, size_t len, off_t offset) {
+    uint64_t random = check_random(&pread_seed);
+    if (random % 8 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    size_t most = (size_t)(random >> 8) % 600 + 1;
+    return pread(fd, out, len < most ? len : most, offset);
+}
+
+/* Walks the file in steps of so many records; the offsets of all of them and the last word. */
+static int walk(int fd, const file *f, size_t buffer_len, size_t step, int64_t *offsets,
+                size_t *out_count) {
+    uint64_t offset = 0;
+    uint8_t *buffer = fuzz_alloc(buffer_len);
+    size_t total = 0, count;
+    tfw_error error;
+    int status;
+    do {
+        size_t room = LOG_MAX - total < step ? LOG_MAX - total : step;
+        status = tfw_walk(fd, f->len, &offset, buffer, buffer_len, offsets + total, room, &count,
+                          &error);
+        CHECK(count <= room);
+        total += count;
+        if (status < 0) {
+            CHECK_EQ(offset, error.offset);
+            CHECK_EQ(count, error.record);
+        }
+    } while (status == TFW_OK && total < LOG_MAX);
+    offsets[total] = (int64_t)offset;
+    *out_count = total;
+    free(buffer);
+    return status;
+}
+
+static void check_walk(const file *f, int status, const int64_t *offsets, size_t count) {
+    size_t at = 0;
+    int expected = TFW_END;
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQ(at, offsets[i]);
+        CHECK_EQ(TFW_OK, model_check(f, at, 0, TFW_NO_DATA_CRC));
+        at = check_failures == 0 ? at + (size_t)tfwi_load64(f->data + at) + TFWI_FRAME_SIZE : at;
+    }
+    CHECK_EQ(at, offsets[count]);
+    if (at < f->len) {
+        expected = model_check(f, at, 0, TFW_NO_DATA_CRC);
+    }
+    CHECK_EQ(expected, status);
+}
+
+/* The status that a record has where the offsets say that it lies. */
+static int expected_of(const file *f, int64_t begin, int64_t end) {
+    if (begin < 0 || end < begin || end - begin < TFWI_FRAME_SIZE) {
+        return TFW_E_ARGUMENT;
+    }
+    if (end > (int64_t)f->len) {
+        return TFW_E_TRUNCATED;
+    }
+    const uint8_t *record = f->data + begin;
+    uint64_t length = (uint64_t)(end - begin) - TFWI_FRAME_SIZE;
+    const uint8_t *footer = record + TFW_HEADER_SIZE + length;
+    return tfw_verify_record(record, record + TFW_HEADER_SIZE, length, footer, NULL);
+}
+
+static void check_fetched(const file *f, const int64_t *offsets, int64_t number,
+                          const uint8_t *out, size_t capacity, tfw_span span) {
+    int64_t begin = offsets[number];
+    CHECK_EQ(TFW_OK, expected_of(f, begin, offsets[number + 1]));
+    CHECK_EQ(offsets[number + 1] - begin - TFWI_FRAME_SIZE, span.length);
+    CHECK(span.length <= capacity && span.offset <= capacity - span.length);
+    if (check_failures == 0) {
+        const uint8_t *payload = f->data + begin + TFW_HEADER_SIZE;
+        CHECK(memcmp(payload, out + span.offset, (size_t)span.length) == 0);
+    }
+}
+
+/* Where the record said to be there is none; offsets that no record can have are no record's. */
+static void check_refused(const file *f, const int64_t *offsets, int64_t number, int status,
+                          const tfw_error *error) {
+    int64_t end = offsets[number + 1];
+    int expected = expected_of(f, offsets[number], end);
+    bool beyond = expected == TFW_E_TRUNCATED && end > INT64_MAX - (1 << 30);
+    CHECK_EQ(beyond ? TFW_E_ARGUMENT : expected, status);
+    CHECK(status == TFW_E_ARGUMENT ||
+          (error->record == number && error->offset == offsets[number]));
+}
+
+/* Fetches all numbers, leaving out those that cannot be. */
+static void check_fetch(int fd, const file *f, const int64_t *offsets, const int64_t *numbers,
+                        size_t count, size_t capacity) {
+    tfw_span spans[64];
+    for (size_t at = 0; at < count && check_failures == 0;) {
+        uint8_t *out = fuzz_alloc(capacity);
+        tfw_error error = {.status = TFW_OK};
+        size_t done = 0, left = count - at;
+        int status = tfw_fetch(fd, offsets, numbers + at, left, out, capacity, spans, &done,
+                               &error);
+        CHECK(done <= left && (status == TFW_OK) == (done == left));
+        for (size_t i = 0; i < done && check_failures == 0; i++) {
+            check_fetched(f, offsets, numbers[at + i], out, capacity, spans[i]);
+        }
+        at += done;
+        if (status == TFW_NEED_SPACE && done == 0) {
+            CHECK(error.expected > (int64_t)capacity);
+            bool too_large = error.expected > (int64_t)f->len; /* offsets that lie may ask for it */
+            CHECK(!too_large ||
+                  expected_of(f, offsets[numbers[at]], offsets[numbers[at] + 1]) != TFW_OK);
+            capacity = too_large ? capacity : (size_t)error.expected;
+            at += too_large;
+        } else if (status < 0 && at < count) {
+            check_refused(f, offsets, numbers[at++], status, &error);
+        }
+        free(out);
+    }
+}
+
+/* buffer, step, room, how to read, a lie; numbers; the file. */
+static void run(input *in) {
+    static FILE *stream;
+    static int64_t offsets[LOG_MAX + 1];
+    int64_t numbers[64];
+    size_t buffer_len = TFW_HEADER_SIZE + (size_t)input_number(in, 2) % 3000;
+    size_t step = 1 + input_byte(in), room = (size_t)input_number(in, 2) % 5000;
+    uint8_t how = input_byte(in), place = input_byte(in), count = input_byte(in) % 64;
+    int64_t lie = (int64_t)input_number(in, 1 + (how >> 2) % 8);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = input_byte(in);
+    }
+    file f = {0};
+    script_run(&f, in);
+    stream = stream != NULL ? stream : tmpfile();
+    int fd = stream != NULL ? fileno(stream) : -1;
+    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, f.data, f.len, 0) != (ssize_t)f.len) {
+        abort();
+    }
+    tfwi_test_pread = (how & 1) != 0 ? short_pread : pread;
+    pread_seed = how + UINT64_C(1);
+    size_t records;
+    int status = walk(fd, &f, buffer_len, step, offsets, &records);
+    check_walk(&f, status, offsets, records);
+    if ((how & 2) != 0) {
+        offsets[place % (records + 1)] = lie;
+    }
+    for (size_t i = 0; i < count && records != 0; i++) {
+        numbers[i] %= (int64_t)records;
+    }
+    check_fetch(fd, &f, offsets, numbers, records != 0 ? count : 0, room);
+    tfwi_test_pread = pread;
+    free(f.data);
+}
+
+FUZZ_TARGET(run)
