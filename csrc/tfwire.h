@@ -441,6 +441,14 @@ TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const u
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
 
+/* Writes rows of different lengths as rows of one: row i of out is values [splits[i],
+ * splits[i + 1]) and behind them copies of the padding, width values in all.
+ * TFW_E_ARGUMENT: splits that decrease or leave the value_count values, a row longer than width.
+ * REQUIRES: room at out for rows * width values of value_size bytes. */
+TFW_API int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uint64_t rows,
+                    uint64_t width, size_t value_size, const void *padding, void *out,
+                    tfw_error *error);
+
 /* ---- Examples: messages to dicts, without a schema ------------------------------------------ */
 
 #define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */

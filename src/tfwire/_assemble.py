@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from tfwire._core import check, ffi, lib, new_error
 from tfwire._failure import Misfit, show_key
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 
@@ -99,31 +100,36 @@ def with_objects(value: Any) -> Any:
     return value
 
 
-def pad(values: Any, lengths: Array, default: Any) -> Any:
+def pad(values: Any, splits: Array, default: Any) -> Any:
     """Rows of different lengths as rows of the longest one's, flat, padded at their ends."""
-    width = longest(lengths)
-    if len(values) == len(lengths) * width:
+    rows, width = len(splits) - 1, longest(np.diff(splits))
+    if len(values) == rows * width:
         return values
-    inside = (np.arange(width) < lengths[:, np.newaxis]).reshape(-1)
     if isinstance(values, BytesColumn):
-        return pad_strings(values, inside, default)
-    padded = np.full(len(inside), default, values.dtype)
-    padded[inside] = values
+        return pad_strings(values, splits, default)
+    padded, padding = np.empty(rows * width, values.dtype), np.array([default], values.dtype)
+    error = new_error()
+    status = lib.tfw_pad(
+        ffi.from_buffer(values),
+        len(values),
+        ffi.from_buffer("int64_t[]", splits),
+        rows,
+        width,
+        values.itemsize,
+        ffi.from_buffer(padding),
+        ffi.from_buffer(padded),
+        error,
+    )
+    check(status, error)
     return padded
 
 
-def pad_strings(strings: BytesColumn, inside: Array, default: bytes) -> BytesColumn:
-    if default:
-        # One string more, and every place says which string it holds.
-        offsets = np.append(strings.offsets, len(strings.data) + len(default))
-        offsets[-2] = len(strings.data)
-        data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
-        place = np.full(len(inside), len(strings))
-        place[inside] = np.arange(len(strings))
-        return BytesColumn(data, offsets).take(place)
-    sizes = np.zeros(len(inside), np.int64)
-    sizes[inside] = np.diff(strings.offsets)
-    return BytesColumn(strings.data, splits_of(sizes))
+def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
+    if not default:  # strings without bytes need nothing but offsets
+        return BytesColumn(strings.data, splits_of(pad(np.diff(strings.offsets), splits, 0)))
+    data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
+    with_default = BytesColumn(data, np.append(strings.offsets, len(data)))
+    return with_default.take(pad(np.arange(len(strings)), splits, len(strings)))
 
 
 # ---- Features of an Example, or of a context ---------------------------------------------------
@@ -178,7 +184,7 @@ class Padded:
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
-        values = pad(cells.values, np.diff(cells.splits), self.default)
+        values = pad(cells.values, cells.splits, self.default)
         return reshape(values, (count, *self._elements(values, count), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:
@@ -254,7 +260,7 @@ class Steps:
         cells = columns[self.column]
         lengths = self.lengths(columns)
         size = int(np.prod(self.shape, dtype=np.int64))
-        values = pad(cells.values, lengths * size, self.default)
+        values = pad(cells.values, cells.steps * size, self.default)
         return reshape(values, (count, longest(lengths), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:
