@@ -100,13 +100,17 @@ def with_objects(value: Any) -> Any:
     return value
 
 
+def own(values: Any) -> Any:
+    """Numbers that were lent, copied; strings are never lent."""
+    return values.copy() if isinstance(values, np.ndarray) else values
+
+
 def pad(values: Any, splits: Array, default: Any) -> Any:
-    """Rows of different lengths as rows of the longest one's, flat, padded at their ends."""
+    """Rows of different lengths as rows of the longest one's, flat, padded at their ends. Numbers
+    are always copied."""
     rows, width = len(splits) - 1, longest(np.diff(splits))
-    if len(values) == rows * width:
-        return values
     if isinstance(values, BytesColumn):
-        return pad_strings(values, splits, default)
+        return values if len(values) == rows * width else pad_strings(values, splits, default)
     padded, padding = np.empty(rows * width, values.dtype), np.array([default], values.dtype)
     error = new_error()
     status = lib.tfw_pad(
@@ -188,7 +192,7 @@ class Padded:
         return reshape(values, (count, *self._elements(values, count), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:
-        values = columns[self.column].values
+        values = own(columns[self.column].values)
         return reshape(values, (*self._elements(values, 1), *self.shape))
 
     def _elements(self, values: Any, count: int) -> tuple[int]:
@@ -265,7 +269,7 @@ class Steps:
 
     def single(self, columns: Sequence[Cells]) -> Any:
         cells = columns[self.column]
-        return reshape(cells.values, (int(cells.steps[1]), *self.shape))
+        return reshape(own(cells.values), (int(cells.steps[1]), *self.shape))
 
     def lengths(self, columns: Sequence[Cells]) -> Array:
         """How many steps every record has, int64."""

@@ -34,6 +34,13 @@ class Schema:
         check(lib.tfw_schema_create(features, len(features), out, error), error)
         del pinned  # C has copied everything
         self.handle = ffi.gc(out[0], lib.tfw_schema_free)
+        # What is copied when it is padded: it stays C's, whose memory serves batch after batch.
+        self.lent = {
+            i
+            for i, request in enumerate(plan.requests)
+            if request.dtype != string
+            and (request.layout == lib.TFW_REPEATED or (plan.lists and not request.variable))
+        }
         self.bound = [
             Bound(i, request.name, request.shape, request.dtype.dtype)
             for i, request in enumerate(plan.requests)
@@ -157,9 +164,7 @@ class Columns:
         fields = [field for field in self.plan.fields.values() if field.checked]
         if fields and count:
             cells = [
-                self._peek(i, request, first, count)
-                if request.layout == lib.TFW_VARIABLE
-                else Cells(None)
+                self._peek(i, request, first, count) if request.variable else Cells(None)
                 for i, request in enumerate(self.plan.requests)
             ]
             for field in fields:
@@ -180,7 +185,8 @@ class Columns:
         return Cells(cells.values[splits[0] : splits[-1]], splits - splits[0], steps)
 
     def take(self, count: int) -> list[Cells]:
-        """The columns of the count records held; they belong to the caller from here on."""
+        """The columns of the count records held. They belong to the caller from here on, but for
+        numbers to be padded, which are valid until the next call."""
         bound, self.arrays = self.arrays, {}
         return [
             Cells(bound[i][:count]) if i in bound else self._take(i, request, count)
@@ -188,9 +194,10 @@ class Columns:
         ]
 
     def _take(self, i: int, request: Request, count: int) -> Cells:
-        column = self.column
-        check(lib.tfw_columns_take(self.handle, i, column, self.error), self.error)
-        return _cells(column, request, adopt, count)
+        lent = i in self.schema.lent
+        hand_over = lib.tfw_columns_peek if lent else lib.tfw_columns_take
+        check(hand_over(self.handle, i, self.column, self.error), self.error)
+        return _cells(self.column, request, borrow if lent else adopt, count)
 
 
 def _cells(column: Any, request: Request, array: Callable[..., Array], count: int) -> Cells:
@@ -313,5 +320,5 @@ class Session:
                 columns.trim(count)
 
     def take(self, count: int) -> list[list[Cells]]:
-        """The columns of every part; they belong to the caller from here on."""
+        """The columns of every part, as Columns.take gives them."""
         return [[] if columns is None else columns.take(count) for columns in self.columns]

@@ -72,6 +72,11 @@ class Request(NamedTuple):
     default: Any = None
 
     @property
+    def variable(self) -> bool:
+        """Any number of values is right."""
+        return self.layout == int(lib.TFW_VARIABLE)
+
+    @property
     def num_values(self) -> int:
         """Values of a record, a step or an element."""
         return math.prod(self.shape)
