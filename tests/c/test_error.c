@@ -18,6 +18,7 @@ static void test_every_status_has_its_name(void) {
         {TFW_E_LENGTH_CRC, "TFW_E_LENGTH_CRC"},
         {TFW_E_DATA_CRC, "TFW_E_DATA_CRC"},
         {TFW_E_TOO_LARGE, "TFW_E_TOO_LARGE"},
+        {TFW_E_INDEX, "TFW_E_INDEX"},
         {TFW_E_WIRE, "TFW_E_WIRE"},
         {TFW_E_MISSING, "TFW_E_MISSING"},
         {TFW_E_KIND, "TFW_E_KIND"},

@@ -76,6 +76,15 @@ EXAMPLES = {
     "empty": b"",
     "usual": USUAL,
     "one-int": ONE_INT,
+    "block-of-ten": example(entry(b"a", ints(1 << 56, 1)), entry(b"ab", ints(-1))),
+    "blocks-of-ten": example(entry(b"a", ints(1, 1 << 56)), entry(b"ab", ints(*range(10)))),
+    "lengths-around-128": example(
+        *(entry(b"", strings(b"x" * length)) for length in range(108, 131)),
+        *(entry(b"b", floats(*[0.5] * count)) for count in range(26, 33)),
+        *(entry(b"a", ints(*[1] * count)) for count in range(108, 131)),
+    ),
+    # As usual but for a length of 128, whose second byte is missing.
+    "length-cut": field(1, b"\x0a\x80" + entry(b"a", ints(*[1] * 119))[3:]),
     "wide": example(
         entry(b"a", ints(*range(-3, 60))),
         entry(b"b", floats(*range(40))),
@@ -160,6 +169,10 @@ def parse_seeds() -> Seeds:
         for flags in range(4):
             yield f"{name}-flags-{flags}", bytes([flags, 5 * flags | flags << 6]) + batch
         yield f"{name}-no-memory", bytes([4 * 9, 8]) + batch
+    blocks = messages(EXAMPLES["block-of-ten"], EXAMPLES["blocks-of-ten"], EXAMPLES["one-int"])
+    for kernel in range(3):
+        how = bytes([0, 15 | kernel << 6])
+        yield f"blocks-kernel-{kernel}", how + specs([INT64, NONE, NONE, INT64]) + blocks
 
 
 def sequence_seeds() -> Seeds:
