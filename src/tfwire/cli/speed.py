@@ -143,7 +143,7 @@ def compare(path: Path, count: int) -> None:
             if operation not in systems[name]:
                 cells.append(f"{'-':>22}")
                 continue
-            theirs = best_time(systems[name][operation], count, rounds=1)
+            theirs = best_time(systems[name][operation], count, rounds=2)  # the first warms up
             cells.append(f"{count / theirs:>13,.0f} ({theirs / ours:5.1f}x)")
         print(f"  {operation:26}" + "".join(cells))
     if "tensorflow" not in systems:
