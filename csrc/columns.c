@@ -364,3 +364,14 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
     columns->taken = true;
     return TFW_OK;
 }
+
+int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t size,
+                       tfw_error *error) {
+    if (feature >= columns->schema->count || columns->columns[feature].bound ||
+        columns->columns[feature].values.data != NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
+    }
+    columns->columns[feature].values.data = values;
+    columns->columns[feature].values.capacity = size;
+    return TFW_OK;
+}

@@ -409,6 +409,11 @@ typedef struct tfw_column {
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
+/* Memory of values that tfw_columns_take handed over, size bytes of it, for the column to use
+ * again; it is the column's from then on. TFW_E_ARGUMENT: not a grown column, or it has memory. */
+TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t size,
+                               tfw_error *error);
+
 /* A grown column, lent: the pointers live until the next call on the columns. */
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);

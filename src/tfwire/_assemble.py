@@ -5,7 +5,7 @@ Strings stay a BytesColumn until the very end, so that every step here knows one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -39,11 +39,13 @@ class Cells(NamedTuple):
         values: The values of all cells, of rank 1.
         splits: int64: cell i is ``values[splits[i]:splits[i + 1]]``; None where cells are dense.
         steps: int64: record i has the cells ``[steps[i], steps[i + 1])``; only of feature lists.
+        empty: Where a copy of the values gets its memory from.
     """
 
     values: Any
     splits: Any = None
     steps: Any = None
+    empty: Callable[..., Array] = np.empty
 
 
 class Field(Protocol):
@@ -105,13 +107,13 @@ def own(values: Any) -> Any:
     return values.copy() if isinstance(values, np.ndarray) else values
 
 
-def pad(values: Any, splits: Array, default: Any) -> Any:
+def pad(values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty) -> Any:
     """Rows of different lengths as rows of the longest one's, flat, padded at their ends. Numbers
     are always copied."""
     rows, width = len(splits) - 1, longest(np.diff(splits))
     if isinstance(values, BytesColumn):
         return values if len(values) == rows * width else pad_strings(values, splits, default)
-    padded, padding = np.empty(rows * width, values.dtype), np.array([default], values.dtype)
+    padded, padding = empty((rows * width,), values.dtype), np.array([default], values.dtype)
     error = new_error()
     status = lib.tfw_pad(
         ffi.from_buffer(values),
@@ -188,7 +190,7 @@ class Padded:
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
-        values = pad(cells.values, cells.splits, self.default)
+        values = pad(cells.values, cells.splits, self.default, cells.empty)
         return reshape(values, (count, *self._elements(values, count), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:
@@ -264,7 +266,7 @@ class Steps:
         cells = columns[self.column]
         lengths = self.lengths(columns)
         size = int(np.prod(self.shape, dtype=np.int64))
-        values = pad(cells.values, cells.steps * size, self.default)
+        values = pad(cells.values, cells.steps * size, self.default, cells.empty)
         return reshape(values, (count, longest(lengths), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:

@@ -75,6 +75,7 @@ class Builder:
     def __init__(self, parser: Parsing, skip: bool = False) -> None:
         self._parser = parser
         self._session = parser._acquire()
+        self._session.recycle(True)
         self._skip = skip
         self._room = 0
         self.count = 0
@@ -129,6 +130,7 @@ class Builder:
 
     def release(self) -> None:
         """Gives the columns back to the parser; the builder is of no more use."""
+        self._session.recycle(False)
         self._parser._sessions.append(self._session)
 
     def _leave_out(self, misfit: Misfit, window: Window, index: int) -> None:

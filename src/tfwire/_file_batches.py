@@ -84,6 +84,7 @@ class Parallel:
         self._parser = parser
         self._reader = reader
         self._batch_size = batch_size
+        self._builders: list[Builder] = []  # those that no thread is using
 
     def read(self) -> Unit:
         """The records of the next batch; fewer at the end or before an error."""
@@ -103,7 +104,10 @@ class Parallel:
     def parse(self, unit: Unit) -> Outcome:
         """The batch of a unit; in any thread."""
         windows, error, last = unit
-        builder = Builder(self._parser)
+        try:
+            builder = self._builders.pop()
+        except IndexError:
+            builder = Builder(self._parser)
         try:
             builder.begin(sum(window.num_records for window in windows))
             for window in windows:
@@ -111,8 +115,13 @@ class Parallel:
         except Exception as found:
             error = found
         outcome = builder.finish(error, last)
-        builder.release()
+        self._builders.append(builder)
         return outcome
+
+    def release(self) -> None:
+        """Gives the columns back to the parser, once the threads have ended."""
+        while self._builders:
+            self._builders.pop().release()
 
 
 def copy_window(batch: Any, path: Any) -> Window:
@@ -151,17 +160,17 @@ class FileBatches(Iterator[Any]):
         self._builder = Builder(parser, skip)
         self._ahead: Ahead | None = None
         self._warnings: deque[str] = deque()  # of other threads
+        self._parallel = Parallel(parser, reader, batch_size)
         sequential = Sequential(self._builder, reader, batch_size)
         self._step: Callable[[], Outcome] = sequential.step
         if num_threads > 1:
             # What a batch holds depends on the records left out before it: where some may be, one
             # thread goes through them all.
-            parallel = Parallel(parser, reader, batch_size)
             reader.warn = self._warnings.append
             if skip:
                 self._ahead = Ahead(sequential.step, _same, 1)
             else:
-                self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
+                self._ahead = Ahead(self._parallel.read, self._parallel.parse, num_threads)
             self._step = self._ahead.next
             weakref.finalize(self, self._ahead.stop)
 
@@ -218,6 +227,7 @@ class FileBatches(Iterator[Any]):
             self._reader.close()
         finally:
             self._builder.release()
+            self._parallel.release()
         if self._builder.num_errors:
             self._warnings.append(
                 f"left out {self._builder.num_errors} record(s) that do not fit the "

@@ -10,8 +10,9 @@ from tfwire._assemble import Cells, with_objects
 from tfwire._core import ffi, lib
 from tfwire._failure import Misfit, Place, keys_of, parse_error
 from tfwire._file_batches import FileBatches
+from tfwire._schema import Out, Schema
 from tfwire._serialized import is_scalar, single_message, unwrap
-from tfwire._session import Out, Schema, Session
+from tfwire._session import Session
 from tfwire._single import SingleSession
 from tfwire._spans import Spans, spans_of
 from tfwire._spec import Plan

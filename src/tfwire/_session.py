@@ -1,117 +1,24 @@
-"""Plans at work: schemas, columns under construction, and calls into C."""
+"""Plans at work: columns under construction, and calls into C."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tfwire._assemble import Cells
 from tfwire._core import adopt, check, ffi, lib, new_error
 from tfwire._failure import Misfit, misfit_of
-from tfwire._spec import KINDS, Plan, Request
+from tfwire._recycle import Spare
+from tfwire._schema import Out, Schema, check_out, create_columns
+from tfwire._spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import string
 
-__all__ = ["Schema", "Session", "borrow", "create_columns"]
+__all__ = ["Session", "borrow"]
 
 Array = np.ndarray[Any, Any]
-Out = Mapping[Any, Array]
-
-
-class Schema:
-    """The tfw_schema of a plan; immutable, for any number of threads."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        features = ffi.new("tfw_feature[]", len(plan.requests))
-        pinned = [
-            _describe(feature, request)
-            for feature, request in zip(features, plan.requests, strict=True)
-        ]
-        out, error = ffi.new("tfw_schema **"), new_error()
-        check(lib.tfw_schema_create(features, len(features), out, error), error)
-        del pinned  # C has copied everything
-        self.handle = ffi.gc(out[0], lib.tfw_schema_free)
-        # What is copied when it is padded: it stays C's, whose memory serves batch after batch.
-        self.lent = {
-            i
-            for i, request in enumerate(plan.requests)
-            if request.dtype != string
-            and (request.layout == lib.TFW_REPEATED or (plan.lists and not request.variable))
-        }
-        self.bound = [
-            Bound(i, request.name, request.shape, request.dtype.dtype)
-            for i, request in enumerate(plan.requests)
-            if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
-        ]
-
-
-class Bound(NamedTuple):
-    """A column that C writes into a numpy array: dense numbers of records.
-
-    Attributes:
-        column: Its index.
-        name: The feature's key, as the user wrote it.
-        shape: Of one record.
-        dtype: int64 or float32.
-    """
-
-    column: int
-    name: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-
-def _describe(feature: Any, request: Request) -> list[Any]:
-    """Fills in a tfw_feature; returns what it points into."""
-    pinned = [ffi.from_buffer("char[]", request.key)]
-    feature.name, feature.name_len = pinned[0], len(request.key)
-    feature.kind = KINDS[request.dtype]
-    feature.layout = request.layout
-    feature.count = request.num_values
-    feature.has_default = request.optional
-    if request.default is not None and request.optional:
-        values, offsets = request.default if request.dtype == string else (request.default, None)
-        pinned.append(ffi.from_buffer(values))
-        feature.default_values = pinned[-1]
-        if offsets is not None:
-            pinned.append(ffi.from_buffer("int64_t[]", offsets))
-            feature.default_offsets = pinned[-1]
-    return pinned
-
-
-def check_out(out: Out, schema: Schema | None, count: int) -> None:
-    """Whether C may write count records to these arrays.
-
-    Raises:
-        TypeError, ValueError: It may not.
-    """
-    columns = {} if schema is None else {column.name: column for column in schema.bound}
-    if not isinstance(out, Mapping):
-        raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
-    for key, array in out.items():
-        if key not in columns:
-            raise ValueError(f"out: {key!r} is no FixedLenFeature of numbers")
-        _, _, shape, dtype = columns[key]
-        if not isinstance(array, np.ndarray) or array.dtype != dtype:
-            found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(f"out: {key!r} must be an array of {dtype}, found {found}")
-        if array.ndim != len(shape) + 1 or array.shape[1:] != shape or len(array) < count:
-            raise ValueError(
-                f"out: {key!r} must be of shape {(count, *shape)}, found {array.shape}"
-            )
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise ValueError(f"out: {key!r} must be C-contiguous and writable")
-
-
-def create_columns(schema: Schema) -> Any:
-    """A ``tfw_columns *``; the schema must live as long as it is used."""
-    out, error = ffi.new("tfw_columns **"), new_error()
-    flags = lib.TFW_FEATURE_LISTS if schema.plan.lists else 0
-    check(lib.tfw_columns_create(schema.handle, flags, out, error), error)
-    return ffi.gc(out[0], lib.tfw_columns_free)
 
 
 class Columns:
@@ -124,6 +31,11 @@ class Columns:
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.column = ffi.new("tfw_column *")
+        self.spares: list[Spare] | None = None
+
+    def recycle(self, on: bool) -> None:
+        """Whether results get memory of earlier ones that nobody holds any more."""
+        self.spares = [Spare() for _ in self.plan.requests] if on else None
 
     def begin(self, capacity: int, out: Out | None = None) -> None:
         """Forgets all records and makes room for so many."""
@@ -131,14 +43,20 @@ class Columns:
         for i, name, shape, dtype in self.schema.bound:
             array = None if out is None else out.get(name)
             if array is None:
-                array = np.empty((capacity, *shape), dtype)
+                array = self._empty(i)((capacity, *shape), dtype)
             self._bind(i, array)
+        if self.spares is not None:
+            for i in self.schema.grown:
+                self.spares[i].donate(self.handle, i)
+
+    def _empty(self, i: int) -> Callable[..., Array]:
+        return np.empty if self.spares is None else self.spares[i].empty
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            new = np.empty((capacity, *shape), dtype)
+            new = self._empty(i)((capacity, *shape), dtype)
             new[:count] = old[:count]
             self._bind(i, new)
 
@@ -174,7 +92,7 @@ class Columns:
         """The cells of some records, where C has them: valid until the next call."""
         column = self.column
         check(lib.tfw_columns_peek(self.handle, i, column, self.error), self.error)
-        cells = _cells(column, request, borrow, first + count)
+        cells = _cells(column, request, borrow, borrow, first + count)
         begin, end = first, first + count
         steps = None
         if cells.steps is not None:
@@ -194,20 +112,30 @@ class Columns:
         ]
 
     def _take(self, i: int, request: Request, count: int) -> Cells:
-        lent = i in self.schema.lent
-        hand_over = lib.tfw_columns_peek if lent else lib.tfw_columns_take
-        check(hand_over(self.handle, i, self.column, self.error), self.error)
-        return _cells(self.column, request, borrow if lent else adopt, count)
+        if i in self.schema.lent:
+            check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
+            return _cells(self.column, request, borrow, borrow, count)._replace(
+                empty=self._empty(i)
+            )
+        check(lib.tfw_columns_take(self.handle, i, self.column, self.error), self.error)
+        adopt_values = adopt if self.spares is None else self.spares[i].adopt
+        return _cells(self.column, request, adopt_values, adopt, count)
 
 
-def _cells(column: Any, request: Request, array: Callable[..., Array], count: int) -> Cells:
-    """A tfw_column of count records as arrays, made by adopt or borrow."""
+def _cells(
+    column: Any,
+    request: Request,
+    large: Callable[..., Array],
+    array: Callable[..., Array],
+    count: int,
+) -> Cells:
+    """A tfw_column of count records as arrays: values by large, everything else by array."""
     values: Any
     if request.dtype == string:
-        data = array(column.values, column.byte_count, np.uint8)
+        data = large(column.values, column.byte_count, np.uint8)
         values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
     else:
-        values = array(column.values, column.value_count, request.dtype.as_numpy_dtype)
+        values = large(column.values, column.value_count, request.dtype.as_numpy_dtype)
     splits = steps = None
     if column.splits != ffi.NULL:
         splits = array(column.splits, column.cell_count + 1, np.int64)
@@ -250,7 +178,14 @@ class Session:
             if columns is not None:
                 columns.begin(capacity)
 
+    def recycle(self, on: bool) -> None:
+        """Whether results get memory of earlier ones that nobody holds any more."""
+        for columns in self.columns:
+            if columns is not None:
+                columns.recycle(on)
+
     def grow(self, capacity: int, count: int) -> None:
+        """Makes room for more records; the first count of them stay."""
         for columns in self.columns:
             if columns is not None:
                 columns.grow(capacity, count)

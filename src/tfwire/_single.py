@@ -15,7 +15,8 @@ import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._failure import misfit_of
-from tfwire._session import Schema, borrow, create_columns
+from tfwire._schema import Schema, create_columns
+from tfwire._session import borrow
 from tfwire._spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import DType, float32, int64, string

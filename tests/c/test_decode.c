@@ -625,8 +625,17 @@ static void test_arguments_are_checked(void) {
     const void *lent = column.values;
     CHECK_EQ(TFW_OK, tfw_columns_take(t.columns, 2, &column, NULL));
     CHECK(lent == column.values);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_peek(t.columns, 2, &(tfw_column){0}, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 0, column.values, 1, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 9, column.values, 1, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_donate(t.columns, 2, column.values, 1, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 2, column.values, 1, NULL));
+    column.values = NULL;
     free_column(&column);
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_peek(t.columns, 2, &column, NULL));
+    tfw_columns_clear(t.columns);
+    CHECK_EQ(TFW_OK, tfw_parse(t.columns, good.data, good.len, &span, 1, 0, NULL, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_take(t.columns, 2, &column, NULL));
+    free_column(&column);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(t.columns, 2, &column, NULL));
     tfw_columns_free(NULL);
     table_close(&t);
