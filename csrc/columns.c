@@ -345,6 +345,7 @@ int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_colum
         .value_count = values,
         .byte_count = bytes,
         .cell_count = cells,
+        .capacity = column->values.capacity,
     };
     return TFW_OK;
 }
@@ -365,13 +366,13 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
     return TFW_OK;
 }
 
-int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t size,
+int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
                        tfw_error *error) {
     if (feature >= columns->schema->count || columns->columns[feature].bound ||
         columns->columns[feature].values.data != NULL) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
     }
     columns->columns[feature].values.data = values;
-    columns->columns[feature].values.capacity = size;
+    columns->columns[feature].values.capacity = (size_t)capacity;
     return TFW_OK;
 }

@@ -402,6 +402,7 @@ typedef struct tfw_column {
     uint64_t value_count;   /* values, of whatever kind */
     uint64_t byte_count;    /* size of values in bytes */
     uint64_t cell_count;    /* records; feature lists: steps of all records */
+    uint64_t capacity;      /* bytes that values has room for, byte_count or more */
 } tfw_column;
 
 /* Hands a column over, once; then clear the columns before the next record. values, and whichever
@@ -409,10 +410,10 @@ typedef struct tfw_column {
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-/* Memory of values that tfw_columns_take handed over, size bytes of it, for the column to use
+/* Memory of values that tfw_columns_take handed over, with its capacity, for the column to use
  * again; it is the column's from then on. TFW_E_ARGUMENT: not a grown column, or it has memory. */
-TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t size,
-                               tfw_error *error);
+TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
+                               uint64_t capacity, tfw_error *error);
 
 /* A grown column, lent: the pointers live until the next call on the columns. */
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,

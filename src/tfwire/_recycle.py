@@ -41,24 +41,23 @@ class Spare:
         owner = ffi.gc(ffi.from_buffer(block), lambda _: self._blocks.append(block))
         return np.frombuffer(ffi.buffer(owner, size), dtype).reshape(shape)
 
-    def adopt(self, memory: Any, count: int, dtype: Any) -> Array:
-        """As ``_core.adopt``, for memory that C may have back by ``donate``."""
-        size = count * np.dtype(dtype).itemsize
-        if size < _LARGE:
+    def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
+        """As ``_core.adopt``, for memory of some capacity that ``donate`` may give back to C."""
+        if capacity < _LARGE:
             return adopt(memory, count, dtype)
 
         def release(memory: Any) -> None:
-            self._blocks.append((ffi.gc(memory, lib.tfw_free, size), size))
+            self._blocks.append((ffi.gc(memory, lib.tfw_free, capacity), capacity))
 
-        owner = ffi.gc(memory, release, size)
-        return np.frombuffer(ffi.buffer(owner, size), dtype)
+        owner = ffi.gc(memory, release, capacity)
+        return np.frombuffer(ffi.buffer(owner, count * np.dtype(dtype).itemsize), dtype)
 
     def donate(self, columns: Any, feature: int) -> None:
         """Gives a block that ``adopt`` took back to the column it came from."""
         block = self._pop()
         if block is not None:
-            memory, size = block
-            if lib.tfw_columns_donate(columns, feature, memory, size, ffi.NULL) == lib.TFW_OK:
+            memory, capacity = block
+            if lib.tfw_columns_donate(columns, feature, memory, capacity, ffi.NULL) == lib.TFW_OK:
                 ffi.gc(memory, None)
 
     def _pop(self) -> Any:

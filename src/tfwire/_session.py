@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,9 @@ class Columns:
                 empty=self._empty(i)
             )
         check(lib.tfw_columns_take(self.handle, i, self.column, self.error), self.error)
-        adopt_values = adopt if self.spares is None else self.spares[i].adopt
+        adopt_values = adopt
+        if self.spares is not None:
+            adopt_values = partial(self.spares[i].adopt, capacity=self.column.capacity)
         return _cells(self.column, request, adopt_values, adopt, count)
 
 
