@@ -116,17 +116,18 @@ class Builder:
     def finish(self, error: Exception | None, last: bool) -> Outcome:
         """The batch at hand, and the error that ended it."""
         last = last or error is not None
-        if not self.count:
+        count, self.count = self.count, 0
+        if not count:
             return Outcome(None, 0, error, last)
-        self._session.truncate(self.count)  # also what an allocation that failed left behind
-        self._session.trim(self.count)
         try:
-            batch = self._parser._results(self._session.take(self.count), self.count)
+            self._session.truncate(count)  # also what an allocation that failed left behind
+            self._session.trim(count)
+            batch = self._parser._results(self._session.take(count), count)
         except Misfit as misfit:  # of all records together
             return Outcome(None, 0, parse_error(misfit, Place()), True)
         except Exception as found:
             return Outcome(None, 0, found, True)
-        return Outcome(batch, self.count, error, last)
+        return Outcome(batch, count, error, last)
 
     def release(self) -> None:
         """Gives the columns back to the parser; the builder is of no more use."""
