@@ -8,7 +8,7 @@ import pytest
 
 from reading import Bytes, read_outcome
 from reference import Outcome
-from tfwire import _longreads
+from tfwire._records import longreads
 
 
 @pytest.fixture(params=["file", "long reads", "object", "small reads"])
@@ -16,7 +16,7 @@ def outcome_of(request, tmp_path, monkeypatch):
     """A function that reads bytes as a file, as one of records that all count as long, as a file
     object, and a few bytes at a time."""
     if request.param == "long reads":
-        monkeypatch.setattr(_longreads, "LONG", 1)
+        monkeypatch.setattr(longreads, "LONG", 1)
 
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
         if request.param in ("file", "long reads"):

@@ -82,12 +82,23 @@ def test_only_core_imports_the_native_module():
     assert {"_core.py"} == users
 
 
+def test_packages_of_records_know_nothing_of_examples():
+    """The towers, in Python: what records are made of imports nothing of Examples and of parsing,
+    nor the other way round; Python values become records where a writer is handed them."""
+    towers = {"_records": {"_examples", "_parsing"}, "_examples": {"_records", "_parsing"}}
+    for tower, others in towers.items():
+        for path in (PACKAGE / tower).glob("*.py"):
+            found = {name.split(".")[1] for name in imports(path)}
+            assert set() == found & others, path.name
+
+
 def test_neighbours_are_not_imported_by_the_core():
     """Optional packages are imported inside functions only; protobuf in the modules made of it,
     which are imported only where messages are used."""
-    made_of_protobuf = ("_protobuf.py", "train.py", "json_format.py", "schema_files.py")
+    made_of_protobuf = {"_examples/protobuf.py", "train.py", "json_format.py", "schema_files.py"}
     optional = {"tensorflow", "torch", "pyarrow", "fsspec", "PIL", "google", "jax", "isal"}
     for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Import):
                 roots = {alias.name.split(".")[0] for alias in node.names}
@@ -95,8 +106,8 @@ def test_neighbours_are_not_imported_by_the_core():
                 roots = {(node.module or "").split(".")[0]}
             else:
                 continue
-            allowed = {"google"} if path.name in made_of_protobuf else set()
-            assert set() == roots & optional - allowed, path.name
+            allowed = {"google"} if name in made_of_protobuf else set()
+            assert set() == roots & optional - allowed, name
 
 
 def test_public_names_are_importable_and_typed():

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tfwire import _rows, train
+from tfwire import train
+from tfwire._examples import rows as row_encoding
 from tfwire.columns import BytesColumn
 from tfwire.example import (
     encode_example,
@@ -100,7 +101,7 @@ def encode_carefully(rows, **options):
         raise pickle.PicklingError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_rows, "_dump", refuse)
+        patch.setattr(row_encoding, "_dump", refuse)
         return encode_rows(rows, **options)
 
 
@@ -111,7 +112,7 @@ def only_c(monkeypatch):
     def refuse(*_):
         raise AssertionError("a row was left to Python")
 
-    monkeypatch.setattr(_rows, "columns_of_rows", refuse)
+    monkeypatch.setattr(row_encoding, "columns_of_rows", refuse)
 
 
 LIST = [1, 2, 3]

@@ -19,8 +19,8 @@ from hypothesis import given, settings, strategies as st
 
 import reference
 import tfwire as tfw
-from tfwire._access import StreamAccess
-from tfwire._record_index import _fingerprint
+from tfwire._records.access import StreamAccess
+from tfwire._records.record_index import _fingerprint
 from tfwire.index import RecordIndex, TFRecordFile, TFRecordFiles
 
 RECORDS = [bytes([i]) * (i * i % 97) for i in range(40)]

@@ -13,7 +13,7 @@ import pytest
 
 import tfwire as tfw
 from cases.results import plain_dict
-from tfwire import _builder
+from tfwire._parsing import builder
 
 FEATURES = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -215,7 +215,7 @@ def test_records_that_do_not_fit_can_be_left_out(parser, tmp_path, batch_size, n
 
 
 def test_only_the_first_errors_are_kept(parser, tmp_path, monkeypatch):
-    monkeypatch.setattr(_builder, "_MAX_ERRORS_KEPT", 3)
+    monkeypatch.setattr(builder, "_MAX_ERRORS_KEPT", 3)
     path = write(tmp_path / "bad.tfrecord", [BAD] * 20 + RECORDS[20:25])
     batches = parser.parse_file(path, on_parse_error="skip")
     with pytest.warns(UserWarning, match="left out 20"):
@@ -380,7 +380,7 @@ def test_whatever_fails_in_a_thread_is_raised(parser, files, monkeypatch, skip):
         raise MemoryError("no columns")
 
     batches = parser.parse_file(files, 50, num_threads=2, on_parse_error=skip)
-    monkeypatch.setattr(_builder.Builder, "begin", fail)
+    monkeypatch.setattr(builder.Builder, "begin", fail)
     _, error = drain(batches)
     assert "no columns" == str(error)
     assert [] == list(batches)

@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from reading import Bytes, read_outcome
 from reference import file_of, frame
-from tfwire import _longreads
+from tfwire._records import longreads
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)
@@ -337,7 +337,7 @@ def test_damage_among_long_records_is_met_as_among_others(tmp_path, monkeypatch,
     data[7 * 70_016 + 500] ^= 1
     (tmp_path / "long").write_bytes(data)
     found = read_outcome(tmp_path / "long", on_corrupt=policy)
-    monkeypatch.setattr(_longreads, "LONG", 1 << 40)
+    monkeypatch.setattr(longreads, "LONG", 1 << 40)
     assert read_outcome(tmp_path / "long", on_corrupt=policy) == found
     assert records[:7] == found.records[:7]
     limited = read_outcome(tmp_path / "long", max_record_size=69_999, on_corrupt=policy)

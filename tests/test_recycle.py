@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._recycle import Spare
+from tfwire._parsing.recycle import Spare
 
 FEATURES = {
     "x": tfw.FixedLenFeature([1000], tfw.float32),

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tfwire as tfw
-from tfwire._protobuf import parse_message
-from tfwire._tensor_message import _TensorProto
+from tfwire._examples.protobuf import parse_message
+from tfwire._examples.tensor_message import _TensorProto
 
 try:
     import ml_dtypes

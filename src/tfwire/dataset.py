@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from tfwire import _stages as stages
-from tfwire._stages import map_structure
+from tfwire._datasets import stages
+from tfwire._datasets.stages import map_structure
 
 __all__ = ["Dataset", "TFRecordDataset"]
 

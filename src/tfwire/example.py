@@ -8,12 +8,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._decoder import decode_message, decode_messages
-from tfwire._encoder import Block, encode_blocks, encode_whole
-from tfwire._normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
-from tfwire._rows import RowEncoder, encode_row
+from tfwire._examples.decoder import decode_message, decode_messages
+from tfwire._examples.encoder import Block, encode_blocks, encode_whole
+from tfwire._examples.normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
+from tfwire._examples.rows import RowEncoder, encode_row
+from tfwire._examples.table import columns_of_mapping, columns_of_rows, lists_of_mapping
 from tfwire._spans import bytes_of, spans_of, strings_of
-from tfwire._table import columns_of_mapping, columns_of_rows, lists_of_mapping
 from tfwire.columns import BytesColumn
 
 __all__ = [

@@ -13,9 +13,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from tfwire._access import FileAccess, StreamAccess
-from tfwire._record_index import RecordIndex, open_regular
-from tfwire._sources import split_paths
+from tfwire._records.access import FileAccess, StreamAccess
+from tfwire._records.record_index import RecordIndex, open_regular
+from tfwire._records.sources import split_paths
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "TFRecordFile", "TFRecordFiles"]

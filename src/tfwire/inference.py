@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tfwire._sources import split_paths
+from tfwire._records.sources import split_paths
 from tfwire.errors import ParseError
 from tfwire.example import decode_sequence_example
 from tfwire.features import (

@@ -20,8 +20,8 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tfwire import train
-from tfwire._coerce import byte_strings
-from tfwire._protobuf import parse_message
+from tfwire._examples.coerce import byte_strings
+from tfwire._examples.protobuf import parse_message
 from tfwire.errors import ParseError
 
 __all__ = ["decode_json_example", "example_to_json"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfwire._assemble import Cells, Steps
-from tfwire._parser import BaseParser
-from tfwire._spec import compile_features
+from tfwire._parsing.assemble import Cells, Steps
+from tfwire._parsing.parser import BaseParser
+from tfwire._parsing.spec import compile_features
 
 __all__ = [
     "Parser",

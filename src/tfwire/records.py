@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tfwire import _longreads
-from tfwire._compression import TFRecordOptions
 from tfwire._core import ffi, lib
-from tfwire._streams import BatchReader, SkippedRegion
-from tfwire._writer import TFRecordWriter
+from tfwire._records import longreads
+from tfwire._records.compression import TFRecordOptions
+from tfwire._records.streams import BatchReader, SkippedRegion
+from tfwire._records.writer import TFRecordWriter
 
 __all__ = [
     "RecordIterator",
@@ -206,7 +206,7 @@ class _Batches(Iterator[Iterator[bytes]]):
         self.lock = threading.RLock()
         self._reader = reader
         self._batch: Any = None
-        self._long: _longreads.LongRecords | None = None  # instead of a batch
+        self._long: longreads.LongRecords | None = None  # instead of a batch
         self._expect_long = False
         self._current: Iterator[bytes] = iter(())
         self._stream = ffi.new("uint8_t[]", 1)
@@ -226,7 +226,7 @@ class _Batches(Iterator[Iterator[bytes]]):
         self._batch = self._reader.next()
         if self._batch is None:
             raise StopIteration
-        self._expect_long = self._batch.payload_bytes >= _longreads.LONG * self._batch.count
+        self._expect_long = self._batch.payload_bytes >= longreads.LONG * self._batch.count
         return self._strings(self._batch)
 
     def _strings(self, batch: Any) -> Sequence[bytes]:

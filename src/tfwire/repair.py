@@ -9,11 +9,17 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from tfwire._compression import TFRecordOptions
 from tfwire._core import ffi, lib
-from tfwire._recordfile import FlippedBit, RecordFile, SkippedRegion, display_name, make_options
-from tfwire._sinks import DeflatedSink, FileSink, Sink
-from tfwire._sources import is_file_object, open_source
+from tfwire._records.compression import TFRecordOptions
+from tfwire._records.recordfile import (
+    FlippedBit,
+    RecordFile,
+    SkippedRegion,
+    display_name,
+    make_options,
+)
+from tfwire._records.sinks import DeflatedSink, FileSink, Sink
+from tfwire._records.sources import is_file_object, open_source
 from tfwire.errors import DataLossError
 
 __all__ = ["FlippedBit", "RepairReport", "repair_file"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from tfwire._schema_metadata import Metadata, from_metadata, to_metadata
-from tfwire._schema_tfds import from_tfds, to_tfds
+from tfwire._examples.schema_metadata import Metadata, from_metadata, to_metadata
+from tfwire._examples.schema_tfds import from_tfds, to_tfds
 from tfwire.features import as_feature
 from tfwire.inference import Schema
 

@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Any
 
 from tfwire._core import lib
-from tfwire._payloads import as_record, as_records, chunks
-from tfwire._record_index import RecordIndex, index_path_of
-from tfwire._sinks import sync_folder
-from tfwire._writer import TFRecordWriter
+from tfwire._records.payloads import as_record, as_records, chunks
+from tfwire._records.record_index import RecordIndex, index_path_of
+from tfwire._records.sinks import sync_folder
+from tfwire._records.writer import TFRecordWriter
 
 __all__ = ["ShardedWriter", "recommend_num_shards"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire import _tensor_message
-from tfwire._coerce import byte_strings
-from tfwire._dtypes import STRING, as_dtype, from_wire, type_name, wire_dtype
+from tfwire._examples import tensor_message
+from tfwire._examples.coerce import byte_strings
+from tfwire._examples.dtypes import STRING, as_dtype, from_wire, type_name, wire_dtype
 from tfwire.errors import ParseError
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
@@ -40,7 +40,7 @@ def serialize_tensor(tensor: Any, name: None = None) -> bytes:
         >>> serialize_tensor(np.array([1, 2], np.float32))
         b'\\x08\\x01\\x12\\x04\\x12\\x02\\x08\\x02"\\x08\\x00\\x00\\x80?\\x00\\x00\\x00@'
     """
-    return _tensor_message.serialize(_as_array(tensor))
+    return tensor_message.serialize(_as_array(tensor))
 
 
 def _as_array(tensor: Any) -> Array:
@@ -111,17 +111,17 @@ def parse_tensor(
                [0., 1.]])
     """
     expected = as_dtype(out_type)
-    proto, content = _tensor_message.read(serialized)
-    _tensor_message.check_type(proto, expected)
-    shape = _tensor_message.shape_of(proto)
+    proto, content = tensor_message.read(serialized)
+    tensor_message.check_type(proto, expected)
+    shape = tensor_message.shape_of(proto)
     what = f"a tensor of shape {list(shape)} and type {type_name(expected)}"
     count = math.prod(shape)
     if len(content) == 0:
-        values = _tensor_message.listed_values(proto, expected, count, what, max_fill)
+        values = tensor_message.listed_values(proto, expected, count, what, max_fill)
     elif expected == STRING:
-        values = _tensor_message.string_content(content, count, what)
+        values = tensor_message.string_content(content, count, what)
     else:
-        values = _tensor_message.numeric_content(content, expected, count, what)
+        values = tensor_message.numeric_content(content, expected, count, what)
     try:
         return values.reshape(shape)[()]
     except ValueError:  # more than 64 dimensions, or a size such as (2**62, 0)

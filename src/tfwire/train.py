@@ -32,8 +32,8 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tfwire._coerce import byte_strings, floats, int64s
-from tfwire._protobuf import message_classes, parse_message
+from tfwire._examples.coerce import byte_strings, floats, int64s
+from tfwire._examples.protobuf import message_classes, parse_message
 
 __all__ = [
     "BytesList",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import ffi, lib
-from tfwire._recordfile import RecordFile, SkippedRegion, display_name, make_options
-from tfwire._sources import is_file_object, open_source
+from tfwire._records.recordfile import RecordFile, SkippedRegion, display_name, make_options
+from tfwire._records.sources import is_file_object, open_source
 from tfwire.errors import DataLossError
 
 __all__ = ["FileReport", "base64_crc32c", "verify_file"]

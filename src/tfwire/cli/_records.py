@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from tfwire import train
-from tfwire._protobuf import parse_message
+from tfwire._examples.protobuf import parse_message
 from tfwire.errors import ParseError
 from tfwire.json_format import example_to_json
 

@@ -7,11 +7,11 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-from tfwire._compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
-from tfwire._inflate import InflatedSource, StreamDamage
-from tfwire._longreads import LongRecords, read_long_records
-from tfwire._sources import FileSource, Path, Source
+from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.inflate import InflatedSource, StreamDamage
+from tfwire._records.longreads import LongRecords, read_long_records
+from tfwire._records.sources import FileSource, Path, Source
 from tfwire.errors import DataLossError
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfwire._protobuf import message_classes
-from tfwire._schema_common import no_counterpart, refuse_default, sizes_of
+from tfwire._examples.protobuf import message_classes
+from tfwire._examples.schema_common import no_counterpart, refuse_default, sizes_of
 from tfwire.features import (
     FixedLenFeature,
     SparseFeature,

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import ffi, lib
-from tfwire._sinks import FileSink
-from tfwire._sources import Path
+from tfwire._records.sinks import FileSink
+from tfwire._records.sources import Path
 from tfwire.errors import DataLossError
 
 __all__ = ["Contents", "offsets_of_lengths", "read_index", "read_text", "write_index", "write_text"]

@@ -6,17 +6,17 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tfwire._assemble import Cells, with_objects
 from tfwire._core import ffi, lib
-from tfwire._failure import Misfit, Place, keys_of, parse_error
-from tfwire._file_batches import FileBatches
-from tfwire._schema import Out, Schema
-from tfwire._serialized import is_scalar, single_message, unwrap
-from tfwire._session import Session
-from tfwire._single import SingleSession
+from tfwire._parsing.assemble import Cells, with_objects
+from tfwire._parsing.failure import Misfit, Place, keys_of, parse_error
+from tfwire._parsing.file_batches import FileBatches
+from tfwire._parsing.schema import Out, Schema
+from tfwire._parsing.serialized import is_scalar, single_message, unwrap
+from tfwire._parsing.session import Session
+from tfwire._parsing.single import SingleSession
+from tfwire._parsing.spec import Plan
+from tfwire._records.streams import BatchReader
 from tfwire._spans import Spans, spans_of
-from tfwire._spec import Plan
-from tfwire._streams import BatchReader
 from tfwire.features import FixedLenFeature
 
 __all__ = ["BaseParser"]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._failure import Misfit, show_key
+from tfwire._parsing.failure import Misfit, show_key
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 
 __all__ = [

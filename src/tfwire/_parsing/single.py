@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._failure import misfit_of
-from tfwire._schema import Schema, create_columns
-from tfwire._session import borrow
-from tfwire._spec import Request
+from tfwire._parsing.failure import misfit_of
+from tfwire._parsing.schema import Schema, create_columns
+from tfwire._parsing.session import borrow
+from tfwire._parsing.spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import DType, float32, int64, string
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._spec import KINDS, Plan, Request
+from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire.features import string
 
 __all__ = ["Out", "Schema", "check_out", "create_columns"]

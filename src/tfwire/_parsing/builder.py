@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._core import ffi
-from tfwire._failure import Misfit, Place, parse_error
-from tfwire._session import Session
+from tfwire._parsing.failure import Misfit, Place, parse_error
+from tfwire._parsing.session import Session
 from tfwire.errors import ParseError
 
 __all__ = ["Builder", "Outcome", "Parsing", "Window"]

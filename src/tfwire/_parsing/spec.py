@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._core import lib
-from tfwire._normalize import (
+from tfwire._examples.normalize import (
     BYTES,
     FLOAT,
     INT64,
@@ -25,7 +24,8 @@ from tfwire._normalize import (
     cell_of,
     key_bytes,
 )
-from tfwire._ragged import Partition, Ragged
+from tfwire._parsing.assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._parsing.ragged import Partition, Ragged
 from tfwire.features import (
     DType,
     FixedLenFeature,

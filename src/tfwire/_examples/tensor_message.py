@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._coerce import byte_strings
-from tfwire._dtypes import (
+from tfwire._examples.coerce import byte_strings
+from tfwire._examples.dtypes import (
     STRING,
     data_type_of,
     dtype_of,
@@ -18,7 +18,7 @@ from tfwire._dtypes import (
     type_name,
     wire_dtype,
 )
-from tfwire._protobuf import as_bytes, message_classes, parse_message
+from tfwire._examples.protobuf import as_bytes, message_classes, parse_message
 from tfwire._spans import bytes_of
 from tfwire.errors import ParseError
 

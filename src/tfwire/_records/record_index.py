@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
-from tfwire._index_file import (
+from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.index_file import (
     FRAME,
     Contents,
     offsets_of_lengths,
@@ -18,8 +18,8 @@ from tfwire._index_file import (
     write_index,
     write_text,
 )
-from tfwire._sources import FileSource, Path
-from tfwire._streams import BatchReader
+from tfwire._records.sources import FileSource, Path
+from tfwire._records.streams import BatchReader
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "open_regular"]

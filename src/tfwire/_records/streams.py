@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfwire._core import ffi
-from tfwire._longreads import LongRecords
-from tfwire._recordfile import RecordFile, SkippedRegion, display_name, make_options
-from tfwire._sources import Path, open_source, split_paths
+from tfwire._records.longreads import LongRecords
+from tfwire._records.recordfile import RecordFile, SkippedRegion, display_name, make_options
+from tfwire._records.sources import Path, open_source, split_paths
 
 __all__ = ["BatchReader", "SkippedRegion", "warn"]
 

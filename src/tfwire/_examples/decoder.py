@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import adopt, check, ffi, lib, new_error, text
-from tfwire._normalize import FLOAT, INT64, Array
+from tfwire._examples.normalize import FLOAT, INT64, Array
 from tfwire._spans import Spans
 from tfwire.errors import ParseError
 

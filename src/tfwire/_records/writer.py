@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._append import append_position
-from tfwire._compression import compression_name
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._payloads import as_record, as_records, chunks
-from tfwire._sinks import DeflatedSink, FileSink, ObjectSink, Sink
-from tfwire._sources import open_url
+from tfwire._records.append import append_position
+from tfwire._records.compression import compression_name
+from tfwire._records.payloads import as_record, as_records, chunks
+from tfwire._records.sinks import DeflatedSink, FileSink, ObjectSink, Sink
+from tfwire._records.sources import open_url
 
 __all__ = ["TFRecordWriter"]
 

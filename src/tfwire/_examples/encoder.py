@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error, text
-from tfwire._normalize import Array, Name, as_float32, as_int64, pack_strings, show
+from tfwire._examples.normalize import Array, Name, as_float32, as_int64, pack_strings, show
 
 __all__ = ["Block", "Column", "encode_blocks", "encode_whole", "make_column", "native_inputs"]
 

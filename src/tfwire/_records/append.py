@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from tfwire._compression import DETECT_SIZE, detect_compression
 from tfwire._core import ffi, lib
-from tfwire._sources import FileSource, Path
-from tfwire._streams import BatchReader
+from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.sources import FileSource, Path
+from tfwire._records.streams import BatchReader
 from tfwire.errors import DataLossError
 
 __all__ = ["append_position"]

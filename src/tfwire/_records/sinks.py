@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tfwire._compression import deflater
-from tfwire._sources import Path
+from tfwire._records.compression import deflater
+from tfwire._records.sources import Path
 
 __all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink", "sync_folder"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._assemble import Cells
 from tfwire._core import adopt, check, ffi, lib, new_error
-from tfwire._failure import Misfit, misfit_of
-from tfwire._recycle import Spare
-from tfwire._schema import Out, Schema, check_out, create_columns
-from tfwire._spec import Request
+from tfwire._parsing.assemble import Cells
+from tfwire._parsing.failure import Misfit, misfit_of
+from tfwire._parsing.recycle import Spare
+from tfwire._parsing.schema import Out, Schema, check_out, create_columns
+from tfwire._parsing.spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import string
 

@@ -11,8 +11,8 @@ import zlib
 from importlib import import_module
 from typing import Any
 
-from tfwire._compression import window_bits
-from tfwire._sources import Source
+from tfwire._records.compression import window_bits
+from tfwire._records.sources import Source
 
 try:
     _fast: Any = import_module("isal.isal_zlib")

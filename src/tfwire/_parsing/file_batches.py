@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._ahead import Ahead
-from tfwire._builder import Builder, Outcome, Parsing, Window
 from tfwire._core import ffi
-from tfwire._streams import BatchReader, SkippedRegion, warn
+from tfwire._parsing.builder import Builder, Outcome, Parsing, Window
+from tfwire._records.streams import BatchReader, SkippedRegion, warn
 from tfwire.errors import ParseError
 
 __all__ = ["FileBatches"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._encoder import Block, encode_blocks
-from tfwire._normalize import (
+from tfwire._examples.encoder import Block, encode_blocks
+from tfwire._examples.normalize import (
     BYTES,
     FLOAT,
     INT64,
@@ -23,7 +23,7 @@ from tfwire._normalize import (
     scalar_kind,
     string_bytes,
 )
-from tfwire._table import columns_of_rows
+from tfwire._examples.table import columns_of_rows
 
 __all__ = ["RowEncoder", "encode_row", "native"]
 

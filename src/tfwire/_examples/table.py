@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import lib
-from tfwire._encoder import Column, make_column
-from tfwire._normalize import (
+from tfwire._examples.encoder import Column, make_column
+from tfwire._examples.normalize import (
     BYTES,
     FLOAT,
     INT64,

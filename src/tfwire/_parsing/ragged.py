@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._assemble import Array, Cells, reshape, splits_of
-from tfwire._failure import Misfit, show_key
+from tfwire._parsing.assemble import Array, Cells, reshape, splits_of
+from tfwire._parsing.failure import Misfit, show_key
 from tfwire.columns import RaggedTensor
 
 __all__ = ["Partition", "Ragged"]

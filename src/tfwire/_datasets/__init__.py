@@ -1,0 +1,1 @@
+"""What Dataset is made of."""

@@ -1,0 +1,1 @@
+"""Parsing by a specification: from messages to columns, batch by batch."""
