@@ -63,13 +63,14 @@ def filled_in_turn(records, size):
     lengths=st.lists(st.integers(0, 60), max_size=40),
     size=st.integers(1, 300),
     cuts=st.lists(st.integers(0, 40), max_size=4),
+    threads=st.integers(1, 3),
 )
 @settings(max_examples=60, deadline=None)
-def test_files_are_filled_in_turn(lengths, size, cuts, tmp_path_factory):
-    """However the records arrive, and whatever their sizes."""
+def test_files_are_filled_in_turn(lengths, size, cuts, threads, tmp_path_factory):
+    """However the records arrive, whatever their sizes, and by however many threads."""
     folder = tmp_path_factory.mktemp("data")
     records = [bytes([i]) * length for i, length in enumerate(lengths)]
-    with ShardedWriter(folder / PATTERN, shard_size=size) as writer:
+    with ShardedWriter(folder / PATTERN, shard_size=size, num_threads=threads) as writer:
         bounds = [0, *sorted(cuts), len(records)]
         for begin, end in itertools.pairwise(bounds):
             writer.write_many(records[begin:end])
@@ -154,18 +155,58 @@ def test_nothing_appears_before_close_and_nothing_stays_after_an_exception(tmp_p
     assert ["old"] == os.listdir(tmp_path)
 
 
-def test_a_full_disk_leaves_no_files(tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_full_disk_leaves_no_files(tmp_path, threads):
     """A limit of the size of a file stands in for the disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
     try:
-        writer = ShardedWriter(tmp_path / PATTERN, num_shards=2)
+        writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=threads)
         writer.write_many([bytes(500)] * 20)
         with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
             writer.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("counts", [{"num_shards": 5}, {"shard_size": 100_000}])
+@pytest.mark.parametrize("threads", [2, 3, 9])
+def test_threads_change_nothing_in_the_files(tmp_path, counts, threads):
+    """Nor is a thread left when they are closed."""
+    records = [os.urandom(i * 37 % 5000) for i in range(300)]
+    before = threading.active_count()
+    files = []
+    for count in (1, threads):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        with ShardedWriter(
+            folder / PATTERN, **counts, options="GZIP", index=True, num_threads=count
+        ) as writer:
+            for begin in range(0, 300, 7):
+                writer.write_many(records[begin : begin + 7])
+        assert before == threading.active_count()
+        files.append({path.name: path.read_bytes() for path in folder.glob("*.tfrecord")})
+        assert all(len(RecordIndex.load(path)) for path in writer.paths)
+    assert files[0] == files[1]
+
+
+def test_a_failure_in_a_thread_ends_the_writing(tmp_path, monkeypatch):
+    """It is raised by the next call, or the one after, and by close."""
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    before = threading.active_count()
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=2)
+    monkeypatch.setattr("tfwire._records.writer.TFRecordWriter.write_many", fail)
+    with pytest.raises(OSError, match="no room"):
+        for _ in range(1000):
+            writer.write_many(RECORDS)
+    with pytest.raises(OSError, match="no room"):
+        writer.close()
+    assert [] == os.listdir(tmp_path)
+    assert before == threading.active_count()
 
 
 def test_a_name_that_cannot_be_taken_leaves_no_files(tmp_path):
@@ -209,8 +250,9 @@ def test_a_closed_writer_takes_no_records(tmp_path):
         pickle.dumps(writer)
 
 
-def test_a_forked_process_disturbs_nothing(tmp_path):
-    with ShardedWriter(tmp_path / "{shard}", shard_size=200) as writer:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_forked_process_disturbs_nothing(tmp_path, threads):
+    with ShardedWriter(tmp_path / "{shard}", shard_size=200, num_threads=threads) as writer:
         writer.write_many(RECORDS[:30])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
@@ -263,9 +305,17 @@ def test_one_file_needs_no_pattern_and_folders_may_have_braces(tmp_path):
     assert [str(folder / "data")] == writer.paths
 
 
-@pytest.mark.parametrize("counts", [{}, {"num_shards": 2, "shard_size": 10}, {"num_shards": 0}])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {},
+        {"num_shards": 2, "shard_size": 10},
+        {"num_shards": 0},
+        {"num_shards": 1, "num_threads": 0},
+    ],
+)
 def test_shards_must_be_told_in_one_way(tmp_path, counts):
-    with pytest.raises(ValueError, match="num_shards"):
+    with pytest.raises(ValueError, match="num_(shards|threads)"):
         ShardedWriter(tmp_path / "{shard}", **counts)
 
 
