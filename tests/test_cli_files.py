@@ -269,7 +269,10 @@ def test_wrong_usage_exits_with_2(words):
     assert (2, "") == (result.returncode, result.stdout)
 
 
-@pytest.mark.parametrize("command", ["info", "head", "cat", "count", "verify", "repair"])
+@pytest.mark.parametrize(
+    "command",
+    ["info", "head", "cat", "count", "verify", "repair", "index", "split", "merge", "shuffle"],
+)
 def test_help_of_a_command_loads_no_numpy(command):
     code = (
         "import sys\n"

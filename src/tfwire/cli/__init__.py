@@ -22,6 +22,10 @@ _COMMANDS = {
     "count": "the number of records",
     "verify": "verify every record, list all damage",
     "repair": "write a new file of every record that verifies, or can be corrected",
+    "index": "save where the records of files lie, for random access",
+    "split": "write the records of files to others, of equal number or size",
+    "merge": "write the records of files to one",
+    "shuffle": "write the records of files in random order",
     "demo": "walk through the library on real data, ending with a speed table",
 }
 

@@ -32,6 +32,24 @@ def add_compression(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def positive(text: str) -> int:
+    """An argument that counts something."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, found {text}")
+    return value
+
+
+def size(text: str) -> int:
+    """An argument that is a number of bytes, like 150MB."""
+    from tfwire._records.shard_arguments import bytes_of_size
+
+    try:
+        return bytes_of_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def compression_of(options: argparse.Namespace) -> str:
     return _COMPRESSIONS[options.compression]
 

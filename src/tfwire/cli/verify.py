@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.add_argument(
-        "--jobs", type=_positive, default=None, help="files at a time (default: one per CPU)"
+        "--jobs", type=_files.positive, default=None, help="files at a time (default: one per CPU)"
     )
     parser.add_argument(
         "--crc32c",
@@ -29,13 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Exit status: 0 when every byte of every file belongs to a record that verifies, "
         "1 when a file is damaged or cannot be read, 2 for wrong usage."
     )
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, found {text}")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

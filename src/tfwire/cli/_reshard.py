@@ -1,0 +1,126 @@
+"""What tfwire split, merge and shuffle have in common: records into new files that appear
+together, when all are complete."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfwire.cli import _files
+from tfwire.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from tfwire.sharding import ShardedWriter
+
+_COMPRESSIONS = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+_FIELD = re.compile(r"\{[^{}]*\}")
+_EPILOG = (
+    "No file appears before all are complete, and none when a record of the input is damaged: "
+    "see tfwire repair. Exit status: 0, 1 when the input is at fault, 2 for wrong usage."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, output_help: str) -> None:
+    """The output, and how it is written."""
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help=output_help)
+    parser.add_argument(
+        "--output-compression",
+        type=str.lower,
+        choices=_COMPRESSIONS,
+        default="none",
+        help="how to compress the output (default: not)",
+    )
+    parser.add_argument("--index", action="store_true", help="save an index beside every file")
+    parser.add_argument(
+        "--jobs", type=_files.positive, default=1, help="files to write at a time (default: 1)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.epilog = _EPILOG
+
+
+def add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
+    """How many files to write."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    group.add_argument(
+        "--shards", type=_files.positive, metavar="N", help="deal the records to N files"
+    )
+    group.add_argument(
+        "--shard-size",
+        type=_files.size,
+        metavar="SIZE",
+        help="fill files of this size in turn, like 150MB or 1GiB",
+    )
+
+
+def read(options: argparse.Namespace) -> Iterator[list[bytes]]:
+    """All records of the input in pieces, with progress."""
+    from tfwire._records.payloads import chunks
+    from tfwire.records import read_records
+
+    progress = Progress(sum(map(_files.file_size, options.files)))
+    for name in options.files:
+        size, done = _files.file_size(name), 0
+        records = read_records(_files.input_of(name), _files.compression_of(options))
+        for piece in chunks(records):
+            yield piece
+            done += sum(map(len, piece))
+            progress.update(name, min(done, size) if size else done)
+        progress.update(name, size or done)
+    progress.clear()
+
+
+def write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **facts: Any) -> int:
+    """Writes records to new files and reports them; the exit status.
+
+    Args:
+        options: With those that ``add_arguments`` and ``add_counts`` add.
+        pieces: The records.
+        facts: For the report.
+    """
+    from tfwire.sharding import ShardedWriter
+
+    if not options.force and (existing := _existing(options.output)):
+        _files.complain(options, f"{existing}: exists; --force replaces it")
+        return 2
+    try:
+        writer = ShardedWriter(
+            options.output,
+            shard_size=options.shard_size,
+            num_shards=options.shards if options.shards or options.shard_size else 1,
+            options=_COMPRESSIONS[options.output_compression],
+            index=options.index,
+            num_threads=options.jobs,
+        )
+    except ValueError as error:
+        _files.complain(options, error)
+        return 2
+    with writer:
+        for piece in pieces:
+            writer.write_many(piece)
+    _report(options, writer, facts)
+    return 0
+
+
+def _existing(pattern: str) -> str | None:
+    """A file that the output might replace, or mix with."""
+    folder, name = os.path.split(pattern)
+    fixed = map(glob.escape, _FIELD.split(name))
+    found = glob.glob(os.path.join(glob.escape(folder), "*".join(fixed)))
+    return found[0] if found else None
+
+
+def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str, Any]) -> None:
+    paths = writer.paths or []
+    if options.json:
+        _files.print_json({"records": writer.num_records, "files": paths, **facts})
+        return
+    for path in paths:
+        print(path)
+    details = "".join(f", {name} {value}" for name, value in facts.items())
+    files = _files.plural(len(paths), "file")
+    print(f"{files}, {_files.plural(writer.num_records, 'record')}{details}")

@@ -1,0 +1,70 @@
+"""tfwire index: where the records of files lie, saved beside them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tfwire.cli import _files
+from tfwire.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from tfwire.index import RecordIndex
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire index."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file")
+    _files.add_compression(parser)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"
+    )
+    mode.add_argument(
+        "--check", action="store_true", help="write nothing; are the saved indexes there and fresh?"
+    )
+    parser.add_argument("--json", action="store_true", help="one line of JSON per file")
+    parser.epilog = (
+        "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
+        "1 when a file is damaged or cannot be read, or its index is stale, 2 for wrong usage."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Reads headers only, save in compressed files, which are read through."""
+    from tfwire.errors import DataLossError
+
+    progress = Progress(sum(map(_files.file_size, options.files)))
+    status = 0
+    for name in options.files:
+        try:
+            index, saved_as = _index(name, options)
+        except (OSError, ValueError, DataLossError) as error:
+            status = 1
+            progress.clear()
+            found = _files.reason_of(error, name) if isinstance(error, OSError) else error
+            _files.complain(options, found)
+            continue
+        progress.update(name, _files.file_size(name))
+        progress.clear()
+        if options.json:
+            _files.print_json({"path": name, "records": len(index), "index": saved_as})
+        else:
+            state = "fresh" if options.check else "saved"
+            print(f"{name}: {_files.plural(len(index), 'record')}, {saved_as} {state}")
+    return status
+
+
+def _index(name: str, options: argparse.Namespace) -> tuple[RecordIndex, str]:
+    """The index of a file, and where it is saved now."""
+    from tfwire._records.record_index import index_path_of
+    from tfwire.index import RecordIndex
+
+    if options.check:
+        return RecordIndex.load(name), index_path_of(name)
+    index = RecordIndex.build(name, _files.compression_of(options))
+    if options.text:
+        index.write_text(f"{name}.idx")
+        return index, f"{name}.idx"
+    index.save()
+    return index, index_path_of(name)

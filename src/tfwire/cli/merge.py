@@ -1,0 +1,19 @@
+"""tfwire merge: the records of files, one after the other, in one."""
+
+from __future__ import annotations
+
+import argparse
+
+from tfwire.cli import _files, _reshard
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire merge."""
+    _files.add_files(parser)
+    _reshard.add_arguments(parser, "the new file")
+    parser.set_defaults(shards=None, shard_size=None)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Verifies every record on its way."""
+    return _reshard.write(options, _reshard.read(options))

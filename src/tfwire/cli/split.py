@@ -1,0 +1,21 @@
+"""tfwire split: the records of files in others, of equal number or size."""
+
+from __future__ import annotations
+
+import argparse
+
+from tfwire.cli import _files, _reshard
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire split."""
+    _files.add_files(parser)
+    _reshard.add_arguments(
+        parser, "the new files, like 'train-{shard:05d}-of-{shards:05d}.tfrecord'"
+    )
+    _reshard.add_counts(parser, required=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Verifies every record on its way."""
+    return _reshard.write(options, _reshard.read(options))
