@@ -28,6 +28,11 @@ class BytesColumn:
         offsets: int64 array, one entry more than there are strings: string i, in row-major order,
             is ``data[offsets[i]:offsets[i + 1]]``.
         shape: The shape of the column.
+
+    Example:
+        >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
+        >>> column[0], column.to_list()
+        (b'cat', [b'cat', b'', b'dog'])
     """
 
     __slots__ = ("data", "offsets", "shape")
@@ -105,6 +110,13 @@ class SparseTensor(NamedTuple):
         indices: int64 of shape ``(n, rank)``, in row-major order.
         values: The n values: int64, float32, object (bytes), or a BytesColumn.
         dense_shape: int64 of shape ``(rank,)``.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> examples = [tfw.encode_example({"tags": tags}) for tags in ([3, 4], [5])]
+        >>> tags = tfw.parse_example(examples, {"tags": tfw.VarLenFeature(tfw.int64)})["tags"]
+        >>> tags.values.tolist(), tags.indices.tolist(), tags.shape
+        ([3, 4, 5], [[0, 0], [0, 1], [1, 0]], (2, 2))
     """
 
     indices: Array
@@ -131,8 +143,9 @@ class SparseTensor(NamedTuple):
             ValueError: An index outside of the dense shape.
 
         Example:
-            >>> parsed["tags"].to_dense(-1)
-            array([[ 3,  4], [ 5, -1]])
+            >>> sparse = SparseTensor(np.array([[0, 1]]), np.array([7]), np.array([2, 2]))
+            >>> sparse.to_dense(-1).tolist()
+            [[-1, 7], [-1, -1]]
         """
         if default_value is None:
             default_value = b"" if self.dtype == object else 0
@@ -163,6 +176,11 @@ class RaggedTensor:
     Attributes:
         values: The values of all rows: an array, a BytesColumn, or a RaggedTensor for rows of rows.
         row_splits: int32 or int64 of shape ``(rows + 1,)``.
+
+    Example:
+        >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+        >>> ragged.to_list(), ragged.row_lengths().tolist(), ragged[0].tolist()
+        ([[1, 2], [], [3]], [2, 0, 1], [1, 2])
     """
 
     __slots__ = ("row_splits", "values")
@@ -208,7 +226,7 @@ class RaggedTensor:
         """The rows as nested lists.
 
         Example:
-            >>> parsed["words"].to_list()
+            >>> RaggedTensor(BytesColumn(b"abc", [0, 1, 2, 3]), np.array([0, 2, 2, 3])).to_list()
             [[b'a', b'b'], [], [b'c']]
         """
         flat = self.values

@@ -35,6 +35,15 @@ class DataLossError(Error):
         record_index: Number of the damaged record, counted from 0.
         reason: "truncated", "length crc", "data crc", "too large" or "compressed stream"; "index"
             when an index is damaged or does not belong to the file as it is.
+
+    Example:
+        >>> import io
+        >>> import tfwire as tfw
+        >>> try:
+        ...     list(tfw.read_records(io.BytesIO(b"no record of any kind")))
+        ... except DataLossError as error:
+        ...     print(error.reason, error.record_index, error.offset)
+        length crc 0 0
     """
 
     path: str | os.PathLike[str] | None = None
@@ -52,7 +61,16 @@ class ParseError(Error, ValueError):
         feature: Key of the feature at fault, None when the message itself cannot be read.
         reason: "malformed", "missing", "kind", "count" or, of a RaggedFeature's rows, "partition".
         expected: The kind ("int64") or the number of values that the specification asks for.
-        found: The kind or the number of values that the message holds.
+        found: The kind ("string") or the number of values that the message holds.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> serialized = tfw.encode_example({"age": "29"})
+        >>> try:
+        ...     tfw.parse_single_example(serialized, {"age": tfw.FixedLenFeature([], tfw.int64)})
+        ... except ParseError as error:
+        ...     print(error.feature, error.reason, error.expected, error.found)
+        age kind int64 string
     """
 
     path: str | os.PathLike[str] | None = None

@@ -36,6 +36,10 @@ class DType:
     Attributes:
         name: TensorFlow's name: "int64", "float32", "string".
         as_numpy_dtype: The numpy scalar type of results; ``np.object_`` (holding bytes) for string.
+
+    Example:
+        >>> int64 == "int64", int64 == np.int64, np.zeros(2, float32).dtype
+        (True, True, dtype('float32'))
     """
 
     __slots__ = ("as_numpy_dtype", "name")
@@ -115,7 +119,7 @@ class FixedLenFeature(NamedTuple):
             shape holds (they are reshaped, never broadcast). None: the feature is required.
 
     Example:
-        >>> FixedLenFeature([], tfwire.int64, default_value=0)
+        >>> FixedLenFeature([], int64, default_value=0)
         FixedLenFeature(shape=[], dtype=tfwire.int64, default_value=0)
     """
 
@@ -131,6 +135,13 @@ class VarLenFeature(NamedTuple):
 
     Attributes:
         dtype: int64, float32 or string.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> serialized = tfw.encode_example({"tags": [3, 4]})
+        >>> parsed = tfw.parse_single_example(serialized, {"tags": VarLenFeature(int64)})
+        >>> parsed["tags"].values
+        array([3, 4])
     """
 
     dtype: Any
@@ -147,6 +158,13 @@ class FixedLenSequenceFeature(NamedTuple):
         dtype: int64, float32 or string.
         allow_missing: Absent means no elements. Examples require it to be True.
         default_value: The one value to pad with; None is 0 or b"". Feature lists take None only.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> examples = [tfw.encode_example({"tags": tags}) for tags in ([3, 4], [5])]
+        >>> spec = FixedLenSequenceFeature([], int64, allow_missing=True, default_value=-1)
+        >>> tfw.parse_example(examples, {"tags": spec})["tags"].tolist()
+        [[3, 4], [5, -1]]
     """
 
     shape: Any
@@ -164,6 +182,13 @@ class SparseFeature(NamedTuple):
         dtype: Of the values: int64, float32 or string.
         size: The dense size, or a list of sizes, one per dimension.
         already_sorted: Leave out the sorting by index.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> serialized = tfw.encode_example({"at": [2, 0], "value": [0.5, 1.5]})
+        >>> spec = SparseFeature("at", "value", float32, size=4)
+        >>> tfw.parse_single_example(serialized, {"x": spec})["x"].to_dense().tolist()
+        [1.5, 0.0, 0.5, 0.0]
     """
 
     index_key: Any
@@ -198,7 +223,11 @@ class RaggedFeature(_RaggedFields):
         validate: Accepted for TensorFlow's sake: partitions are always checked.
 
     Example:
-        >>> RaggedFeature(tfwire.int64, "values", [RaggedFeature.RowLengths("lengths")])
+        >>> import tfwire as tfw
+        >>> serialized = tfw.encode_example({"words": ["a", "b", "c"], "lengths": [2, 0, 1]})
+        >>> spec = RaggedFeature(string, "words", [RaggedFeature.RowLengths("lengths")])
+        >>> tfw.parse_single_example(serialized, {"lines": spec})["lines"].to_list()
+        [[b'a', b'b'], [], [b'c']]
     """
 
     __slots__ = ()
