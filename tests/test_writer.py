@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,30 @@ def test_rows_and_columns_are_written_as_examples(path):
     with tfw.TFRecordWriter(path) as writer:
         writer.write_examples({"label": range(3000), "name": [f"n{i}" for i in range(3000)]})
     assert by_rows == path.read_bytes()
+
+
+def test_rows_in_bulk_are_the_records_of_rows_one_by_one(path):
+    """Narrow rows, wide ones, records among them; the last ones are too few for bulk."""
+    wide = [{f"k{j}": i * 10**j for j in range(16)} for i in range(300)]
+    narrow = [{"a": i, "b": b"x" * (i % 50)} for i in range(700)]
+    for rows in (wide, narrow, narrow[:200] + [b"record"] + wide + [OrderedDict(z=1)] * 90):
+        with tfw.TFRecordWriter(path) as writer:
+            writer.write(b"first")
+            assert len(rows) == writer.write_many(iter(rows))
+            assert 1 == writer.write_many([{"last": 1}])
+        expected = [r if isinstance(r, bytes) else tfw.encode_example(r) for r in rows]
+        expected = [b"first", *expected, tfw.encode_example({"last": 1})]
+        assert expected == list(tfw.read_records(path))
+
+
+def test_rows_before_one_that_has_no_encoding_are_written(path):
+    rows = [{"a": i} for i in range(1000)]
+    with tfw.TFRecordWriter(path) as writer:
+        with pytest.raises(TypeError, match=r"feature 'a': .*found None"):
+            writer.write_many([*rows, {"a": None}, *rows])
+        writer.write(b"after")
+    expected = [*tfw.encode_rows(rows), b"after"]
+    assert expected == list(tfw.read_records(path))
 
 
 def test_all_ways_of_writing_keep_their_order(path):

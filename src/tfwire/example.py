@@ -17,6 +17,7 @@ from tfwire._spans import bytes_of, spans_of, strings_of
 from tfwire.columns import BytesColumn
 
 __all__ = [
+    "FramedRows",
     "bytes_feature",
     "decode_example",
     "decode_examples",
@@ -24,7 +25,6 @@ __all__ = [
     "encode_example",
     "encode_examples",
     "encode_framed",
-    "encode_framed_rows",
     "encode_rows",
     "encode_sequence_example",
     "float_feature",
@@ -132,8 +132,8 @@ def encode_examples(
     return _strings(encode_blocks(found, None, num_records))
 
 
-def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[memoryview]:
-    """Encodes columns as the bytes of a TFRecord file, about 1 MiB at a time.
+def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[Block]:
+    """Encodes columns as the bytes of a TFRecord file, some hundred KiB at a time.
 
     Every block is valid until the next one is asked for.
 
@@ -141,28 +141,31 @@ def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[memo
         TypeError, ValueError: As encode_examples.
     """
     found, num_records = columns_of_mapping(columns, sort_keys)
-    return _framed(encode_blocks(found, None, num_records, *_FRAME))
+    return map(_framed, encode_blocks(found, None, num_records, *_FRAME))
 
 
-def encode_framed_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> Iterator[memoryview]:
-    """Encodes rows as the bytes of a TFRecord file, some hundred KiB at a time.
+class FramedRows:
+    """Encodes rows as the bytes of a TFRecord file; one serves any number of iterables."""
 
-    Every block is valid until the next one is asked for.
+    def __init__(self, *, sort_keys: bool = True) -> None:
+        self._encoder = RowEncoder(sort_keys, *_FRAME, numbered=False)
 
-    Raises:
-        TypeError, ValueError: As encode_rows, after the blocks of the rows before.
-    """
-    return _framed(RowEncoder(sort_keys, *_FRAME).encode_all(rows))
+    def encode(self, rows: Iterable[Features]) -> Iterator[Block]:
+        """Blocks of some hundred KiB; every one is valid until the next is asked for.
+
+        Raises:
+            TypeError, ValueError: As encode_example, after the blocks of the rows before.
+        """
+        return map(_framed, self._encoder.encode_all(rows))
 
 
-def _framed(blocks: Iterator[Block]) -> Iterator[memoryview]:
-    """Writes lengths and checksums around the records of blocks that have room for them."""
+def _framed(block: Block) -> Block:
+    """Writes lengths and checksums around records that have room for them."""
     error = new_error()
-    for block in blocks:
-        data = ffi.from_buffer("uint8_t[]", block.buffer)
-        spans = ffi.from_buffer("tfw_span[]", block.spans)
-        check(lib.tfw_frame(data, block.length, spans, len(block.spans), error), error)
-        yield block.buffer.data[: block.length]
+    data = ffi.from_buffer("uint8_t[]", block.buffer)
+    spans = ffi.from_buffer("tfw_span[]", block.spans)
+    check(lib.tfw_frame(data, block.length, spans, len(block.spans), error), error)
+    return block
 
 
 def encode_sequence_example(

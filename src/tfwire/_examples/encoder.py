@@ -98,6 +98,11 @@ class Block(NamedTuple):
     length: int
     spans: Array
 
+    @property
+    def view(self) -> memoryview:
+        """All bytes of the records, and of the room around them."""
+        return self.buffer.data[: self.length]
+
 
 class Encoder:
     """Columns, ready to be encoded a part at a time: as Examples, or with ``lists`` (which may be

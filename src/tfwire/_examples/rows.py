@@ -110,9 +110,18 @@ def _dump(rows: Sequence[Any]) -> bytes:
     """
     if set(map(type, rows)) != {dict}:
         rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
+    fetched = _fetched(rows)
     frames = _Frames()
     _RowPickler(frames, _PROTOCOL).dump(rows)
+    del fetched
     return b"".join(frames)
+
+
+def _fetched(rows: Sequence[Any]) -> Any:
+    """Copies of wide rows, which nobody looks at: a pickler waits for the memory of one value
+    after the other, but copying touches many values at a time and brings them into the cache."""
+    wide = len(rows) > 1 and rows[0] is not None and len(rows[0]) >= _WIDE
+    return list(map(dict.copy, filter(None, rows))) if wide else None
 
 
 class _Native:
@@ -146,6 +155,9 @@ class _Native:
 
 # What is not touched of this takes no memory.
 _SCRATCH_SIZE = 1 << 20
+
+# Values of a row from which on it pays to fetch rows before they are pickled.
+_WIDE = 12
 
 # Encoded bytes of a chunk of rows: pickle and messages together should stay in the cache. The
 # first chunk is small, since rows may be large.
@@ -211,6 +223,7 @@ class RowEncoder:
         self.numbered = numbered
         self.buffer = np.empty(0, np.uint8)
         self.num_rows = 0
+        self._chunk_rows = _FIRST_CHUNK
 
     def encode_all(self, rows: Iterable[Any]) -> Iterator[Block]:
         """Blocks of any number of rows, in chunks of a size that caches hold.
@@ -219,13 +232,13 @@ class RowEncoder:
             TypeError, ValueError: As encode.
         """
         remaining = iter(rows)
-        chunk_rows = _FIRST_CHUNK
-        while chunk := list(islice(remaining, chunk_rows)):
+        while chunk := list(islice(remaining, self._chunk_rows)):
             length = 0
             for block in self.encode(chunk):
                 length += block.length
                 yield block
-            chunk_rows = min(max(_CHUNK_SIZE * len(chunk) // (length + 1), 1), _MAX_CHUNK)
+            rows_in_cache = _CHUNK_SIZE * len(chunk) // (length + 1)
+            self._chunk_rows = min(max(rows_in_cache, 1), _MAX_CHUNK)
 
     def encode(self, rows: Sequence[Any]) -> Iterator[Block]:
         """Blocks of a chunk of rows; a block is valid until the next is asked for.

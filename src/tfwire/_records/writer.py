@@ -27,6 +27,9 @@ __all__ = ["TFRecordWriter"]
 _FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 _BLOCK = 1 << 18  # bytes collected before they are framed and written
 
+# So many rows are worth a write of their own; fewer are collected as records are.
+_MANY_ROWS = 64
+
 # From this mean length on payloads are not copied: header, payload and footer are gathered.
 _LONG = 1 << 14
 
@@ -119,8 +122,13 @@ class TFRecordWriter:
             TypeError, ValueError, OSError: As ``write``; records before a faulty one are written.
         """
         count = 0
+        encode = None
         for chunk in chunks(records):
             count += len(chunk)
+            if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
+                encode = encode or _rows_encoder()
+                self._write_rows(encode, chunk)
+                continue
             try:
                 payloads = as_records(chunk)
             except (TypeError, ValueError):
@@ -145,7 +153,20 @@ class TFRecordWriter:
         self._drain()
         for block in encode_framed(columns):
             with self._lock:
-                self._guarded(self._sink.write, [block])
+                self._guarded(self._sink.write, [block.view])
+
+    def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
+        """Writes rows, encoded and framed at once."""
+        self._drain()
+        done = 0
+        try:
+            for block in encode(rows):
+                with self._lock:
+                    self._guarded(self._sink.write, [block.view])
+                done += len(block.spans)
+        except (TypeError, ValueError):  # also for records among the rows
+            for record in rows[done:]:
+                self.write(record)
 
     def _add(self, records: Sequence[bytes]) -> None:
         self._pending.extend(records)
@@ -300,6 +321,13 @@ def _gather(records: Sequence[bytes]) -> list[bytes]:
         length = struct.pack("<Q", len(record))
         buffers += (length + _masked_crc(length), record, _masked_crc(record))
     return buffers
+
+
+def _rows_encoder() -> Any:
+    """What makes framed blocks of rows; its buffers serve one thread."""
+    from tfwire.example import FramedRows
+
+    return FramedRows().encode
 
 
 def _masked_crc(data: bytes) -> bytes:
