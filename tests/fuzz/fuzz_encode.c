@@ -54,7 +54,7 @@ static void make_values(tfw_input *f, input *in, uint64_t count, bool steady) {
     uint64_t state = input_byte(in) + UINT64_C(1), shift = input_byte(in) % 64;
     f->value_count = count;
     if (f->kind == TFW_BYTES) {
-        f->offsets = make_offsets(in, count, steady, 1 << 15);
+        f->offsets = make_offsets(in, count, steady, 1 << 13);
         f->byte_count = (uint64_t)f->offsets[count];
     } else {
         f->byte_count = count * (f->kind == TFW_INT64 ? 8 : 4);
@@ -101,7 +101,7 @@ static tfw_input make_input(input *in, size_t number, uint64_t records, bool is_
     f.cell_count = cells;
     uint64_t values = 0;
     if ((choice & SPLITS) != 0) {
-        f.splits = make_offsets(in, cells, steady, 1 << 11);
+        f.splits = make_offsets(in, cells, steady, 1 << 9);
         values = (uint64_t)f.splits[cells];
     } else {
         f.count = (choice & ONE_VALUE) != 0 ? 1 : input_byte(in) % 32;

@@ -2,21 +2,6 @@
  * fetched is always a record that verifies, at the place and of the size that the offsets say. */
 #include "script.h"
 
-#include <errno.h>
-
-static uint64_t pread_seed;
-
-/* A read that returns less than asked for, now and then nothing but EINTR. */
-static ssize_t short_pread(int fd, void *out, size_t len, off_t offset) {
-    uint64_t random = check_random(&pread_seed);
-    if (random % 8 == 0) {
-        errno = EINTR;
-        return -1;
-    }
-    size_t most = (size_t)(random >> 8) % 600 + 1;
-    return pread(fd, out, len < most ? len : most, offset);
-}
-
 /* Walks the file in steps of so many records; the offsets of all of them and the last word. */
 static int walk(int fd, const file *f, size_t buffer_len, size_t step, int64_t *offsets,
                 size_t *out_count) {
@@ -125,7 +110,6 @@ static void check_fetch(int fd, const file *f, const int64_t *offsets, const int
 
 /* buffer, step, room, how to read, a lie; numbers; the file. */
 static void run(input *in) {
-    static FILE *stream;
     static int64_t offsets[LOG_MAX + 1];
     int64_t numbers[64];
     size_t buffer_len = TFW_HEADER_SIZE + (size_t)input_number(in, 2) % 3000;
@@ -137,13 +121,7 @@ static void run(input *in) {
     }
     file f = {0};
     script_run(&f, in);
-    stream = stream != NULL ? stream : tmpfile();
-    int fd = stream != NULL ? fileno(stream) : -1;
-    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, f.data, f.len, 0) != (ssize_t)f.len) {
-        abort();
-    }
-    tfwi_test_pread = (how & 1) != 0 ? short_pread : pread;
-    pread_seed = how + UINT64_C(1);
+    int fd = script_open(&f, (how & 1) != 0 ? how + UINT64_C(1) : 0);
     size_t records;
     int status = walk(fd, &f, buffer_len, step, offsets, &records);
     check_walk(&f, status, offsets, records);
@@ -154,7 +132,6 @@ static void run(input *in) {
         numbers[i] %= (int64_t)records;
     }
     check_fetch(fd, &f, offsets, numbers, records != 0 ? count : 0, room);
-    tfwi_test_pread = pread;
     free(f.data);
 }
 

@@ -4,36 +4,9 @@
  *
  * Of correction there is no model here: what one way to feed gives, another must give, and the
  * bits that were flipped back lead to a file in which a reader without correction finds the same
- * records. */
+ * records. Where stretches were left out, it may find others: flipping a bit of a record back also
+ * mends the one whose payload holds that record, which the search had passed. */
 #include "script.h"
-
-#include <errno.h>
-
-static uint64_t pread_seed;
-
-/* A read that returns less than asked for, now and then nothing but EINTR. */
-static ssize_t short_pread(int fd, void *out, size_t len, off_t offset) {
-    uint64_t random = check_random(&pread_seed);
-    if (random % 8 == 0) {
-        errno = EINTR;
-        return -1;
-    }
-    size_t most = (size_t)(random >> 8) % 600 + 1;
-    return pread(fd, out, len < most ? len : most, offset);
-}
-
-/* One file for all runs. */
-static int file_with(const file *f) {
-    static FILE *stream;
-    if (stream == NULL) {
-        stream = tmpfile();
-    }
-    int fd = stream != NULL ? fileno(stream) : -1;
-    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, f->data, f->len, 0) != (ssize_t)f->len) {
-        abort();
-    }
-    return fd;
-}
 
 static void check_skipped(const outcome *o, size_t len) {
     for (size_t i = 0; i < o->region_count; i++) {
@@ -101,14 +74,20 @@ static void check_correction(file *f, tfw_reader_options options, size_t piece, 
         }
     }
     options.flags = 0;
-    plain = read_corrected(f, &options, 1 << 20, -1, same, &same_count);
-    CHECK_OUTCOME(&plain, &once);
+    if (once.region_count == 0) {
+        plain = read_corrected(f, &options, 1 << 20, -1, same, &same_count);
+        CHECK_OUTCOME(&plain, &once);
+    }
+    for (size_t i = 0; i < once.count && i < LOG_MAX; i++) {
+        size_t begin = (size_t)once.records[i].offset - TFW_HEADER_SIZE;
+        CHECK_EQ(TFW_OK, model_check(f, begin, script_model_limit(options.max_record_size), 0));
+    }
 }
 
 static void run(input *in) {
     static outcome expected, found;
     static const size_t pieces[8] = {0, 1, 2, 3, 7, 64, 4096, 1 << 20};
-    static const uint64_t buffers[4] = {0, 1, 200, 1500};
+    static const uint64_t buffers[4] = {5000, 1, 200, 1500};
     uint8_t choice = input_byte(in), how = input_byte(in), batch = input_byte(in);
     uint8_t failing = input_byte(in), offset = input_byte(in);
     tfw_reader_options options = options_for(choice & 3);
@@ -119,11 +98,12 @@ static void run(input *in) {
                        .seed = how * UINT64_C(0x9e3779b97f4a7c15) + 1};
     file f = {0};
     script_run(&f, in);
+    if (feeding.piece != 0) { /* not thousands of them: what is long is fed faster */
+        feeding.piece += f.len / 256;
+    }
     options.offset = offset % (f.len + 1);
     if ((how & 8) != 0) {
-        options.fd = file_with(&f);
-        tfwi_test_pread = (how & 16) != 0 ? short_pread : pread;
-        pread_seed = feeding.seed;
+        options.fd = script_open(&f, (how & 16) != 0 ? feeding.seed : 0);
     }
     tfw_reader_options plain = options;
     plain.max_record_size = script_model_limit(options.max_record_size);

@@ -8,6 +8,8 @@
 #define LOG_MAX 512 /* small logs are fast logs */
 #include "records.h"
 
+#include <errno.h>
+
 enum {
     SCRIPT_LIMIT = 16 * LOG_MAX, /* bytes of a file: the log holds what they can hold */
     SCRIPT_LONGEST = 2048        /* bytes that one step appends */
@@ -88,6 +90,51 @@ static inline void script_run(file *f, input *in) {
     while (input_left(in) != 0 && f->len <= SCRIPT_LIMIT - SCRIPT_LONGEST - TFWI_FRAME_SIZE) {
         script_step(f, input_byte(in), in);
     }
+}
+
+/* ---- The file as something to read from ------------------------------------------------------
+ * Reads are served from memory; of the file system only the size is asked for. */
+
+static const file *script_source;
+static uint64_t script_seed; /* not 0: reads are short, and now and then interrupted */
+
+static inline ssize_t script_pread(int fd, void *out, size_t len, off_t offset) {
+    (void)fd;
+    size_t left = (size_t)offset < script_source->len ? script_source->len - (size_t)offset : 0;
+    len = len < left ? len : left;
+    if (script_seed != 0) {
+        uint64_t random = check_random(&script_seed);
+        size_t most = (size_t)(random >> 8) % 600 + 1;
+        if (random % 8 == 0) {
+            errno = EINTR;
+            return -1;
+        }
+        len = len < most ? len : most;
+    }
+    if (len != 0) {
+        memcpy(out, script_source->data + offset, len);
+    }
+    return (ssize_t)len;
+}
+
+/* Makes f what is read from the descriptor returned; seed 0: as it was asked for. */
+static inline int script_open(const file *f, uint64_t seed) {
+    static int fd = -1;
+    if (fd < 0) {
+#ifdef __linux__
+        fd = memfd_create("fuzz", 0);
+#else
+        FILE *stream = tmpfile();
+        fd = stream != NULL ? fileno(stream) : -1;
+#endif
+    }
+    if (fd < 0 || ftruncate(fd, (off_t)f->len) != 0) {
+        abort();
+    }
+    script_source = f;
+    script_seed = seed;
+    tfwi_test_pread = script_pread;
+    return fd;
 }
 
 #endif /* TFWIRE_TESTS_FUZZ_SCRIPT_H */

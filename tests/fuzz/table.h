@@ -25,7 +25,7 @@ static inline tfw_feature spec_of(uint8_t choice, size_t i, bool lists) {
     static const uint64_t counts[4] = {1, 0, 2, 5};
     tfw_feature f = {.name = spec_keys[i], .name_len = strlen(spec_keys[i])};
     f.kind = choice % 4 != 0 ? choice % 4 : TFW_INT64;
-    f.layout = (choice & 4) != 0 ? TFW_VARIABLE : TFW_DENSE;
+    f.layout = (choice & 64) != 0 ? TFW_REPEATED : (choice & 4) != 0 ? TFW_VARIABLE : TFW_DENSE;
     f.count = counts[choice >> 3 & 3];
     f.has_default = f.layout == TFW_DENSE && (choice & 32) != 0;
     if (f.has_default && !lists) {
@@ -99,7 +99,7 @@ static inline void check_offsets(const int64_t *offsets, uint64_t count, uint64_
 static inline void check_column(const table *t, size_t i) {
     const tfw_feature *f = &t->specs->features[i];
     const tfw_column *c = &t->taken[i];
-    bool variable = f->layout == TFW_VARIABLE;
+    bool variable = f->layout != TFW_DENSE;
     CHECK(c->values != NULL);
     CHECK((c->offsets != NULL) == (f->kind == TFW_BYTES));
     CHECK((c->splits != NULL) == variable && (c->steps != NULL) == t->lists);
