@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 ORACLE = .venv-oracle
+NEIGHBOURS = .venv-neighbours
 PIP = -m pip install --quiet --disable-pip-version-check
 
 # Tests start the command and other programs as a user would; they find the package in src.
@@ -10,13 +11,14 @@ export PYTHONPATH = $(CURDIR)/src
 
 READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready
+NEIGHBOURS_READY = $(NEIGHBOURS)/.ready
 NATIVE = build/.native
 SOURCES = $(wildcard csrc/*.c)
 HEADERS = $(wildcard csrc/*.h) tests/c/check.h
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 
 
-.PHONY: build test demo bench gen oracle lint check-all check-c check-clang check-cross \
+.PHONY: build test demo bench gen oracle neighbours lint check-all check-c check-clang check-cross \
         check-kernels check-sanitized clean
 
 build: $(NATIVE)
@@ -44,6 +46,13 @@ $(ORACLE_READY): pyproject.toml
 	$(PYTHON) -m venv $(ORACLE)
 	$(ORACLE)/bin/python $(PIP) 'tensorflow-cpu>=2.21' 'setuptools>=77' wheel 'cffi>=1.17' \
 	    ml_dtypes isal pytest pytest-benchmark hypothesis crc32c google-crc32c
+	touch $@
+
+$(NEIGHBOURS_READY): pyproject.toml
+	$(PYTHON) -m venv $(NEIGHBOURS)
+	$(NEIGHBOURS)/bin/python $(PIP) torch==2.13.0
+	$(NEIGHBOURS)/bin/python $(PIP) torchdata grain jax 'setuptools>=77' wheel 'cffi>=1.17' \
+	    protobuf isal pytest hypothesis
 	touch $@
 
 $(BIN)/ruff: $(READY)
@@ -113,6 +122,11 @@ oracle: $(ORACLE_READY) $(NATIVE)
 	$(ORACLE)/bin/python setup.py --quiet build_ext --inplace
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python -m pytest -q tests/oracle
 
+# PyTorch, Grain and JAX, each with our adapter, as their users run them.
+neighbours: $(NEIGHBOURS_READY) $(NATIVE)
+	$(NEIGHBOURS)/bin/python setup.py --quiet build_ext --inplace
+	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
+
 gen:
 	$(PYTHON) csrc/gen_tables.py > csrc/crc32c_tables.h
 
@@ -121,11 +135,11 @@ bench: $(ORACLE_READY) $(NATIVE)
 	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
 
-check-all: lint check-clang check-cross check-kernels check-sanitized oracle
+check-all: lint check-clang check-cross check-kernels check-sanitized oracle neighbours
 	$(BIN)/python -m pytest -q -m slow
 
 clean:
-	rm -rf build .venv .venv-oracle src/tfwire/_native*.so src/*.egg-info .pytest_cache \
+	rm -rf build .venv .venv-oracle .venv-neighbours src/tfwire/_native*.so src/*.egg-info .pytest_cache \
 	    .hypothesis .mypy_cache .ruff_cache
 
 # ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import tfwire as tfw
 
-MODULES = """checksum columns errors example features json_format tensors train""".split()
+MODULES = ["checksum", "columns", "errors", "example", "features", "json_format", "tensors"]
 
 
 @pytest.mark.parametrize("module", MODULES)

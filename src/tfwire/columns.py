@@ -230,7 +230,7 @@ class RaggedTensor:
             [[b'a', b'b'], [], [b'c']]
         """
         flat = self.values
-        values = flat.tolist() if isinstance(flat, np.ndarray) else flat.to_list()
+        values: list[Any] = flat.tolist() if hasattr(flat, "tolist") else flat.to_list()
         splits = self.row_splits.tolist()
         return [values[begin:end] for begin, end in pairwise(splits)]
 
@@ -265,7 +265,7 @@ class RaggedTensor:
 
 
 def _dtype_of(values: Values) -> np.dtype[Any]:
-    return values.dtype if isinstance(values, np.ndarray) else np.dtype(object)
+    return getattr(values, "dtype", np.dtype(object))
 
 
 def _row(index: int, count: int) -> int:

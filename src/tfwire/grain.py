@@ -1,0 +1,68 @@
+"""TFRecord files for Grain, JAX's input pipelines: a data source by record number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfwire.index import TFRecordFiles
+from tfwire.parsing import Parser
+
+__all__ = ["TFRecordDataSource"]
+
+
+class TFRecordDataSource:
+    """A ``grain.RandomAccessDataSource`` of the records of TFRecord files.
+
+    For ``grain.MapDataset.source`` and ``grain.DataLoader``; threads may share it, and worker
+    processes get their own. Grain handles some 100,000 elements per second: with batch_size an
+    element is a batch of records that lie side by side, read and parsed at once, and the pipeline
+    shuffles batches.
+
+    Args:
+        paths: Paths of regular files, or one. An index saved beside a file (``tfwire index``)
+            spares reading its headers. Compressed files are read through: avoid them.
+        features: A specification as for :func:`tfwire.parse_example`; None: elements are bytes.
+        batch_size: Records of an element; the last one may have fewer. None: elements are records.
+
+    Raises:
+        DataLossError, OSError: A file cannot be read or indexed.
+        ValueError: batch_size is below 1.
+
+    Example:
+        >>> source = TFRecordDataSource(paths, {"x": tfw.FixedLenFeature([8], tfw.float32)})
+        >>> for batch in grain.MapDataset.source(source).shuffle(seed=1).batch(256):
+        ...     batch["x"]  # an array of shape (256, 8)
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        features: Mapping[Any, Any] | None = None,
+        *,
+        batch_size: int | None = None,
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        self._records = TFRecordFiles(paths)
+        self._parser = None if features is None else Parser(features)
+        self._batch_size = batch_size
+
+    def __len__(self) -> int:
+        return -(-len(self._records) // (self._batch_size or 1))
+
+    def __getitem__(self, index: int) -> Any:
+        """Element i: bytes or, parsed, as of ``parse_single_example``; with batch_size a list of
+        bytes or, parsed, as of ``parse_example``."""
+        if self._batch_size is None:
+            record = self._records[index]
+            return record if self._parser is None else self._parser.parse_single(record)
+        number = range(len(self))[index]
+        records = self._records[number * self._batch_size : (number + 1) * self._batch_size]
+        return records if self._parser is None else self._parser.parse(records)
+
+    def __repr__(self) -> str:
+        """Equal for equal files and arguments: Grain's checkpoints compare it."""
+        batches = "" if self._batch_size is None else f", batch_size={self._batch_size}"
+        files = [str(path) for path in self._records.paths]
+        return f"TFRecordDataSource({files!r}, {len(self._records)} records{batches})"

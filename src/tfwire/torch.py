@@ -1,0 +1,143 @@
+"""TFRecord files for PyTorch: datasets for torch.utils.data.DataLoader, tensors without copies.
+
+Strings have no tensors: they are lists of bytes. A SparseTensor or RaggedTensor keeps its form and
+holds tensors; ``torch.sparse_coo_tensor(s.indices.T, s.values, tuple(s.dense_shape))`` and
+``torch.nested.nested_tensor_from_jagged(r.values, r.row_splits)`` are torch's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import data
+
+from tfwire.columns import RaggedTensor, SparseTensor
+from tfwire.index import TFRecordFiles
+from tfwire.parsing import Parser
+
+__all__ = ["TFRecordMapDataset", "as_tensors"]
+
+
+def as_tensors(element: Any) -> Any:
+    """An element of numpy values with tensors in their place, which share their memory.
+
+    Args:
+        element: An array or numpy scalar, or a dict, tuple or list of such. Arrays of strings
+            become lists; what has no tensor stays as it is.
+
+    Returns:
+        The same structure. Only memory that tensors cannot use is copied: read-only arrays and
+        those of foreign byte order.
+
+    Example:
+        >>> as_tensors({"x": np.ones(2, np.float32), "name": np.array([b"a", b"b"], object)})
+        {'x': tensor([1., 1.]), 'name': [b'a', b'b']}
+    """
+    if isinstance(element, np.ndarray):
+        return _as_tensor(element)
+    if isinstance(element, np.generic) and element.dtype.kind not in "OSUMm":
+        return torch.as_tensor(element)
+    if isinstance(element, RaggedTensor):
+        return RaggedTensor(as_tensors(element.values), as_tensors(element.row_splits))
+    if isinstance(element, SparseTensor):
+        return SparseTensor(*map(as_tensors, element))
+    if isinstance(element, Mapping):
+        return {key: as_tensors(value) for key, value in element.items()}
+    if isinstance(element, (tuple, list)):
+        return type(element)(map(as_tensors, element))
+    return element
+
+
+def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
+    if array.dtype.kind in "OSUMm":
+        return array.tolist()
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if not array.flags.writeable:  # torch writes where it pleases
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
+# ---- Map style --------------------------------------------------------------------------------
+
+
+class TFRecordMapDataset(data.Dataset):
+    """The records of TFRecord files by number, for samplers and for shuffling by DataLoader.
+
+    A DataLoader asks for a whole batch at a time and gets it in one read and one parse. Workers and
+    samplers, DistributedSampler too, need no configuration.
+
+    Args:
+        paths: Paths of regular files, or one. An index saved beside a file (``tfwire index``)
+            spares reading its headers. Compressed files are read through: avoid them.
+        features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
+
+    Raises:
+        DataLossError, OSError: A file cannot be read or indexed.
+
+    Example:
+        >>> dataset = TFRecordMapDataset(paths, {"x": tfw.FixedLenFeature([8], tfw.float32)})
+        >>> for batch in torch.utils.data.DataLoader(dataset, batch_size=256, shuffle=True):
+        ...     batch["x"]  # a tensor of shape (256, 8)
+    """
+
+    def __init__(self, paths: Any, features: Mapping[Any, Any] | None = None) -> None:
+        self._records = TFRecordFiles(paths)
+        self._parser = None if features is None else Parser(features)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: int) -> Any:
+        """One record: bytes, or a dict of tensors as of ``parse_single_example``."""
+        record = self._records[index]
+        return record if self._parser is None else _parse_single(self._parser, record)
+
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
+        """Many records. ``default_collate`` makes a batch of them in one parse."""
+        records = self._records[indices]
+        return records if self._parser is None else _Items(self._parser, records)
+
+    def __repr__(self) -> str:
+        return f"<TFRecordMapDataset of {len(self)} records in {len(self._records.paths)} files>"
+
+
+class _Item(dict[str, Any]):
+    """An item by whose type ``default_collate`` finds ``_collate``."""
+
+
+def _parse_single(parser: Parser, record: bytes) -> _Item:
+    return _Item(as_tensors(parser.parse_single(record)))
+
+
+class _Items(Sequence[_Item]):
+    """Items that are parsed when they are looked at, or all at once by ``_collate``."""
+
+    def __init__(self, parser: Parser, records: list[bytes]) -> None:
+        self._parser = parser
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return _Items(self._parser, self._records[index])
+        return _parse_single(self._parser, self._records[index])
+
+    def columns(self) -> dict[str, Any]:
+        return as_tensors(self._parser.parse(self._records))  # type: ignore[no-any-return]
+
+
+def _collate(items: Sequence[_Item], *, collate_fn_map: Any = None) -> Any:
+    """A batch of items."""
+    if isinstance(items, _Items):
+        return items.columns()
+    return data.default_collate(list(map(dict, items)))
+
+
+# The extension point that the documentation of default_collate names.
+data._utils.collate.default_collate_fn_map[_Item] = _collate

@@ -1,0 +1,25 @@
+"""Tests with the real packages of neighbours, collected only where they are (make neighbours)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from sample import COUNT, columns
+
+import tfwire as tfw
+
+collect_ignore_glob = [f"test_{name}*.py" for name in ("torch", "grain") if find_spec(name) is None]
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """COUNT records in three files, ids in order."""
+    folder = tmp_path_factory.mktemp("files")
+    paths = []
+    for number, ids in enumerate(np.array_split(np.arange(COUNT), 3)):
+        paths.append(str(folder / f"part-{number}"))
+        with tfw.TFRecordWriter(paths[-1]) as writer:
+            writer.write_examples(columns(ids))
+    return paths
