@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NEED_NEIGHBOURS = {"jax_training.py"}  # run by tests/neighbours
+EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in NEED_NEIGHBOURS)
 SOURCE = ROOT / "src"
 
 

@@ -10,7 +10,9 @@ from sample import COUNT, columns
 
 import tfwire as tfw
 
-collect_ignore_glob = [f"test_{name}*.py" for name in ("torch", "grain") if find_spec(name) is None]
+collect_ignore_glob = [
+    f"test_{name}*.py" for name in ("torch", "grain", "jax") if find_spec(name) is None
+]
 
 
 @pytest.fixture(scope="session")
