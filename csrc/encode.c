@@ -3,7 +3,7 @@
  * Bounds: before a feature is written, the room left is compared with the most that it can take.
  * Counts and offsets are loaded once and the loaded numbers checked, so a caller's thread that
  * changes the columns meanwhile can spoil a message, but never cause a wrong access. */
-#include "prefix.h"
+#include "numbers.h"
 
 #include <limits.h>
 
@@ -15,8 +15,10 @@
 typedef struct plan {
     tfw_input in;
     tfwi_prefix entry;
-    tfwi_prefix step;    /* feature lists only */
-    size_t scalar_bound; /* room for one number in every record; 0: it is not so simple */
+    tfwi_prefix step; /* feature lists only */
+    /* So many features from this one on are one number in every record. */
+    size_t run;
+    size_t run_bound; /* room that they take at most */
 } plan;
 
 /* Words of memory that the prefixes of one plan take. */
@@ -28,14 +30,11 @@ static size_t plan_words(const tfw_input *in, bool templates) {
 
 static void make_plan(plan *p, const tfw_input *in, bool templates, uint64_t *memory) {
     size_t name_len = (size_t)in->name_len;
-    bool scalar = in->splits == NULL && in->steps == NULL && in->presence == NULL &&
-                  in->count == 1 && in->kind != TFW_BYTES;
     p->in = *in;
     tfwi_prefix_init(&p->entry, in->name, name_len, in->kind, memory);
     memory += tfwi_prefix_text_words(name_len);
     tfwi_prefix_init_step(&p->step, in->kind, memory);
     memory += tfwi_prefix_text_words(0);
-    p->scalar_bound = scalar ? tfwi_feature_bound(&p->entry, in->kind, 1, 0) : 0;
     if (templates) {
         tfwi_prefix_prepare(in->steps != NULL ? &p->step : &p->entry, memory);
     }
@@ -93,12 +92,12 @@ TFWI_INLINE bool load_range(const int64_t *offsets, uint64_t i, uint64_t limit, 
     return begin >= 0 && begin <= end && (uint64_t)end <= limit;
 }
 
-TFWI_INLINE void put_int64s(tfwi_prefix *f, const int64_t *values, size_t count,
-                            tfwi_output *out) {
+TFWI_INLINE void put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const int64_t *values,
+                            size_t count, tfwi_output *out) {
     if (count == 1) {
         tfwi_put_int64(f, values[0], out);
     } else {
-        tfwi_put_int64s(f, values, count, out);
+        tfwi_put_int64s(writer, f, values, count, out);
     }
 }
 
@@ -154,8 +153,8 @@ TFWI_INLINE size_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range b
 
 /* Writes one Feature: the values of a cell. TFW_NEED_SPACE, TFW_E_ARGUMENT: nothing is written
  * that counts. */
-TFWI_INLINE int put_feature(tfwi_prefix *f, const tfw_input *in, uint64_t cell, int presence,
-                            tfwi_output *out) {
+TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw_input *in,
+                            uint64_t cell, int presence, tfwi_output *out) {
     range v = {0, 0};
     range bytes = {0, 0};
     if (TFWI_LIKELY(presence == TFW_PRESENT) && TFWI_UNLIKELY(!load_cell(in, cell, &v, &bytes))) {
@@ -174,7 +173,7 @@ TFWI_INLINE int put_feature(tfwi_prefix *f, const tfw_input *in, uint64_t cell, 
         tfwi_put_floats(f, (const float *)in->values + v.begin, count, out);
         return TFW_OK;
     case TFW_INT64:
-        put_int64s(f, (const int64_t *)in->values + v.begin, count, out);
+        put_int64s(writer, f, (const int64_t *)in->values + v.begin, count, out);
         return TFW_OK;
     default: return put_strings(f, in, v, bytes, out);
     }
@@ -186,7 +185,9 @@ TFWI_INLINE int put_feature(tfwi_prefix *f, const tfw_input *in, uint64_t cell, 
 typedef struct section {
     uint8_t tag;
     bool is_lists;
+    const tfwi_writer *writer;
     plan *plans;
+    tfwi_scalar *scalars; /* of the plans that are part of a run */
     size_t count;
     size_t guess; /* bytes of the last record's length of this section */
     size_t at_fault;
@@ -196,16 +197,8 @@ TFWI_INLINE int presence_of(const tfw_input *in, uint64_t record) {
     return in->presence == NULL ? TFW_PRESENT : *(const volatile uint8_t *)(in->presence + record);
 }
 
-/* The usual feature: one number. */
-TFWI_INLINE void put_scalar(const plan *p, uint64_t record, tfwi_output *out) {
-    if (p->in.kind == TFW_FLOAT) {
-        tfwi_put_floats(&p->entry, (const float *)p->in.values + record, 1, out);
-    } else {
-        tfwi_put_int64(&p->entry, ((const int64_t *)p->in.values)[record], out);
-    }
-}
-
-static int put_list(plan *p, uint64_t record, int presence, tfwi_output *out) {
+static int put_list(const tfwi_writer *writer, plan *p, uint64_t record, int presence,
+                    tfwi_output *out) {
     range steps;
     if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
         return TFW_E_ARGUMENT;
@@ -215,7 +208,7 @@ static int put_list(plan *p, uint64_t record, int presence, tfwi_output *out) {
     }
     tfwi_output inner = {out->at + p->entry.guess, out->end - p->entry.max_size};
     for (uint64_t cell = steps.begin; cell < steps.end; cell++) {
-        int status = put_feature(&p->step, &p->in, cell, presence, &inner);
+        int status = put_feature(writer, &p->step, &p->in, cell, presence, &inner);
         if (status != TFW_OK) {
             return status;
         }
@@ -228,16 +221,18 @@ static int put_list(plan *p, uint64_t record, int presence, tfwi_output *out) {
 static int put_entries(section *s, uint64_t record, tfwi_output *out) {
     for (size_t i = 0; i < s->count; i++) {
         plan *p = &s->plans[i];
-        if (p->scalar_bound != 0 && TFWI_LIKELY(tfwi_has_room(out, p->scalar_bound))) {
-            put_scalar(p, record, out);
+        if (p->run != 0 && TFWI_LIKELY(tfwi_has_room(out, p->run_bound))) {
+            out->at = s->writer->scalars(&s->scalars[i], p->run, record, out->at);
+            i += p->run - 1;
             continue;
         }
         int presence = presence_of(&p->in, record);
         if (presence == TFW_ABSENT) {
             continue;
         }
-        int status = s->is_lists ? put_list(p, record, presence, out)
-                                 : put_feature(&p->entry, &p->in, record, presence, out);
+        int status = s->is_lists
+                         ? put_list(s->writer, p, record, presence, out)
+                         : put_feature(s->writer, &p->entry, &p->in, record, presence, out);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
             s->at_fault = i;
             return status;
@@ -380,6 +375,31 @@ static int check_inputs(const batch *b, const tfw_input *const inputs[2], tfw_er
     return TFW_OK;
 }
 
+static bool is_scalar(const tfw_input *in) {
+    return in->splits == NULL && in->steps == NULL && in->presence == NULL && in->count == 1 &&
+           in->kind != TFW_BYTES;
+}
+
+/* Finds the runs of scalars. */
+static void find_runs(section *s) {
+    size_t run = 0;
+    size_t bound = TFWI_SLACK;
+    for (size_t i = s->count; i-- > 0;) {
+        plan *p = &s->plans[i];
+        tfwi_scalar *scalar = &s->scalars[i];
+        if (is_scalar(&p->in) &&
+            tfwi_scalar_init(scalar, &p->entry, p->in.kind, p->in.values)) {
+            run++;
+            bound += tfwi_scalar_bound(scalar);
+        } else {
+            run = 0;
+            bound = TFWI_SLACK;
+        }
+        p->run = run;
+        p->run_bound = bound;
+    }
+}
+
 /* One block of memory for all plans and what they point to. */
 static void *make_plans(batch *b, const tfw_input *const inputs[2]) {
     bool templates = b->count >= TEMPLATE_RECORDS;
@@ -391,18 +411,24 @@ static void *make_plans(batch *b, const tfw_input *const inputs[2]) {
             words += plan_words(&inputs[s][i], templates);
         }
     }
-    plan *next = tfwi_calloc(1, plans * sizeof *next + words * sizeof(uint64_t));
+    size_t size = plans * (sizeof(plan) + sizeof(tfwi_scalar)) + words * sizeof(uint64_t);
+    plan *next = tfwi_calloc(1, size);
     if (next == NULL) {
         return NULL;
     }
     void *memory = next;
-    uint64_t *words_left = (uint64_t *)(void *)(next + plans);
-    for (size_t s = 0; s < b->section_count; s++) {
-        b->sections[s].plans = next;
-        for (size_t i = 0; i < b->sections[s].count; i++) {
-            make_plan(next++, &inputs[s][i], templates, words_left);
-            words_left += plan_words(&inputs[s][i], templates);
+    tfwi_scalar *scalars = (tfwi_scalar *)(void *)(next + plans);
+    uint64_t *words_left = (uint64_t *)(void *)(scalars + plans);
+    for (section *s = b->sections; s < b->sections + b->section_count; s++) {
+        const tfw_input *in = inputs[s - b->sections];
+        s->plans = next;
+        s->scalars = scalars;
+        for (size_t i = 0; i < s->count; i++) {
+            make_plan(next++, &in[i], templates, words_left);
+            words_left += plan_words(&in[i], templates);
         }
+        scalars += s->count;
+        find_runs(s);
     }
     return memory;
 }
@@ -423,6 +449,7 @@ static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done
     if (memory == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for the plans of the columns");
     }
+    b->sections[0].writer = b->sections[1].writer = tfwi_writer_best();
     status = put_records(b, out_done, out_len, error);
     tfw_free(memory);
     return status;

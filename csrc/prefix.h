@@ -105,17 +105,23 @@ uint8_t *tfwi_prefix_place(tfwi_prefix *prefix, unsigned lengths, uint8_t *start
 /* Templates are written by blocks of so many words, as one vector where there are such. */
 #define TFWI_TEMPLATE_BLOCK 4
 
+/* Writes a template for values of len bytes; touches less than a block behind it. */
+TFWI_INLINE void tfwi_put_template(uint8_t *p, const uint64_t *template, const uint64_t *to_add,
+                                   size_t size, size_t len) {
+    uint64_t add = len * UINT64_C(0x0101010101010101);
+    for (size_t i = 0; 8 * i < size; i += TFWI_TEMPLATE_BLOCK) {
+        uint64_t block[TFWI_TEMPLATE_BLOCK];
+        for (size_t j = 0; j < TFWI_TEMPLATE_BLOCK; j++) { /* bytes below 128: no carry */
+            block[j] = template[i + j] + (to_add[i + j] & add);
+        }
+        memcpy(p + 8 * i, block, sizeof block);
+    }
+}
+
 /* Writes the packed prefix; touches less than a block behind it. */
 TFWI_INLINE uint8_t *tfwi_prefix_put_packed(const tfwi_prefix *f, size_t len, uint8_t *p) {
     if (TFWI_LIKELY(len < f->template_limit)) {
-        uint64_t add = len * UINT64_C(0x0101010101010101);
-        for (size_t i = 0; 8 * i < f->template_size; i += TFWI_TEMPLATE_BLOCK) {
-            uint64_t block[TFWI_TEMPLATE_BLOCK];
-            for (size_t j = 0; j < TFWI_TEMPLATE_BLOCK; j++) { /* bytes below 128: no carry */
-                block[j] = f->template[i + j] + (f->to_add[i + j] & add);
-            }
-            memcpy(p + 8 * i, block, sizeof block);
-        }
+        tfwi_put_template(p, f->template, f->to_add, f->template_size, len);
         return p + f->template_size;
     }
     return tfwi_prefix_put(f, TFWI_PACKED(f), len, p);
@@ -162,17 +168,6 @@ TFWI_INLINE void tfwi_put_floats(const tfwi_prefix *f, const void *values, size_
     memcpy(p, values, 4 * count);
 #endif
     out->at = p + 4 * count;
-}
-
-TFWI_INLINE void tfwi_put_int64s(tfwi_prefix *f, const void *values, size_t count,
-                                 tfwi_output *out) {
-    uint8_t *p = out->at + f->guess;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t v;
-        memcpy(&v, (const uint8_t *)values + 8 * i, sizeof v);
-        p = tfwi_put_varint(p, v, tfwi_varint_size(v));
-    }
-    out->at = tfwi_prefix_place(f, TFWI_PACKED(f), out->at, p);
 }
 
 /* The bytes of a string; at most 16 as one word where limit, the bytes readable, allows it. */

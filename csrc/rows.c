@@ -1,5 +1,5 @@
 /* Rows to messages: what unpickle.c reads becomes Examples. */
-#include "prefix.h"
+#include "numbers.h"
 #include "unpickle.h"
 
 /* A key's use from which on its template pays. */
@@ -227,7 +227,7 @@ static void put_array(tfw_rows *r, tfwi_prefix *f, const tfwi_item *array, size_
                       tfwi_output *out) {
     const uint8_t *values = r->u.stream + array->a;
     if (array->kind == TFW_INT64) {
-        tfwi_put_int64s(f, values, count, out);
+        tfwi_put_int64s(tfwi_writer_best(), f, values, count, out);
     } else {
         tfwi_put_floats(f, values, count, out);
     }
