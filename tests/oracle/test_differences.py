@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
 from cases import wire
@@ -152,6 +153,47 @@ def test_tensor_shape():
         tfw.parse_tensor(tensor, tfw.float32)
 
 
+@pytest.mark.parametrize(
+    ("size", "fields", "theirs"),
+    [
+        (2, {"int64_val": [1, 2, 3]}, [1, 2]),
+        (2, {"float_val": [1.5, 2.5]}, [0, 0]),
+        (0, {"tensor_content": bytes(8)}, []),
+    ],
+)
+def test_tensor_values(size, fields, theirs):
+    proto = tensor_pb2.TensorProto(dtype=tf.int64.as_datatype_enum, **fields)
+    proto.tensor_shape.dim.add(size=size)
+    serialized = proto.SerializeToString()
+    assert theirs == tf.io.parse_tensor(serialized, tf.int64).numpy().tolist()
+    with pytest.raises(tfw.ParseError, match=re.escape(f"shape [{size}] and type int64")):
+        tfw.parse_tensor(serialized, tfw.int64)
+
+
+def test_tensor_fill():
+    proto = tensor_pb2.TensorProto(dtype=tf.int8.as_datatype_enum, int_val=[7])
+    proto.tensor_shape.dim.add(size=2**27)
+    serialized = proto.SerializeToString()
+    assert 2**27 == tf.io.parse_tensor(serialized, tf.int8).shape[0]
+    with pytest.raises(tfw.ParseError, match="more than max_fill"):
+        tfw.parse_tensor(serialized, "int8")
+
+
+@pytest.mark.parametrize("text", ["{'features': {}}", '{"features": {},}'])
+def test_json_syntax(text):
+    assert b"\n\0" == tf.io.decode_json_example(text).numpy()
+    with pytest.raises(tfw.ParseError, match="no Example"):
+        tfw.decode_json_example(text)
+
+
+def test_json_packing():
+    text = '{"features": {"feature": {"a": {"int64List": {"value": [1, 2]}}}}}'
+    theirs = tf.io.decode_json_example(text).numpy()
+    ours = tfw.decode_json_example(text)
+    assert (b"\x1a\x04\x08\x01\x08\x02", b"\x1a\x04\n\x02\x01\x02") == (theirs[-6:], ours[-6:])
+    assert tf.train.Example.FromString(theirs) == tf.train.Example.FromString(ours)
+
+
 def test_key_order():
     message = wire.example({k: wire.feature(wire.INT64, [1]) for k in (b"a", b"b", b"c")})
 
@@ -215,7 +257,10 @@ def test_compression_detected(tmp_path):
     tfw.write_records(tmp_path / "file", [b"record"], "GZIP")
     with pytest.raises(TensorFlowDataLoss, match="Is this even a TFRecord file"):
         dataset_records(tmp_path / "file")
+    with pytest.raises(TensorFlowDataLoss, match="Is this even a TFRecord file"):
+        list(tf.compat.v1.io.tf_record_iterator(str(tmp_path / "file")))
     assert [b"record"] == list(tfw.read_records(tmp_path / "file"))
+    assert [b"record"] == list(tfw.tf_record_iterator(tmp_path / "file"))
 
 
 def test_compression_name(tmp_path):
@@ -306,6 +351,12 @@ def test_coercion():
             tf.train.Int64List(value=[value])
         assert [1] == list(tfw.train.Int64List(value=[value]).value)
         assert [1] == tfw.decode_example(tfw.encode_example({"a": value}))["a"].tolist()
+
+
+def test_mixed_types():
+    with pytest.raises(ValueError, match="mixed types"):
+        tf.io.serialize_tensor([True, 2.5])
+    assert tf.io.serialize_tensor([1.0, 2.5]).numpy() == tfw.serialize_tensor([True, 2.5])
 
 
 def test_prefix_keys():
