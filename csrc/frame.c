@@ -119,30 +119,6 @@ int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned
     return status;
 }
 
-/* ---- Checksum of a file -------------------------------------------------------------------- */
-
-/* From about this length on, combining takes less time than reading the payload once more. */
-enum { LONG_PAYLOAD = 4096 };
-
-uint32_t tfw_crc32c_records(uint32_t crc, const uint8_t *data, const tfw_span *spans,
-                            size_t count) {
-    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *payload = data + spans[i].offset;
-        size_t length = (size_t)spans[i].length;
-        if (length < LONG_PAYLOAD) {
-            crc = kernel->crc(crc, payload - TFW_HEADER_SIZE, length + TFWI_FRAME_SIZE);
-            continue;
-        }
-        const uint8_t *footer = payload + length;
-        uint32_t payload_crc = tfwi_crc32c_unmask(tfwi_load32(footer));
-        crc = kernel->crc(crc, payload - TFW_HEADER_SIZE, TFW_HEADER_SIZE);
-        crc = tfw_crc32c_combine(crc, payload_crc, length);
-        crc = kernel->crc(crc, footer, TFW_FOOTER_SIZE);
-    }
-    return crc;
-}
-
 /* ---- Framing -------------------------------------------------------------------------------- */
 
 /* Writes header and footer around a payload. */

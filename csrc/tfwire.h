@@ -166,11 +166,27 @@ TFW_API int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t c
 TFW_API int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count,
                      uint8_t *out, size_t capacity, size_t *out_len, tfw_error *error);
 
-/* Continues crc with count whole records, which follow each other in data and are known to verify:
- * the CRC of a file from those of its records. Long payloads are not read again, their footers
- * say it. */
-TFW_API uint32_t tfw_crc32c_records(uint32_t crc, const uint8_t *data, const tfw_span *spans,
-                                    size_t count);
+/* ---- Records: what they add up to ----------------------------------------------------------- */
+
+/* What many records make together; zeroed, it is that of none. */
+typedef struct tfw_tally {
+    uint64_t records;
+    uint64_t payload_bytes; /* sum of the lengths, modulo 2^64 */
+    uint64_t hash;     /* sum, modulo 2^64, of a mixed hash of each one's length and CRC: the same
+                          in any order, and that of two sets is the sum of theirs */
+    uint32_t file_crc; /* CRC-32C of the records with their frames: of the file that they make */
+    uint32_t reserved;
+} tfw_tally;
+
+/* Adds the whole records that data consists of. They are known to verify, so that their footers
+ * tell the CRCs of long payloads; TFW_NO_DATA_CRC says that only their headers are, so that all of
+ * data is checksummed for file_crc, and hash becomes that of the CRCs which the footers hold.
+ * TFW_E_ARGUMENT: data does not end with a record; nothing is added then. */
+TFW_API int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
+                            tfw_error *error);
+
+/* Adds one record, whose payload has that CRC and length. */
+TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 
 /* ---- Records: correction of a single flipped bit -------------------------------------------- */
 

@@ -11,9 +11,17 @@ ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
 PACKAGE = ROOT / "src" / "tfwire"
 
-RECORDS_TOWER = {"copy", "correct", "cpu", "emit", "frame", "index", "reader", "resync"} | {
-    path.stem for path in CSRC.glob("crc32c*")
-}
+RECORDS_TOWER = {
+    "copy",
+    "correct",
+    "cpu",
+    "emit",
+    "frame",
+    "index",
+    "reader",
+    "resync",
+    "tally",
+} | {path.stem for path in CSRC.glob("crc32c*")}
 EXAMPLES_TOWER = {path.stem for path in CSRC.glob("*.c")} - RECORDS_TOWER - {"error"}
 SHARED_HEADERS = {"tfwire.h", "common.h", "cpu.h"}
 KERNEL_TEMPLATES = {"crc32c_fold.h", "crc32c_words.h"}

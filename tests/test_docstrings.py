@@ -7,7 +7,8 @@ import pytest
 
 import tfwire as tfw
 
-MODULES = ["checksum", "columns", "errors", "example", "features", "json_format", "tensors"]
+MODULES = ["checksum", "columns", "errors", "example", "features", "json_format", "receipts"]
+MODULES += ["tensors"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -80,7 +80,8 @@ _EXPORTS = {
     "index": ["RecordIndex", "TFRecordFile", "TFRecordFiles"],
     "sharding": ["ShardedWriter", "recommend_num_shards"],
     "repair": ["FlippedBit", "RepairReport", "repair_file"],
-    "verification": ["FileReport", "verify_file"],
+    "receipts": ["Receipt"],
+    "verification": ["FileReport", "base64_crc32c", "verify_file"],
 }
 _MODULES = ["train"]
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -67,6 +67,7 @@ from tfwire.parsing import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
+from tfwire.receipts import Receipt as Receipt
 from tfwire.records import (
     RecordIterator as RecordIterator,
     SkippedRegion as SkippedRegion,
@@ -96,5 +97,6 @@ from tfwire.tensors import (
 )
 from tfwire.verification import (
     FileReport as FileReport,
+    base64_crc32c as base64_crc32c,
     verify_file as verify_file,
 )

@@ -16,7 +16,9 @@ from tfwire._core import ffi, lib
 from tfwire._records import longreads
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.streams import BatchReader, SkippedRegion
+from tfwire._records.tally import Tally, block_of
 from tfwire._records.writer import TFRecordWriter
+from tfwire.receipts import Receipt
 
 __all__ = [
     "RecordIterator",
@@ -44,6 +46,7 @@ def read_records(
     on_corrupt: str = "raise",
     max_record_size: int | None = 2**30,
     buffer_size: int | None = None,
+    receipt: bool = False,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
 
@@ -65,6 +68,8 @@ def read_records(
         max_record_size: Longer records are damage; None: no limit. Memory grows only with the
             bytes that are there.
         buffer_size: Bytes read at a time; None or 0: 256 KiB.
+        receipt: Keep account of the records and of the file's checksum, for the iterator's
+            ``receipt`` and ``file_crc32c``.
 
     Returns:
         An iterator of bytes.
@@ -86,6 +91,7 @@ def read_records(
             on_corrupt=on_corrupt,
             max_record_size=max_record_size,
             buffer_size=buffer_size,
+            receipt=receipt,
         )
     )
 
@@ -170,6 +176,31 @@ class RecordIterator:
         """The regions left out so far, in the order of the files; the last may still grow."""
         return self._batches.skipped()
 
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records handed out so far. With ``verify=False`` it is that of the
+        checksums which they carry.
+
+        Raises:
+            ValueError: ``read_records`` was not asked for it.
+
+        Example:
+            >>> records = read_records("train.tfrecord", receipt=True)
+            >>> sum(1 for _ in records) == records.receipt.records
+            True
+        """
+        return self._batches.receipt()
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """The CRC-32C of all bytes of the file that was read to its end last; None before that, and
+        where some of them were left out.
+
+        Raises:
+            ValueError: ``read_records`` was not asked for a receipt.
+        """
+        return self._batches.file_crc32c()
+
     def close(self) -> None:
         """Closes the files; going on is a ValueError then. Closing again is allowed."""
         self._records = _Refusing("the record iterator is closed")
@@ -209,6 +240,7 @@ class _Batches(Iterator[Iterator[bytes]]):
         self._long: longreads.LongRecords | None = None  # instead of a batch
         self._expect_long = False
         self._current: Iterator[bytes] = iter(())
+        self._dropped = Receipt()  # of the records that close took back
         self._stream = ffi.new("uint8_t[]", 1)
         self._stream_len = ffi.new("size_t *")
 
@@ -265,14 +297,36 @@ class _Batches(Iterator[Iterator[bytes]]):
             done = len(offsets) - len(records)
             path = itertools.repeat(self._reader.path, len(records))
             indices = range(first + done, first + len(offsets))
-            return zip(path, indices, offsets[done:], records, strict=True)
+            self._current = iter(records)
+            return zip(path, indices, offsets[done:], self._current, strict=True)
 
     def skipped(self) -> list[SkippedRegion]:
         with self.lock:
             return self._reader.skipped
 
+    def receipt(self) -> Receipt:
+        with self.lock:
+            return self._reader.receipt - self._dropped - self._waiting()
+
+    def file_crc32c(self) -> int | None:
+        with self.lock:
+            return self._reader.file_crc32c
+
+    def _waiting(self) -> Receipt:
+        """The receipt of what is left of the current batch."""
+        count, tally = operator.length_hint(self._current), Tally()
+        if count and self._long is not None:
+            for crc, record in zip(
+                self._long.crcs[-count:], self._long.records[-count:], strict=True
+            ):
+                tally.add_record(crc, len(record))
+        elif count:
+            tally.add_block(*block_of(self._batch, self._batch.count - count))
+        return tally.receipt
+
     def close(self) -> None:
         with self.lock:
+            self._dropped += self._waiting()
             for _ in self._current:  # the chain holds it too
                 pass
             self._reader.close()

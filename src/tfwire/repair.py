@@ -11,13 +11,8 @@ from typing import Any
 
 from tfwire._core import ffi, lib
 from tfwire._records.compression import TFRecordOptions
-from tfwire._records.recordfile import (
-    FlippedBit,
-    RecordFile,
-    SkippedRegion,
-    display_name,
-    make_options,
-)
+from tfwire._records.recordfile import RecordFile, display_name, make_options
+from tfwire._records.regions import FlippedBit, SkippedRegion
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source
 from tfwire.errors import DataLossError

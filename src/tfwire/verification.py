@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import ffi, lib
-from tfwire._records.recordfile import RecordFile, SkippedRegion, display_name, make_options
+from tfwire._core import ffi
+from tfwire._records.recordfile import RecordFile, display_name, make_options
+from tfwire._records.regions import SkippedRegion
 from tfwire._records.sources import is_file_object, open_source
+from tfwire._records.tally import crc32c_of_file
 from tfwire.errors import DataLossError
+from tfwire.receipts import Receipt
 
 __all__ = ["FileReport", "base64_crc32c", "verify_file"]
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class FileReport:
         first: The first of them, None when there is none.
         regions: Everything else in the file: what is damaged.
         crc32c: CRC-32C of the file's bytes, compressed where it is compressed; None when it was not
-            asked for, or the input is no file that can be read again and is compressed or damaged.
+            asked for, or the input is damaged and no file that can be read again.
+        receipt: The receipt of the records that verify; None when it was not asked for.
         hint: Where a file begins with damage, what a reader says of it; it may be no record file.
     """
 
@@ -46,6 +48,7 @@ class FileReport:
     first: bytes | None
     regions: list[SkippedRegion]
     crc32c: int | None
+    receipt: Receipt | None = None
     hint: str | None = None
 
     @property
@@ -59,6 +62,7 @@ def verify_file(
     *,
     compression_type: Any = "auto",
     crc32c: bool = False,
+    receipt: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> FileReport:
     """Verifies every record of a file. Damage does not end it, and is no exception.
@@ -66,8 +70,9 @@ def verify_file(
     Args:
         path: A path, a URL or a file object.
         compression_type: As for ``read_records``.
-        crc32c: Also find the CRC-32C of the file. That of a plain file without damage follows from
-            the CRCs of its records; other files are read once more for it.
+        crc32c: Also find the CRC-32C of the file. It comes out of the same pass; a damaged file is
+            read once more for it.
+        receipt: Also find the receipt of the records.
         progress: Is called with how far the file has been read, in bytes.
 
     Returns:
@@ -80,8 +85,8 @@ def verify_file(
         >>> verify_file("train.tfrecord").intact
         True
     """
-    scan = _Scan(crc32c)
-    options = make_options(compression_type, True, "skip", 2**30, None)
+    scan = _Scan()
+    options = make_options(compression_type, True, "skip", 2**30, None, receipt=crc32c or receipt)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         batch = ffi.new("tfw_batch *")
         while file.next(0, batch):
@@ -90,9 +95,10 @@ def verify_file(
                 progress(file.position)
         regions = file.skipped()
         compression, name = file.compression, display_name(file.path)
-    file_crc = scan.crc if crc32c else None
-    if crc32c and (compression or regions):
-        file_crc = None if is_file_object(path) else _crc32c_of_file(path)
+        file_crc = file.file_crc32c if crc32c else None
+        found = file.tally.receipt if receipt and file.tally is not None else None
+    if crc32c and file_crc is None and not is_file_object(path):
+        file_crc = crc32c_of_file(path)
     return FileReport(
         name,
         compression,
@@ -103,6 +109,7 @@ def verify_file(
         scan.first,
         regions,
         file_crc,
+        found,
         _hint(path, compression_type) if regions and not scan.records else None,
     )
 
@@ -123,14 +130,12 @@ def _hint(path: Any, compression_type: Any) -> str | None:
 class _Scan:
     """Sums over batches."""
 
-    def __init__(self, with_crc: bool) -> None:
+    def __init__(self) -> None:
         self.records = 0
         self.payload_bytes = 0
         self.shortest = 2**64
         self.longest = 0
         self.first: bytes | None = None
-        self.crc = 0
-        self._with_crc = with_crc
 
     def take(self, batch: Any) -> None:
         spans = np.frombuffer(ffi.buffer(batch.spans, 16 * batch.count), np.uint64)
@@ -142,18 +147,6 @@ class _Scan:
         self.payload_bytes += batch.payload_bytes
         self.shortest = min(self.shortest, int(lengths.min()))
         self.longest = max(self.longest, int(lengths.max()))
-        if self._with_crc:
-            self.crc = lib.tfw_crc32c_records(self.crc, batch.data, batch.spans, batch.count)
-
-
-def _crc32c_of_file(path: Any) -> int:
-    """The CRC-32C of a file's bytes as they are."""
-    crc, block = 0, bytearray(_BLOCK)
-    data = ffi.from_buffer("uint8_t[]", block)
-    with contextlib.closing(open_source(path)) as source:
-        while got := source.readinto(memoryview(block)):
-            crc = lib.tfw_crc32c(crc, data, got)
-    return crc
 
 
 def base64_crc32c(crc: int) -> str:

@@ -20,6 +20,7 @@ from tfwire._core import ffi
 from tfwire._parsing.builder import Builder, Outcome, Parsing, Window
 from tfwire._records.streams import BatchReader, SkippedRegion, warn
 from tfwire.errors import ParseError
+from tfwire.receipts import Receipt
 
 __all__ = ["FileBatches"]
 
@@ -179,6 +180,17 @@ class FileBatches(Iterator[Any]):
         """The regions of the files that were left out so far."""
         with nullcontext() if self._ahead is None else self._ahead.reading:
             return self._reader.skipped
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records read so far; of all records of all files at the end, those
+        included that were left out because they do not fit.
+
+        Raises:
+            ValueError: ``parse_file`` was not asked for it.
+        """
+        with nullcontext() if self._ahead is None else self._ahead.reading:
+            return self._reader.receipt
 
     @property
     def parse_errors(self) -> list[ParseError]:

@@ -103,6 +103,7 @@ class BaseParser:
         on_parse_error: str = "raise",
         num_threads: int = 1,
         drop_remainder: bool = False,
+        receipt: bool = False,
     ) -> FileBatches:
         """Reads record files and parses their records in batches, in C from end to end.
 
@@ -121,6 +122,7 @@ class BaseParser:
             num_threads: Above 1 so many threads read and parse whole batches ahead; the batches
                 are the same.
             drop_remainder: Leave out a last batch that is not complete.
+            receipt: Keep account of the records, for the iterator's ``receipt``.
 
         Returns:
             An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
@@ -141,7 +143,9 @@ class BaseParser:
             )
         if on_parse_error not in ("raise", "skip"):
             raise ValueError(f"on_parse_error must be 'raise' or 'skip', found {on_parse_error!r}")
-        reader = BatchReader(paths, compression_type, verify=verify, on_corrupt=on_corrupt)
+        reader = BatchReader(
+            paths, compression_type, verify=verify, on_corrupt=on_corrupt, receipt=receipt
+        )
         return FileBatches(
             self,
             reader,

@@ -8,12 +8,13 @@ from tfwire._core import ffi, lib
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
+from tfwire._records.tally import crc32c_of_file
 from tfwire.errors import DataLossError
 
 __all__ = ["append_position"]
 
 
-def append_position(path: Path, compression: str, repair_tail: bool) -> int:
+def append_position(path: Path, compression: str, repair_tail: bool) -> tuple[int, int]:
     """Checks that a file ends with a whole record.
 
     Every header is checked and the payload of the last record; in a GZIP file everything.
@@ -26,7 +27,7 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> int:
             leave it.
 
     Returns:
-        The offset behind the last whole record.
+        The offset behind the last whole record, and the CRC-32C of the file up to there.
 
     Raises:
         DataLossError: The file is damaged, or its tail torn and repair_tail False.
@@ -35,9 +36,9 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> int:
     try:
         head, size = _head(path)
     except FileNotFoundError:
-        return 0
+        return 0, 0
     if size == 0:
-        return 0
+        return 0, 0
     if compression == "ZLIB":
         raise ValueError(
             f"{os.fspath(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
@@ -50,10 +51,11 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> int:
             f"{compression or 'not compressed'}"
         )
     if compression == "GZIP":
-        with BatchReader(path, compression, max_record_size=None) as reader:
+        with BatchReader(path, compression, max_record_size=None, receipt=True) as reader:
             while reader.next() is not None:
                 pass
-        return size
+            crc32c = reader.file_crc32c
+        return size, crc32c_of_file(path) if crc32c is None else crc32c
     return _end_of_records(path, size, repair_tail)
 
 
@@ -65,10 +67,11 @@ def _head(path: Path) -> tuple[bytes, int]:
         source.close()
 
 
-def _end_of_records(path: Path, size: int, repair_tail: bool) -> int:
-    """The size of a file that ends with a whole record, or where its torn tail begins."""
+def _end_of_records(path: Path, size: int, repair_tail: bool) -> tuple[int, int]:
+    """The size and the CRC-32C of a file that ends with a whole record, or with a torn tail that
+    is cut off."""
     try:
-        last = _last_record(path)
+        last, crc32c = _walk(path)
         if last is not None:
             _check_record(path, *last)
     except DataLossError as error:
@@ -80,20 +83,21 @@ def _end_of_records(path: Path, size: int, repair_tail: bool) -> int:
             error.args = (f"{error}; repair_tail=True would cut the file there",)
             raise
         os.truncate(path, begin)
-        return _end_of_records(path, begin, repair_tail) if begin else 0
-    return size
+        return _end_of_records(path, begin, repair_tail) if begin else (0, 0)
+    return size, crc32c
 
 
-def _last_record(path: Path) -> tuple[int, int, int] | None:
-    """Number, offset and size of the last record, after a walk over all headers."""
+def _walk(path: Path) -> tuple[tuple[int, int, int] | None, int]:
+    """Number, offset and size of the last record, and the CRC-32C of the file, by a walk over all
+    headers."""
     last = None
-    with BatchReader(path, "", verify=False, max_record_size=None) as reader:
+    with BatchReader(path, "", verify=False, max_record_size=None, receipt=True) as reader:
         while (batch := reader.next()) is not None:
             span = batch.spans[batch.count - 1]
             number = batch.first_record + batch.count - 1
             begin = batch.offset + span.offset - lib.TFW_HEADER_SIZE
             last = number, begin, span.length + lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
-    return last
+        return last, reader.file_crc32c or 0
 
 
 def _check_record(path: Path, number: int, begin: int, size: int) -> None:

@@ -11,6 +11,7 @@ import zlib
 from importlib import import_module
 from typing import Any
 
+from tfwire._core import ffi, lib
 from tfwire._records.compression import window_bits
 from tfwire._records.sources import Source
 
@@ -58,6 +59,7 @@ class InflatedSource:
         self._position = 0  # in the source, behind what was pulled from it
         self._tail = b""  # pulled and not yet inflated
         self._chunk = bytearray(_CHUNK)
+        self._crc, self._crc_end = 0, 0  # of the source up to there
         self._member = 0  # where the current stream begins
         self._produced = 0  # bytes that it has given
         self._inflater: Any = None  # None between streams
@@ -113,6 +115,11 @@ class InflatedSource:
         return self._source.size()
 
     @property
+    def crc32c(self) -> int | None:
+        """The CRC-32C of what was taken from the source; None where some was taken twice."""
+        return self._crc if self._crc_end == self._position else None
+
+    @property
     def offset(self) -> int:
         """How far the compressed source has been used."""
         return self._position - len(self._tail)
@@ -126,6 +133,9 @@ class InflatedSource:
     def _pull(self) -> bool:
         """Takes in more; False at the end of the source."""
         got = self._source.readinto(memoryview(self._chunk))
+        if self._crc_end == self._position:
+            self._crc = lib.tfw_crc32c(self._crc, ffi.from_buffer(self._chunk), got)
+            self._crc_end += got
         self._position += got
         self._tail += self._chunk[:got]
         return got != 0

@@ -25,12 +25,14 @@ class LongRecords(NamedTuple):
         first_record: Number of the first one.
         records: Their payloads.
         offsets: Where they begin in the file.
+        crcs: The CRCs of their payloads.
         end: Where the last one ends.
     """
 
     first_record: int
     records: list[bytes]
     offsets: list[int]
+    crcs: list[int]
     end: int
 
 
@@ -47,6 +49,7 @@ def read_long_records(
     """
     records: list[bytes] = []
     offsets: list[int] = []
+    crcs: list[int] = []
     size = os.fstat(fd).st_size
     stop = offset + _AT_ONCE
     header = os.pread(fd, lib.TFW_HEADER_SIZE, offset)
@@ -65,8 +68,9 @@ def read_long_records(
             break
         records.append(record)
         offsets.append(offset)
+        crcs.append(lib.tfw_crc32c_unmask(int.from_bytes(footer, "little")))
         offset = begin + length + lib.TFW_FOOTER_SIZE
-    return LongRecords(first_record, records, offsets, offset)
+    return LongRecords(first_record, records, offsets, crcs, offset)
 
 
 def _agrees(data: bytes, stored: bytes) -> bool:

@@ -11,17 +11,12 @@ from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
 from tfwire._records.longreads import LongRecords, read_long_records
+from tfwire._records.regions import FlippedBit, SkippedRegion, flipped_bits, skipped_regions
 from tfwire._records.sources import FileSource, Path, Source
+from tfwire._records.tally import Tally
 from tfwire.errors import DataLossError
 
-__all__ = [
-    "FlippedBit",
-    "Options",
-    "RecordFile",
-    "SkippedRegion",
-    "display_name",
-    "make_options",
-]
+__all__ = ["Options", "RecordFile", "display_name", "make_options"]
 
 _POLICIES = {
     "raise": lib.TFW_CORRUPT_RAISE,
@@ -29,48 +24,6 @@ _POLICIES = {
     "tail": lib.TFW_CORRUPT_TAIL,
     "stop": lib.TFW_CORRUPT_STOP,
 }
-
-
-class SkippedRegion(NamedTuple):
-    """A stretch of a file that was left out.
-
-    Attributes:
-        path: The file, or None for an object without a name.
-        begin, end: Its bytes [begin, end) in the file; in the file's decompressed content where
-            it is compressed, save that a region whose reason is "compressed stream" counts the
-            bytes of the compressed file itself. With on_corrupt="stop" the end is that of the
-            file, or how far it had been read where that is not known.
-        record_index: Number of the first record left out. A region counts as one record.
-        reason: As DataLossError.reason.
-    """
-
-    path: str | os.PathLike[str] | None
-    begin: int
-    end: int
-    record_index: int
-    reason: str
-
-
-class FlippedBit(NamedTuple):
-    """A single bit that explains why a record did not verify.
-
-    Attributes:
-        path: The file, or None for an object without a name.
-        offset: Its byte in the file; in the file's decompressed content where it is compressed.
-        bit: 0, the lowest, to 7.
-        record_index: Number of the record.
-        record_offset: Where the record begins.
-        ambiguous: Another bit, or two, would explain it too (or might, in a long record).
-        corrected: Whether the record was delivered with the bit flipped back.
-    """
-
-    path: str | os.PathLike[str] | None
-    offset: int
-    bit: int
-    record_index: int
-    record_offset: int
-    ambiguous: bool
-    corrected: bool
 
 
 class Options(NamedTuple):
@@ -81,6 +34,7 @@ class Options(NamedTuple):
     on_corrupt: str
     max_record_size: int
     buffer_size: int
+    receipt: bool
 
 
 def make_options(
@@ -91,6 +45,7 @@ def make_options(
     buffer_size: int | None,
     correct: bool = False,
     accept_ambiguous: bool = False,
+    receipt: bool = False,
 ) -> Options:
     """Checks the arguments of a reader, and puts them together."""
     if on_corrupt not in _POLICIES:
@@ -111,6 +66,7 @@ def make_options(
         on_corrupt,
         max_record_size or 0,
         buffer_size or 0,
+        receipt,
     )
 
 
@@ -120,6 +76,7 @@ class RecordFile:
     Attributes:
         path: Its name, or None.
         compression: "", "GZIP" or "ZLIB".
+        tally: What the records delivered add up to; None unless the options ask for it.
     """
 
     def __init__(self, source: Source, options: Options) -> None:
@@ -132,6 +89,8 @@ class RecordFile:
         self._damage: StreamDamage | None = None
         self._stream_regions: list[SkippedRegion] = []
         self._auto = options.compression == "auto"
+        self._verify = not options.flags & lib.TFW_NO_DATA_CRC
+        self.tally = Tally(verified=self._verify) if options.receipt else None
         try:
             self.compression = options.compression
             if self._auto:
@@ -166,6 +125,8 @@ class RecordFile:
                 last = batch.spans[batch.count - 1]
                 end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
                 self._position = (batch.first_record + batch.count, end)
+                if self.tally is not None:
+                    self.tally.add_batch(batch)
                 return True
             if status == lib.TFW_NEED_INPUT:
                 self._feed()
@@ -181,15 +142,19 @@ class RecordFile:
         reader goes on."""
         if self._fed or not isinstance(self._source, FileSource):
             return None
+        if self.tally is not None and not self._verify:
+            return None
         number, begin = self._position
         longest = self._options.max_record_size or sys.maxsize
-        verify = not self._options.flags & lib.TFW_NO_DATA_CRC
-        found = read_long_records(self._source.fd, number, begin, longest, verify)
+        found = read_long_records(self._source.fd, number, begin, longest, self._verify)
         if not found.records:
             return None
         self._position = (number + len(found.records), found.end)
         status = lib.tfw_reader_seek(self._reader, found.end, self._position[0], self._error)
         check(status, self._error, self.path)
+        if self.tally is not None:
+            for crc, record in zip(found.crcs, found.records, strict=True):
+                self.tally.add_record(crc, len(record))
         return found
 
     @property
@@ -198,6 +163,16 @@ class RecordFile:
         if isinstance(self._source, InflatedSource):
             return self._source.offset
         return self._position[1]
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """At the end of the file: the CRC-32C of its bytes, where the options ask for a receipt.
+        None where some of them were left out, or had to be read twice."""
+        if self.tally is None or self.skipped():
+            return None
+        if isinstance(self._source, InflatedSource):
+            return self._source.crc32c
+        return self.tally.file_crc32c
 
     def close(self) -> None:
         ffi.release(self._reader)
@@ -245,31 +220,11 @@ class RecordFile:
 
     def skipped(self) -> list[SkippedRegion]:
         """The regions left out so far: of the compressed file, then of its content."""
-        count = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0)
-        regions = ffi.new("tfw_region[]", count)
-        lib.tfw_reader_skipped(self._reader, 0, regions, count)
-        return self._stream_regions + [
-            SkippedRegion(self.path, r.begin, r.end, r.record, DAMAGE_REASONS[r.reason])
-            for r in regions
-        ]
+        return self._stream_regions + skipped_regions(self._reader, self.path)
 
     def flipped_bits(self) -> list[FlippedBit]:
         """The flipped bits found so far, where they were looked for."""
-        count = lib.tfw_reader_flips(self._reader, 0, ffi.NULL, 0)
-        flips = ffi.new("tfw_flip[]", count)
-        lib.tfw_reader_flips(self._reader, 0, flips, count)
-        return [
-            FlippedBit(
-                self.path,
-                flip.offset + flip.byte,
-                flip.bit,
-                flip.record,
-                flip.offset,
-                bool(flip.ambiguous),
-                bool(flip.applied),
-            )
-            for flip in flips
-        ]
+        return flipped_bits(self._reader, self.path)
 
     def _fail(self, status: int) -> None:
         """Raises what fits a failure of the native reader."""

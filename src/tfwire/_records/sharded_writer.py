@@ -14,17 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from tfwire._core import lib
 from tfwire._records.lanes import Lanes
+from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
 from tfwire._records.shard_arguments import bytes_of_size, check_pattern
 from tfwire._records.sinks import sync_folder
 from tfwire._records.writer import TFRecordWriter
+from tfwire.receipts import Receipt
 
 __all__ = ["ShardedWriter"]
-
-_FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
 
 class ShardedWriter:
@@ -174,7 +173,7 @@ class ShardedWriter:
 
     def _fill(self, payloads: Sequence[bytes], shard_size: int) -> None:
         """Writes records to the last file, and where it is full to the next."""
-        ends = list(itertools.accumulate(len(payload) + _FRAME for payload in payloads))
+        ends = list(itertools.accumulate(len(payload) + FRAME for payload in payloads))
         first, begin = 0, 0
         while first < len(payloads):
             last = bisect_right(ends, begin + shard_size - self._filled, first)
@@ -195,6 +194,19 @@ class ShardedWriter:
 
     def _temporary(self, number: int) -> str:
         return os.path.join(self._folder, f".{self._token}-{number}.tmp")
+
+    # ---- What was written ---------------------------------------------------------------------
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records written to all files; complete once the writer is closed."""
+        return sum((writer.receipt for writer in self._writers), Receipt())
+
+    @property
+    def file_crc32cs(self) -> list[int]:
+        """The CRC-32C of every file, in the order of ``paths``; complete once the writer is
+        closed."""
+        return [writer.file_crc32c for writer in self._writers]
 
     # ---- Closing ------------------------------------------------------------------------------
 

@@ -11,10 +11,12 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tfwire._records.compression import deflater
-from tfwire._records.sources import Path
+from tfwire._core import lib
+from tfwire._records.append import append_position
+from tfwire._records.compression import compression_name, deflater
+from tfwire._records.sources import Path, open_url
 
-__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink", "sync_folder"]
+__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink", "open_sink", "sync_folder"]
 
 # What Linux and macOS take at once; macOS refuses writev of 2 GiB, where write is merely short.
 _IOV_MAX = 1024
@@ -22,7 +24,13 @@ _LARGEST_WRITEV = 2**31 - 1
 
 
 class Sink:
-    """Takes bytes in order. A sink whose ``write`` failed can only be closed or discarded."""
+    """Takes bytes in order. A sink whose ``write`` failed can only be closed or discarded.
+
+    Attributes:
+        crc32c: CRC-32C of the file so far where that is not the one of the bytes taken, else None.
+    """
+
+    crc32c: int | None = None
 
     def write(self, buffers: Sequence[Any]) -> None:
         """Writes all bytes of all buffers.
@@ -189,9 +197,11 @@ class DeflatedSink(Sink):
     Args:
         sink: Takes the compressed bytes; this object takes it over.
         options, level: As for ``deflater``.
+        crc32c: The CRC-32C of what the sink's file holds already.
     """
 
-    def __init__(self, sink: Sink, options: Any, level: int | None) -> None:
+    def __init__(self, sink: Sink, options: Any, level: int | None, crc32c: int = 0) -> None:
+        self.crc32c: int = crc32c
         self._sink = sink
         self._flush_mode = getattr(options, "flush_mode", None) or zlib.Z_NO_FLUSH
         self._deflater = deflater(options, level)
@@ -200,15 +210,20 @@ class DeflatedSink(Sink):
         pieces = [self._deflater.compress(buffer) for buffer in buffers]
         if self._flush_mode != zlib.Z_NO_FLUSH:
             pieces.append(self._deflater.flush(self._flush_mode))
-        self._sink.write([piece for piece in pieces if piece])
+        self._pass_on([piece for piece in pieces if piece])
+
+    def _pass_on(self, pieces: list[bytes]) -> None:
+        self._sink.write(pieces)
+        for piece in pieces:
+            self.crc32c = lib.tfw_crc32c(self.crc32c, piece, len(piece))
 
     def flush(self) -> None:
-        self._sink.write([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
+        self._pass_on([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
         self._sink.flush()
 
     def close(self) -> None:
         try:
-            self._sink.write([self._deflater.flush(zlib.Z_FINISH)])
+            self._pass_on([self._deflater.flush(zlib.Z_FINISH)])
         except BaseException:
             self._sink.discard()
             raise
@@ -219,3 +234,43 @@ class DeflatedSink(Sink):
 
     def abandon(self) -> None:
         self._sink.abandon()
+
+
+def open_sink(
+    path: Any, options: Any, level: int | None, append: bool, repair_tail: bool, atomic: bool
+) -> tuple[Sink, int]:
+    """Opens what the arguments of a TFRecordWriter say.
+
+    Returns:
+        The sink, and the CRC-32C of what the file holds already.
+    """
+    compression = compression_name(options)
+    if append and atomic:
+        raise ValueError("append and atomic exclude each other: a file is continued in place")
+    if repair_tail and not append:
+        raise ValueError("repair_tail is for append=True")
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    is_url = isinstance(path, str) and "://" in path
+    if (append or atomic) and (is_url or not isinstance(path, (str, os.PathLike))):
+        raise ValueError("append and atomic need the path of a file")
+    sink: Sink
+    crc32c = 0
+    if is_url:
+        sink = ObjectSink(open_url(path, "wb"), owned=True)
+    elif isinstance(path, (str, os.PathLike)):
+        end = None
+        if append:
+            end, crc32c = append_position(path, compression, repair_tail)
+        sink = FileSink(path, end, atomic)
+    elif hasattr(path, "write"):
+        sink = ObjectSink(path)
+    else:
+        raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
+    if not compression:
+        return sink, crc32c
+    try:
+        return DeflatedSink(sink, options, level, crc32c), crc32c
+    except BaseException:
+        sink.discard()
+        raise

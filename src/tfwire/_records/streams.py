@@ -20,8 +20,10 @@ from typing import Any
 
 from tfwire._core import ffi
 from tfwire._records.longreads import LongRecords
-from tfwire._records.recordfile import RecordFile, SkippedRegion, display_name, make_options
+from tfwire._records.recordfile import RecordFile, display_name, make_options
+from tfwire._records.regions import SkippedRegion
 from tfwire._records.sources import Path, open_source, split_paths
+from tfwire.receipts import Receipt
 
 __all__ = ["BatchReader", "SkippedRegion", "warn"]
 
@@ -33,7 +35,7 @@ class BatchReader:
     reading paths on both sides, as every side keeps its own position.
 
     Args:
-        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size: As for
+        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt: As for
             ``read_records``. Files are opened when they are reached, not before.
 
     Attributes:
@@ -54,15 +56,18 @@ class BatchReader:
         on_corrupt: str = "raise",
         max_record_size: int | None = 2**30,
         buffer_size: int | None = None,
+        receipt: bool = False,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
         self._options = make_options(
-            compression_type, verify, on_corrupt, max_record_size, buffer_size
+            compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
         )
         self._paths: Iterator[Any] = split_paths(paths)
         self._file: RecordFile | None = None
         self._skipped: list[SkippedRegion] = []
+        self._receipt = Receipt()  # of the files before the one at hand
+        self._file_crc32c: int | None = None
         self._batch = ffi.new("tfw_batch *")
         self._closed = False
         self._lock = threading.Lock()
@@ -125,6 +130,7 @@ class BatchReader:
                 self.path = self._file.path
             if self._file.next(max_records, self._batch):
                 return self._batch
+            self._file_crc32c = self._file.file_crc32c
             self._finish_file()
 
     @property
@@ -132,6 +138,32 @@ class BatchReader:
         """The regions left out so far, in the order of the files; the last may still grow."""
         with self._exclusive():
             return self._skipped + (self._file.skipped() if self._file is not None else [])
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of all batches delivered so far.
+
+        Raises:
+            ValueError: It was not asked for.
+        """
+        with self._exclusive():
+            self._check_receipt()
+            tally = self._file.tally if self._file is not None else None
+            return self._receipt + tally.receipt if tally is not None else self._receipt
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """The CRC-32C of the file whose end was reached last, as RecordFile.file_crc32c.
+
+        Raises:
+            ValueError: It was not asked for.
+        """
+        self._check_receipt()
+        return self._file_crc32c
+
+    def _check_receipt(self) -> None:
+        if not self._options.receipt:
+            raise ValueError("receipts and checksums of files cost a little; ask for receipt=True")
 
     def close(self) -> None:
         """Closes the file at hand. Closing again is allowed."""
@@ -147,6 +179,8 @@ class BatchReader:
         file, self._file = self._file, None
         if file is None:
             return
+        if file.tally is not None:
+            self._receipt += file.tally.receipt
         regions = file.skipped()
         file.close()
         self._skipped += regions

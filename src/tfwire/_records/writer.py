@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
-import struct
 import threading
 import warnings
 import weakref
@@ -13,18 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from tfwire._core import check, ffi, lib, new_error
-from tfwire._records.append import append_position
-from tfwire._records.compression import compression_name
+from tfwire._records.packing import FRAME, Packer, frame_apart
 from tfwire._records.payloads import as_record, as_records, chunks
-from tfwire._records.sinks import DeflatedSink, FileSink, ObjectSink, Sink
-from tfwire._records.sources import open_url
+from tfwire._records.sinks import open_sink
+from tfwire._records.tally import Tally
+from tfwire.receipts import Receipt
 
 __all__ = ["TFRecordWriter"]
 
-_FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 _BLOCK = 1 << 18  # bytes collected before they are framed and written
 
 # So many rows are worth a write of their own; fewer are collected as records are.
@@ -81,9 +75,11 @@ class TFRecordWriter:
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._atomic = atomic
-        self._spans = np.empty((0, 2), np.uint64)
-        self._out = bytearray()
-        self._sink = _open_sink(path, options, compression_level, append, repair_tail, atomic)
+        self._packer = Packer()
+        self._sink, file_crc32c = open_sink(
+            path, options, compression_level, append, repair_tail, atomic
+        )
+        self._tally = Tally(file_crc32c)
         self._closed = False
         _open_writers.add(self)
 
@@ -104,7 +100,7 @@ class TFRecordWriter:
         if type(record) is not bytes:
             record = as_record(record)
         self._pending.append(record)
-        self._room -= len(record) + _FRAME
+        self._room -= len(record) + FRAME
         if self._room < 0:
             self._drain()
 
@@ -153,7 +149,7 @@ class TFRecordWriter:
         self._drain()
         for block in encode_framed(columns):
             with self._lock:
-                self._guarded(self._sink.write, [block.view])
+                self._guarded(self._write_block, block.view)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -162,7 +158,7 @@ class TFRecordWriter:
         try:
             for block in encode(rows):
                 with self._lock:
-                    self._guarded(self._sink.write, [block.view])
+                    self._guarded(self._write_block, block.view)
                 done += len(block.spans)
         except (TypeError, ValueError):  # also for records among the rows
             for record in rows[done:]:
@@ -170,7 +166,7 @@ class TFRecordWriter:
 
     def _add(self, records: Sequence[bytes]) -> None:
         self._pending.extend(records)
-        self._room -= sum(map(len, records)) + _FRAME * len(records)
+        self._room -= sum(map(len, records)) + FRAME * len(records)
         if self._room < 0:
             self._drain()
 
@@ -205,26 +201,26 @@ class TFRecordWriter:
     def _emit(self, records: list[bytes], size: int) -> None:
         """Writes records of that many bytes in all, with their frames, or about so many."""
         if size >= _LONG * len(records):
-            self._guarded(self._sink.write, _gather(records))
+            self._guarded(self._write_long, records)
         else:
-            self._guarded(self._sink.write, [self._pack(records)])
+            self._guarded(self._write_block, self._packer.pack(records))
 
-    def _pack(self, records: list[bytes]) -> memoryview:
-        """Records framed and joined; valid until the next call."""
-        count, error = len(records), new_error()
-        if len(self._spans) < count:
-            self._spans = np.empty((2 * count, 2), np.uint64)
-        stream = marshal.dumps(records, 2)
-        total = len(stream) + _FRAME * count  # more than enough: marshal has headers, too
-        if len(self._out) < total:
-            self._out = bytearray(total + total // 4)
-        data = ffi.from_buffer("uint8_t[]", stream)
-        spans = ffi.from_buffer("tfw_span[]", self._spans)
-        out = ffi.from_buffer("uint8_t[]", self._out)
-        found, written = ffi.new("size_t *"), ffi.new("size_t *")
-        check(lib.tfw_marshal_spans(data, len(stream), spans, count, found), error)
-        check(lib.tfw_pack(data, len(stream), spans, count, out, total, written, error), error)
-        return memoryview(self._out)[: written[0]]
+    def _write_block(self, block: memoryview) -> None:
+        """Writes framed records."""
+        self._sink.write([block])
+        self._tally.add_block(block, len(block))
+
+    def _write_long(self, records: Sequence[bytes]) -> None:
+        """Writes records with their frames around the payloads where they are."""
+        buffers: list[bytes] = []
+        crcs: list[int] = []
+        for record in records:
+            header, footer, crc = frame_apart(record)
+            buffers += header, record, footer
+            crcs.append(crc)
+        self._sink.write(buffers)
+        for record, crc in zip(records, crcs, strict=True):
+            self._tally.add_record(crc, len(record))
 
     def _guarded(self, operation: Any, *arguments: Any) -> None:
         """Runs an operation of the sink. After one that failed nothing more is written, so that
@@ -248,6 +244,28 @@ class TFRecordWriter:
         """Makes every further call raise."""
         self._failure = failure
         self._room = -1
+
+    # ---- What was written ---------------------------------------------------------------------
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records that this writer has written; some may wait for ``flush``."""
+        return self._tally.receipt
+
+    @property
+    def file_crc32c(self) -> int:
+        """The CRC-32C of the whole file as far as it is written; complete once it is closed. It
+        costs no second pass: with ``append``, what the file held before is part of it, read while
+        the tail was being checked. Of a file object: of what was written to it here.
+
+        Example:
+            >>> with TFRecordWriter("pets.tfrecord") as writer:
+            ...     writer.write(b"any bytes")
+            >>> base64_crc32c(writer.file_crc32c)  # as object stores show it
+            'lMxi1A=='
+        """
+        found = self._sink.crc32c
+        return self._tally.file_crc32c if found is None else found
 
     # ---- Closing ------------------------------------------------------------------------------
 
@@ -314,57 +332,11 @@ class TFRecordWriter:
         raise TypeError("writers cannot be pickled; open a file in the other process")
 
 
-def _gather(records: Sequence[bytes]) -> list[bytes]:
-    """Records as buffers to write one after the other, payloads as they are."""
-    buffers: list[bytes] = []
-    for record in records:
-        length = struct.pack("<Q", len(record))
-        buffers += (length + _masked_crc(length), record, _masked_crc(record))
-    return buffers
-
-
 def _rows_encoder() -> Any:
     """What makes framed blocks of rows; its buffers serve one thread."""
     from tfwire.example import FramedRows
 
     return FramedRows().encode
-
-
-def _masked_crc(data: bytes) -> bytes:
-    return struct.pack("<I", lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, len(data))))
-
-
-def _open_sink(
-    path: Any, options: Any, level: int | None, append: bool, repair_tail: bool, atomic: bool
-) -> Sink:
-    """Opens what the arguments of a TFRecordWriter say."""
-    compression = compression_name(options)
-    if append and atomic:
-        raise ValueError("append and atomic exclude each other: a file is continued in place")
-    if repair_tail and not append:
-        raise ValueError("repair_tail is for append=True")
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    is_url = isinstance(path, str) and "://" in path
-    if (append or atomic) and (is_url or not isinstance(path, (str, os.PathLike))):
-        raise ValueError("append and atomic need the path of a file")
-    sink: Sink
-    if is_url:
-        sink = ObjectSink(open_url(path, "wb"), owned=True)
-    elif isinstance(path, (str, os.PathLike)):
-        end = append_position(path, compression, repair_tail) if append else None
-        sink = FileSink(path, end, atomic)
-    elif hasattr(path, "write"):
-        sink = ObjectSink(path)
-    else:
-        raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
-    if not compression:
-        return sink
-    try:
-        return DeflatedSink(sink, options, level)
-    except BaseException:
-        sink.discard()
-        raise
 
 
 _open_writers: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfwire._records.recordfile import SkippedRegion
+    from tfwire._records.regions import SkippedRegion
 
 _COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 

@@ -10,6 +10,7 @@ from tfwire.cli import _files
 from tfwire.cli._progress import Progress
 
 if TYPE_CHECKING:
+    from tfwire.receipts import Receipt
     from tfwire.verification import FileReport
 
 
@@ -25,9 +26,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also the CRC-32C of the whole file in base64, as object stores show it",
     )
+    parser.add_argument(
+        "--receipt",
+        action="store_true",
+        help="also a fingerprint of the records that does not depend on their order, and of all "
+        "files together: the sum",
+    )
+    parser.add_argument(
+        "--same-as",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="whether these files hold the same records, by the receipts, in any order and "
+        "however spread over files",
+    )
     parser.epilog = (
-        "Exit status: 0 when every byte of every file belongs to a record that verifies, "
-        "1 when a file is damaged or cannot be read, 2 for wrong usage."
+        "Exit status: 0 when every byte of every file belongs to a record that verifies (and the "
+        "records are the same), 1 when not, or when a file cannot be read, 2 for wrong usage."
     )
 
 
@@ -35,13 +50,16 @@ def run(options: argparse.Namespace) -> int:
     """Verifies files side by side, reports them in the order of the command line."""
     from concurrent.futures import ThreadPoolExecutor  # takes longer than all of --help
 
-    progress = Progress(sum(map(_files.file_size, options.files)))
+    names = options.files + options.same_as
+    options.receipt = options.receipt or bool(options.same_as)
+    progress = Progress(sum(map(_files.file_size, names)))
     reports: list[FileReport] = []
+    others: list[FileReport] = []  # of --same-as
     failed = 0
     with ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) as pool:
-        pending = [pool.submit(_verify, name, options, progress) for name in options.files]
+        pending = [pool.submit(_verify, name, options, progress) for name in names]
         try:
-            for name, task in zip(options.files, pending, strict=True):
+            for number, (name, task) in enumerate(zip(names, pending, strict=True)):
                 try:
                     report = task.result()
                 except OSError as error:
@@ -49,16 +67,17 @@ def run(options: argparse.Namespace) -> int:
                     progress.clear()
                     _report_failure(name, error, options)
                     continue
-                reports.append(report)
+                (reports if number < len(options.files) else others).append(report)
                 progress.clear()
                 _report(report, options)
         finally:  # also when the reader of our output has left
             for task in pending:
                 task.cancel()
     progress.clear()
-    if len(options.files) > 1 and not options.json:
+    if len(names) > 1 and not options.same_as and not options.json:
         _report_sum(reports, failed)
-    return int(failed > 0 or not all(report.intact for report in reports))
+    same = not options.same_as or (not failed and _report_comparison(reports, others, options))
+    return int(failed > 0 or not same or not all(report.intact for report in reports + others))
 
 
 def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileReport:
@@ -68,6 +87,7 @@ def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileR
         _files.input_of(name),
         compression_type=_files.compression_of(options),
         crc32c=options.crc32c,
+        receipt=options.receipt,
         progress=lambda done: progress.update(name, done),
     )
 
@@ -84,7 +104,7 @@ def _report_failure(name: str, error: OSError, options: argparse.Namespace) -> N
 
 def _report(report: FileReport, options: argparse.Namespace) -> None:
     if options.json:
-        _files.print_json(_as_json(report, options.crc32c))
+        _files.print_json(_as_json(report, options))
         return
     facts = [
         "intact" if report.intact else "DAMAGED",
@@ -95,6 +115,8 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         facts.append(_files.compression_name(report.compression))
     if options.crc32c:
         facts.append(f"crc32c {_crc_text(report) or 'unknown'}")
+    if report.receipt is not None:
+        facts.append(f"receipt {report.receipt.hash:016x}")
     print(f"{report.path}: {', '.join(facts)}")
     for region in report.regions:
         print(f"  {_files.describe_region(region)}")
@@ -102,7 +124,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         print(f"  {report.hint}")
 
 
-def _as_json(report: FileReport, with_crc: bool) -> dict[str, Any]:
+def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "path": report.path,
         "intact": report.intact,
@@ -111,8 +133,10 @@ def _as_json(report: FileReport, with_crc: bool) -> dict[str, Any]:
         "payload_bytes": report.payload_bytes,
         "regions": [_files.region_json(region) for region in report.regions],
     }
-    if with_crc:
+    if options.crc32c:
         fields["crc32c"] = _crc_text(report)
+    if report.receipt is not None:
+        fields["receipt"] = report.receipt.as_dict()
     return fields
 
 
@@ -122,9 +146,34 @@ def _crc_text(report: FileReport) -> str | None:
     return None if report.crc32c is None else base64_crc32c(report.crc32c)
 
 
+def _receipt_of(reports: list[FileReport]) -> Receipt:
+    """The receipt of the records of several files."""
+    from tfwire.receipts import Receipt
+
+    receipts = (report.receipt for report in reports if report.receipt is not None)
+    return sum(receipts, Receipt())
+
+
 def _report_sum(reports: list[FileReport], failed: int) -> None:
     damaged = sum(not report.intact for report in reports)
     records = sum(report.records for report in reports)
     line = f"{len(reports) + failed:,} files, {_files.plural(records, 'record')}: "
     line += f"{len(reports) - damaged:,} intact, {damaged:,} damaged"
-    print(line + (f", {failed:,} not readable" if failed else ""))
+    line += f", {failed:,} not readable" if failed else ""
+    if reports and reports[0].receipt is not None:
+        line += f", receipt {_receipt_of(reports).hash:016x}"
+    print(line)
+
+
+def _report_comparison(
+    reports: list[FileReport], others: list[FileReport], options: argparse.Namespace
+) -> bool:
+    """Says whether two sets of files hold the same records."""
+    ours, theirs = _receipt_of(reports), _receipt_of(others)
+    if options.json:
+        receipts = [ours.as_dict(), theirs.as_dict()]
+        _files.print_json({"same_records": ours == theirs, "receipts": receipts})
+    else:
+        verdict = "the same records" if ours == theirs else "NOT the same records"
+        print(f"{verdict}: {ours} and {theirs}")
+    return ours == theirs

@@ -1,0 +1,114 @@
+"""Receipts: fingerprints of records that do not depend on their order, and that add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Receipt"]
+
+_MODULUS = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a collection of records adds up to, whatever their order.
+
+    Two collections of the same records have the same receipt, however they are ordered and spread
+    over files, shards, workers or epochs; the receipt of two collections is the sum of theirs. So
+    a writer and its readers, or the workers of a job, can show that no record was lost, doubled or
+    changed, without a second look at the data.
+
+    It is a checksum, not a signature. Records of the same CRC-32C and length count as the same
+    record: a changed record goes unnoticed with probability 2^-32, and anyone can forge one.
+
+    Args:
+        records: How many records.
+        payload_bytes: Sum of their lengths.
+        hash: Sum of a hash of every record's CRC-32C and length, modulo 2^64.
+
+    Example:
+        >>> before = Receipt.of([b"cat", b"dog", b"goat"])
+        >>> before == Receipt.of([b"goat"]) + Receipt.of([b"dog", b"cat"])
+        True
+        >>> before - Receipt.of([b"cat", b"dog"]) == Receipt.of([b"goat"])
+        True
+        >>> sum([before, before]).records
+        6
+    """
+
+    records: int = 0
+    payload_bytes: int = 0
+    hash: int = 0
+
+    @classmethod
+    def of(cls, records: Iterable[Any]) -> Receipt:
+        """The receipt of records that are at hand.
+
+        Args:
+            records: An iterable of what ``TFRecordWriter.write`` takes.
+
+        Raises:
+            TypeError, ValueError: As ``TFRecordWriter.write``.
+        """
+        from tfwire._records.packing import Packer
+        from tfwire._records.payloads import as_records, chunks
+        from tfwire._records.tally import Tally
+
+        tally, packer = Tally(), Packer()
+        for chunk in chunks(records):
+            block = packer.pack(as_records(chunk))
+            tally.add_block(block, len(block))
+        return tally.receipt
+
+    def __add__(self, other: Receipt) -> Receipt:
+        if not isinstance(other, Receipt):
+            return NotImplemented
+        return Receipt(
+            self.records + other.records,
+            self.payload_bytes + other.payload_bytes,
+            (self.hash + other.hash) % _MODULUS,
+        )
+
+    def __radd__(self, other: Any) -> Receipt:
+        """``sum`` begins with 0."""
+        return self if other == 0 else NotImplemented
+
+    def __sub__(self, other: Receipt) -> Receipt:
+        """What is missing from ``other``; its counts are negative where other has more."""
+        if not isinstance(other, Receipt):
+            return NotImplemented
+        return Receipt(
+            self.records - other.records,
+            self.payload_bytes - other.payload_bytes,
+            (self.hash - other.hash) % _MODULUS,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The receipt as JSON may hold it: the hash as 16 hexadecimal digits, because not every
+        reader of JSON knows integers of 64 bits.
+
+        >>> Receipt.of([b"cat"]).as_dict()
+        {'records': 1, 'payload_bytes': 3, 'hash': '83c5eeead95f53d0'}
+        """
+        return {
+            "records": self.records,
+            "payload_bytes": self.payload_bytes,
+            "hash": f"{self.hash:016x}",
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Receipt:
+        """The receipt that ``as_dict`` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: Something else.
+        """
+        receipt = cls(fields["records"], fields["payload_bytes"], int(fields["hash"], 16))
+        if type(receipt.records) is not int or type(receipt.payload_bytes) is not int:
+            raise TypeError("the counts of a receipt are integers")
+        return receipt
+
+    def __str__(self) -> str:
+        return f"{self.records} records, {self.payload_bytes} bytes, {self.hash:016x}"
