@@ -88,6 +88,15 @@ static inline uint64_t check_random(uint64_t *state) {
 
 #ifdef TFW_TEST_FAULTS
 extern long tfwi_test_fail_allocation; /* error.c: the n-th request from now fails; -1: none */
+extern unsigned tfwi_test_cpu;         /* cpu.c: the features that this CPU may have */
+
+/* TFWIRE_TEST_CPU, the sum of TFWI_CPU_ bits: kernels that need others are not there. */
+__attribute__((constructor)) static inline void check_limit_cpu(void) {
+    const char *features = getenv("TFWIRE_TEST_CPU");
+    if (features != NULL) {
+        tfwi_test_cpu = (unsigned)strtoul(features, NULL, 0);
+    }
+}
 #endif
 
 #endif /* TFWIRE_TESTS_CHECK_H */

@@ -84,6 +84,34 @@ static void check_correction(file *f, tfw_reader_options options, size_t piece, 
     }
 }
 
+/* Reads some records, and then all from another place on: as a reader that begins there. */
+static void check_seek(const file *f, tfw_reader_options options, size_t batches, size_t offset) {
+    static outcome expected, found;
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_error error = {0};
+    options.on_corrupt = TFW_CORRUPT_RAISE; /* which notes no regions */
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, &error));
+    for (size_t i = 0; i < batches; i++) {
+        tfw_reader_next(reader, 1, &batch, &error);
+    }
+    CHECK_EQ(TFW_OK, tfw_reader_seek(reader, offset, 0, &error));
+    memset(&found, 0, sizeof found);
+    while ((found.status = tfw_reader_next(reader, 0, &batch, &error)) == TFW_OK) {
+        for (size_t i = 0; i < batch.count; i++) {
+            outcome_add(&found, batch.offset + batch.spans[i].offset, batch.spans[i].length,
+                        batch.first_record + i);
+        }
+    }
+    found.offset = found.status != TFW_END ? error.offset : -1;
+    found.record = found.status != TFW_END ? error.record : -1;
+    tfw_reader_free(reader);
+    options.offset = offset;
+    options.max_record_size = script_model_limit(options.max_record_size);
+    expected = model(f, &options);
+    CHECK_OUTCOME(&expected, &found);
+}
+
 static void run(input *in) {
     static outcome expected, found;
     static const size_t pieces[8] = {0, 1, 2, 3, 7, 64, 4096, 1 << 20};
@@ -114,6 +142,9 @@ static void run(input *in) {
     CHECK(feeding.failures <= 1);
     CHECK_OUTCOME(&expected, &found);
     check_skipped(&found, f.len);
+    if (options.fd >= 0) {
+        check_seek(&f, options, batch >> 3 & 3, (size_t)failing * offset % (f.len + 1));
+    }
     if ((choice & 128) != 0) {
         check_correction(&f, options, feeding.piece, (long)failing - 1, (how & 32) != 0);
     }

@@ -141,13 +141,14 @@ SEQUENCES = {
 }
 
 # What the first bytes of an input choose: see spec_of in table.h.
-FLOAT, INT64, BYTES, VARIABLE, DEFAULT = 2, 3, 1, 4, 32
+FLOAT, INT64, BYTES, VARIABLE, DEFAULT, REPEATED = 2, 3, 1, 4, 32, 64
 NONE, TWO, FIVE = 1 << 3, 2 << 3, 3 << 3
 SPECS = {
     "variable": [INT64 | VARIABLE, FLOAT | VARIABLE, BYTES | VARIABLE, INT64 | VARIABLE],
     "dense": [INT64 | TWO, FLOAT, BYTES],
     "defaults": [k | d | DEFAULT for k, d in [(INT64, 0), (FLOAT, TWO), (BYTES, FIVE)]] * 2,
     "all": [BYTES | VARIABLE, INT64 | DEFAULT, FLOAT | NONE] + [INT64 | VARIABLE] * 5,
+    "repeated": [INT64 | REPEATED | TWO, BYTES | REPEATED, FLOAT | REPEATED | TWO],
 }
 
 
@@ -185,6 +186,67 @@ def sequence_seeds() -> Seeds:
         yield f"{name}-lists", b"\x03\x1f" + specs([]) + specs(features) + usual
         yield f"{name}-context", b"\x01\x2f" + specs(features) + specs([]) + usual
         yield f"{name}-no-memory", bytes([4 * 12, 9]) + specs([]) + specs(features) + usual
+
+
+APPEND, TRUNCATE, CLEAR, TAKE, BIND = 0, 4, 5, 6, 7  # the steps of fuzz_columns.c
+COMPARE = 192
+
+
+def column_seeds() -> Seeds:
+    """Steps of an operation and its choice."""
+    append = [(APPEND | COMPARE, i) for i in range(4)]
+    again = [(TAKE, 4), (APPEND, 0), (CLEAR, 0), *append]
+    histories = {
+        "append": append,
+        "truncate": [*append, (TRUNCATE | COMPARE, 2), *append],
+        "clear": [*append, (CLEAR | COMPARE, 0), *append],
+        "take": [*append, *again],
+        "take-some": [*append, (TAKE, 3), (TAKE, 4), *again],
+        "bind": [*append, *((BIND | COMPARE, i) for i in range(4)), *append],
+        "no-memory": [*append, *((APPEND | i << 3, 0) for i in range(1, 8)), *append],
+    }
+    for lists in (0, 1):
+        usual = SEQUENCES["usual"] if lists else USUAL
+        four = messages(usual, ONE_INT, usual, b"")
+        for name in ("all", "repeated"):
+            for history, steps in histories.items():
+                features = SPECS[name]
+                script = bytes([len(steps), *(byte for step in steps for byte in step)])
+                yield f"{name}-{history}-{lists}", bytes([lists]) + specs(features) + script + four
+
+
+def schema_seeds() -> Seeds:
+    def key(name: bytes, choice: int = 2, default: int = 0) -> bytes:
+        return bytes([choice, len(name)]) + name + bytes([default])
+
+    for count in (0, 1, 2, 7, 8, 9, 40):
+        keys = b"".join(key(b"key %d" % i, 8 * (i % 3) + i % 3) for i in range(count))
+        yield f"keys-{count}", bytes([0, count]) + bytes([count]) + keys
+    yield "one-byte-apart", bytes([0, 3, 9]) + key(b"a" * 30) + bytes([2, 128, 1, 0]) * 8
+    yield "twice", bytes([0, 0, 2]) + key(b"key") * 2
+    yield "defaults", bytes([0, 0, 3]) + b"".join(key(b"%d" % i, 24 + i, 3) for i in range(3))
+    yield "offsets", bytes([0, 0, 1]) + key(b"a", 48, 7) + bytes([1, 3, 3, 9])
+    yield "offsets-decrease", bytes([0, 0, 1]) + key(b"a", 48, 7) + bytes([1, 9, 3, 9])
+    yield "no-memory", bytes([3, 0, 2]) + key(b"a") + key(b"b")
+
+
+def pad_seeds() -> Seeds:
+    for i in range(4):
+        head = bytes([3, 5, i, 20]) + bytes([0, 5, 2]) + bytes(i % 2 for _ in range(3))
+        yield f"size-{i}", head + bytes(range(160))
+    yield "lies", bytes([3, 5, 8 + 2, 20]) + bytes([1, 2, 3]) + b"\x02" + b"\xff" * 8
+    yield "nothing", bytes(4)
+
+
+def pickle_seeds() -> Seeds:
+    def spans(*pairs: int) -> bytes:
+        return struct.pack(f"<{len(pairs)}H", *pairs)
+
+    yield "nothing", bytes(4)
+    yield "three", b"\x00\x03\0\0" + b"\5\0\7" + b"\x40" + spans(0, 5, 5, 0, 3, 60) + b"x" * 80
+    lengths = struct.pack("<3H", 255, 256, 257)
+    yield "around-256", b"\x01\x03\0\2" + lengths + b"\xff" + spans(0, 255, 1, 256, 3, 257)
+    yield "lie", b"\x02\x03\xff\0" + b"\5\0\7" + b"\x40" + spans(0, 5, 5, 0, 3, 60) + b"x" * 80
 
 
 def decode_seeds() -> Seeds:
@@ -411,6 +473,10 @@ if __name__ == "__main__":
     write("crc", crc_seeds())
     write("parse", parse_seeds())
     write("sequence", sequence_seeds())
+    write("columns", column_seeds())
+    write("schema", schema_seeds())
+    write("pad", pad_seeds())
+    write("pickle", pickle_seeds())
     write("decode", decode_seeds())
     write("encode", encode_seeds())
     write("rows", row_seeds())
