@@ -119,6 +119,28 @@ int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count
     return TFW_OK;
 }
 
+int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count) {
+    size_t at = TFW_PICKLE_HEAD;
+    if (len < TFW_PICKLE_HEAD + TFW_PICKLE_TAIL) {
+        return TFW_E_ARGUMENT;
+    }
+    const size_t end = len - TFW_PICKLE_TAIL;
+    put_begin(data);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t length = spans[i].length;
+        if (TFWI_UNLIKELY(end - at < TFW_PICKLE_ROOM || length > end - at - TFW_PICKLE_ROOM ||
+                          spans[i].offset != at + TFW_PICKLE_ROOM - TFW_PICKLE_HEAD ||
+                          length > LONGEST_BINBYTES)) {
+            return TFW_E_ARGUMENT;
+        }
+        data[at] = BINBYTES;
+        tfwi_store32(data + at + 1, (uint32_t)length);
+        at += TFW_PICKLE_ROOM + (size_t)length;
+    }
+    put_end(data + at);
+    return at == end ? TFW_OK : TFW_E_ARGUMENT;
+}
+
 /* ---- Marshal -------------------------------------------------------------------------------- */
 
 enum {

@@ -333,6 +333,15 @@ TFW_API int tfw_pickle_spans(const uint8_t *data, const tfw_span *spans, size_t 
 TFW_API int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count,
                                uint8_t *out, size_t capacity, size_t *out_len);
 
+/* Makes such a pickle of strings where they lie: in data[0, len), behind TFW_PICKLE_HEAD bytes,
+ * each behind TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
+ * data + TFW_PICKLE_HEAD, as tfw_encode gives them for that room. TFW_E_ARGUMENT: they lie
+ * otherwise, or a string has 4 GiB. */
+#define TFW_PICKLE_HEAD 3
+#define TFW_PICKLE_ROOM 5
+#define TFW_PICKLE_TAIL 2
+TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count);
+
 /* An upper bound of the pickle of count strings of payload_bytes in all. */
 TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
 

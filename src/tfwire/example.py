@@ -7,13 +7,19 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
+from tfwire._core import lib
 from tfwire._examples.decoder import decode_message, decode_messages
-from tfwire._examples.encoder import Block, encode_blocks, encode_whole
+from tfwire._examples.encoder import (
+    FRAME_ROOM,
+    STRING_ROOM,
+    Block,
+    encode_blocks,
+    encode_whole,
+)
 from tfwire._examples.normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
 from tfwire._examples.rows import RowEncoder, encode_row
 from tfwire._examples.table import columns_of_mapping, columns_of_rows, lists_of_mapping
-from tfwire._spans import bytes_of, spans_of, strings_of
+from tfwire._spans import bytes_of, spans_of
 from tfwire.columns import BytesColumn
 
 __all__ = [
@@ -30,8 +36,6 @@ __all__ = [
     "float_feature",
     "int64_feature",
 ]
-
-_FRAME = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
 
 # The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
 Values = np.ndarray[Any, Any] | list[bytes]
@@ -85,7 +89,7 @@ def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[byt
         >>> [len(message) for message in encode_rows([{"a": 1}, {"a": [1, 2], "b": "x"}])]
         [14, 27]
     """
-    return _strings(RowEncoder(sort_keys).encode_all(rows))
+    return _strings(RowEncoder(STRING_ROOM, sort_keys).encode_all(rows))
 
 
 @overload
@@ -129,7 +133,7 @@ def encode_examples(
     found, num_records = columns_of_mapping(columns, sort_keys)
     if bytes_as == "column":
         return BytesColumn(*encode_whole(found, num_records))
-    return _strings(encode_blocks(found, None, num_records))
+    return _strings(encode_blocks(found, None, num_records, STRING_ROOM))
 
 
 def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[Block]:
@@ -141,14 +145,14 @@ def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[Bloc
         TypeError, ValueError: As encode_examples.
     """
     found, num_records = columns_of_mapping(columns, sort_keys)
-    return map(_framed, encode_blocks(found, None, num_records, *_FRAME))
+    return _framed(encode_blocks(found, None, num_records, FRAME_ROOM))
 
 
 class FramedRows:
     """Encodes rows as the bytes of a TFRecord file; one serves any number of iterables."""
 
     def __init__(self, *, sort_keys: bool = True) -> None:
-        self._encoder = RowEncoder(sort_keys, *_FRAME, numbered=False)
+        self._encoder = RowEncoder(FRAME_ROOM, sort_keys, numbered=False)
 
     def encode(self, rows: Iterable[Features]) -> Iterator[Block]:
         """Blocks of some hundred KiB; every one is valid until the next is asked for.
@@ -156,16 +160,13 @@ class FramedRows:
         Raises:
             TypeError, ValueError: As encode_example, after the blocks of the rows before.
         """
-        return map(_framed, self._encoder.encode_all(rows))
+        return _framed(self._encoder.encode_all(rows))
 
 
-def _framed(block: Block) -> Block:
-    """Writes lengths and checksums around records that have room for them."""
-    error = new_error()
-    data = ffi.from_buffer("uint8_t[]", block.buffer)
-    spans = ffi.from_buffer("tfw_span[]", block.spans)
-    check(lib.tfw_frame(data, block.length, spans, len(block.spans), error), error)
-    return block
+def _framed(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        block.frame()
+        yield block
 
 
 def encode_sequence_example(
@@ -191,14 +192,14 @@ def encode_sequence_example(
     """
     columns = columns_of_rows([context or {}], sort_keys)
     lists = lists_of_mapping(feature_lists or {}, sort_keys)
-    return _strings(encode_blocks(columns, lists, 1))[0]
+    return _strings(encode_blocks(columns, lists, 1, STRING_ROOM))[0]
 
 
 def _strings(blocks: Iterator[Block]) -> list[bytes]:
     """The records of all blocks as bytes objects."""
     records: list[bytes] = []
     for block in blocks:
-        records += strings_of(block.buffer, block.spans)
+        records += block.strings()
     return records
 
 

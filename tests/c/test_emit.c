@@ -30,6 +30,38 @@ static bool pickle_holds(const uint8_t *pickle, size_t len, const uint8_t *data,
     return at + 2 == len && pickle[at] == 't' && pickle[at + 1] == '.';
 }
 
+static void strings_are_framed_where_they_lie(void) {
+    enum { COUNT = 30, SIZE = 4096 };
+    static uint8_t data[SIZE], copy[SIZE];
+    tfw_span spans[COUNT], lain[COUNT];
+    uint64_t state = 5;
+    size_t at = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        at += TFW_PICKLE_ROOM;
+        spans[i] = (tfw_span){at, i % 3 == 0 ? i / 3 : check_random(&state) % 300};
+        lain[i] = (tfw_span){at + TFW_PICKLE_HEAD, spans[i].length};
+        at += spans[i].length;
+    }
+    for (size_t i = 0; i < SIZE; i++) {
+        copy[i] = data[i] = (uint8_t)check_random(&state);
+    }
+    const size_t len = TFW_PICKLE_HEAD + at + TFW_PICKLE_TAIL;
+    CHECK_EQ(TFW_OK, tfw_pickle_frame(data, len, spans, COUNT));
+    CHECK(pickle_holds(data, len, copy, lain, COUNT));
+    CHECK(memcmp(data + len, copy + len, SIZE - len) == 0);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, len - 1, spans, COUNT));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, len + 1, spans, COUNT));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, len, spans, COUNT - 1));
+    spans[COUNT - 1].length = UINT64_MAX;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, len, spans, COUNT));
+    spans[1].offset++;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, len, spans, COUNT));
+    const size_t ends = TFW_PICKLE_HEAD + TFW_PICKLE_TAIL;
+    CHECK_EQ(TFW_OK, tfw_pickle_frame(data, ends, NULL, 0));
+    CHECK(pickle_holds(data, ends, copy, NULL, 0));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_frame(data, ends - 1, NULL, 0));
+}
+
 /* Lengths around every class of opcode and copy, in a buffer that ends at an unreadable page. */
 static void pickled_spans_read_back(void) {
     for (uint64_t seed = 1; seed < 200; seed++) {
@@ -199,6 +231,7 @@ static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
 
 int main(void) {
     RUN(pickled_spans_read_back);
+    RUN(strings_are_framed_where_they_lie);
     RUN(spans_in_any_order_read_back);
     RUN(pickled_offsets_read_back);
     RUN(offsets_that_decrease_are_refused);

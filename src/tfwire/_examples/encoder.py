@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,10 +11,25 @@ import numpy as np
 from tfwire._core import check, ffi, lib, new_error, text
 from tfwire._examples.normalize import Array, Name, as_float32, as_int64, pack_strings, show
 
-__all__ = ["Block", "Column", "encode_blocks", "encode_whole", "make_column", "native_inputs"]
+__all__ = [
+    "FRAME_ROOM",
+    "STRING_ROOM",
+    "Block",
+    "Buffer",
+    "Column",
+    "encode_blocks",
+    "encode_whole",
+    "make_column",
+    "native_inputs",
+]
 
-BLOCK_SIZE = 1 << 20
-_RECORDS_PER_CALL = 1 << 14
+# A block, and the objects or file pages made of it, should stay in the second level of the cache.
+BLOCK_SIZE = 1 << 18
+_RECORDS_PER_CALL = 1 << 13
+
+# Room for what makes records of a file, or bytes objects, of encoded records where they lie.
+FRAME_ROOM = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
+STRING_ROOM = (lib.TFW_PICKLE_ROOM, 0)
 
 
 class Column(NamedTuple):
@@ -91,17 +107,55 @@ def native_inputs(columns: Sequence[tuple[bytes, Column]]) -> tuple[Any, list[An
     return inputs, keep
 
 
-class Block(NamedTuple):
-    """Encoded records: record i is ``buffer[spans[i, 0]:][:spans[i, 1]]``; valid until the next."""
+class Buffer:
+    """Memory for blocks.
 
-    buffer: Array
+    Attributes:
+        memory: uint8 of rank 1, with room for the ends of a pickle around what is written.
+        out: What is between these, as ``uint8_t[]``.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.memory = np.empty(lib.TFW_PICKLE_HEAD + size + lib.TFW_PICKLE_TAIL, np.uint8)
+        whole = ffi.from_buffer("uint8_t[]", self.memory)
+        self._whole = whole  # a slice does not keep it alive
+        self.out = whole[lib.TFW_PICKLE_HEAD : lib.TFW_PICKLE_HEAD + size]
+
+
+class Block(NamedTuple):
+    """Encoded records, valid until the next block is asked for.
+
+    Attributes:
+        memory: Of the Buffer they were written to.
+        length: Bytes they take, with the room around them.
+        spans: Offset and length of each, uint64 of shape (records, 2).
+    """
+
+    memory: Array
     length: int
     spans: Array
 
     @property
     def view(self) -> memoryview:
-        """All bytes of the records, and of the room around them."""
-        return self.buffer.data[: self.length]
+        """The bytes of the records, with the room around them."""
+        return self.memory.data[lib.TFW_PICKLE_HEAD :][: self.length]
+
+    def frame(self) -> memoryview:
+        """Makes them records of a file; for blocks with ``FRAME_ROOM``."""
+        error = new_error()
+        data = ffi.from_buffer("uint8_t[]", self.memory) + lib.TFW_PICKLE_HEAD
+        spans = ffi.from_buffer("tfw_span[]", self.spans)
+        check(lib.tfw_frame(data, self.length, spans, len(self.spans), error), error)
+        return self.view
+
+    def strings(self) -> Sequence[bytes]:
+        """Makes them bytes objects; for blocks with ``STRING_ROOM``."""
+        size = lib.TFW_PICKLE_HEAD + self.length + lib.TFW_PICKLE_TAIL
+        data = ffi.from_buffer("uint8_t[]", self.memory)
+        spans = ffi.from_buffer("tfw_span[]", self.spans)
+        check(lib.tfw_pickle_frame(data, size, spans, len(self.spans)), new_error())
+        strings: Sequence[bytes] = pickle.loads(self.memory.data[:size])
+        return strings
 
 
 class Encoder:
@@ -180,23 +234,24 @@ def encode_blocks(
     columns: Sequence[tuple[bytes, Column]],
     lists: Sequence[tuple[bytes, Column]] | None,
     num_records: int,
-    headroom: int = 0,
-    tailroom: int = 0,
+    room: tuple[int, int],
 ) -> Iterator[Block]:
-    """Encodes records, about a block at a time; with ``lists`` as SequenceExamples."""
+    """Encodes records, about a block at a time; with ``lists`` as SequenceExamples.
+
+    room: Bytes before and after each record: FRAME_ROOM or STRING_ROOM.
+    """
     encoder = Encoder(columns, lists)
-    buffer = np.empty(BLOCK_SIZE if num_records > 64 else BLOCK_SIZE >> 4, np.uint8)
+    buffer = Buffer(BLOCK_SIZE if num_records > 64 else BLOCK_SIZE >> 4)
     spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
-    out, out_spans = ffi.from_buffer("uint8_t[]", buffer), ffi.from_buffer("tfw_span[]", spans)
+    out_spans = ffi.from_buffer("tfw_span[]", spans)
     first = 0
     while first < num_records:
         count = min(num_records - first, len(spans))
-        need = encoder.encode(first, (headroom, tailroom), out, out_spans, count)
+        need = encoder.encode(first, room, buffer.out, out_spans, count)
         if need and not encoder.done:
-            buffer = np.empty(need, np.uint8)
-            out = ffi.from_buffer("uint8_t[]", buffer)
+            buffer = Buffer(need)
             continue
-        yield Block(buffer, encoder.length, spans[: encoder.done])
+        yield Block(buffer.memory, encoder.length, spans[: encoder.done])
         first += encoder.done
 
 

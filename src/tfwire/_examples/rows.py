@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._examples.encoder import Block, encode_blocks
+from tfwire._examples.encoder import STRING_ROOM, Block, Buffer, encode_blocks
 from tfwire._examples.normalize import (
     BYTES,
     FLOAT,
@@ -208,20 +208,18 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
         pass
     finally:
         _idle.append(native)
-    (block,) = RowEncoder(sort_keys, numbered=False).encode([row])
-    return block.buffer[: block.length].tobytes()
+    (block,) = RowEncoder(STRING_ROOM, sort_keys, numbered=False).encode([row])
+    return block.strings()[0]
 
 
 class RowEncoder:
     """Encodes rows, a chunk at a time; its buffer serves all chunks."""
 
-    def __init__(
-        self, sort_keys: bool, headroom: int = 0, tailroom: int = 0, numbered: bool = True
-    ) -> None:
+    def __init__(self, room: tuple[int, int], sort_keys: bool, numbered: bool = True) -> None:
+        self.room = room
         self.sort_keys = sort_keys
-        self.room = (headroom, tailroom)
         self.numbered = numbered
-        self.buffer = np.empty(0, np.uint8)
+        self.buffer = Buffer(0)
         self.num_rows = 0
         self._chunk_rows = _FIRST_CHUNK
 
@@ -266,17 +264,17 @@ class RowEncoder:
         native = _take()
         try:
             while True:
-                if len(self.buffer) < size:
-                    self.buffer = np.empty(size, np.uint8)
-                out = ffi.from_buffer("uint8_t[]", self.buffer)
+                if len(self.buffer.out) < size:
+                    self.buffer = Buffer(size)
+                out = self.buffer.out
                 target = (*self.room, out, len(out), ffi.from_buffer("tfw_span[]", spans))
                 status = native.run(stream, num_rows, self.sort_keys, target)
                 if status != lib.TFW_NEED_SPACE:
                     break
-                size = 2 * len(self.buffer)
+                size = 2 * len(out)
             if status != lib.TFW_E_UNSUPPORTED:
                 check(status, native.error)
-            return Block(self.buffer, native.length[0], spans[: native.done[0]])
+            return Block(self.buffer.memory, native.length[0], spans[: native.done[0]])
         finally:
             _idle.append(native)
 
@@ -291,7 +289,7 @@ class RowEncoder:
                 if self.numbered:
                     self._refuse(group, begin)
                 raise
-            yield from encode_blocks(columns, None, len(group), *self.room)
+            yield from encode_blocks(columns, None, len(group), self.room)
 
     def _refuse(self, rows: Sequence[Any], first: int) -> None:
         """Raises the error of the first row that has one, with its number."""
