@@ -351,6 +351,13 @@ TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
 TFW_API int tfw_marshal_spans(const uint8_t *stream, size_t len, tfw_span *out_spans,
                               size_t capacity, size_t *out_count);
 
+/* The same as count + 1 offsets: string i is [offsets[i], offsets[i + 1] - TFW_MARSHAL_GAP), which
+ * makes them values of a tfw_input. TFW_E_ARGUMENT: there are more or fewer than count. */
+#define TFW_MARSHAL_GAP 5
+TFW_API int tfw_marshal_offsets(const uint8_t *stream, size_t len, int64_t *out_offsets,
+                                size_t count);
+
+
 /* ---- Examples: schema ----------------------------------------------------------------------- */
 
 /* The kinds of a Feature; the numbers are its oneof's field numbers. */

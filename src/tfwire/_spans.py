@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["LONG", "MARSHAL_GAP", "Spans", "bytes_of", "marshalled", "spans_of", "strings_of"]
+__all__ = ["LONG", "Spans", "bytes_of", "spans_of", "strings_of"]
 
 # What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
 _BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
@@ -22,9 +22,6 @@ _SHORT = 2048
 # marshal needs no Python code per string but copies into a growing buffer; join knows its size
 # beforehand. They break even near this length.
 LONG = 4096
-
-# What marshal writes before every string: its type and its length.
-MARSHAL_GAP = 5
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +88,7 @@ def spans_of(serialized: Any) -> Spans:
     messages = _list_of(serialized)
     types = set(map(type, messages))
     if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < LONG:
-        found = marshalled(messages)
+        found = _marshalled(messages)
         if found is not None:
             return _spans(*found)
     if not types <= {bytes, bytearray}:  # where len() is the number of bytes
@@ -126,10 +123,10 @@ def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
 
 
-def marshalled(strings: list[Any] | tuple[Any, ...]) -> tuple[bytes, Array] | None:
+def _marshalled(strings: list[Any] | tuple[Any, ...]) -> tuple[bytes, Array] | None:
     """Strings as a marshal stream and a table of (offset, length) of them in it.
 
-    Between a string and the next lie MARSHAL_GAP bytes. None: marshal or C declines.
+    None: marshal or C declines.
     """
     try:
         stream = marshal.dumps(strings, 2)

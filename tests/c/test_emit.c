@@ -167,6 +167,12 @@ static void marshalled_strings_are_found(void) {
         CHECK_EQ(0, memcmp(expected, spans, sizeof expected));
         CHECK_EQ(TFW_NEED_SPACE, tfw_marshal_spans(stream.data, len, spans, 3, &count));
         CHECK_EQ(4, count);
+        int64_t offsets[5];
+        const int64_t expected_offsets[] = {10, 17, 24, 29, (int64_t)len + TFW_MARSHAL_GAP};
+        CHECK_EQ(TFW_OK, tfw_marshal_offsets(stream.data, len, offsets, 4));
+        CHECK_EQ(0, memcmp(expected_offsets, offsets, sizeof offsets));
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_marshal_offsets(stream.data, len, offsets, 3));
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_marshal_offsets(stream.data, len, offsets, 5));
         guarded_free(stream);
     }
 }
@@ -208,11 +214,13 @@ static void text_beside_the_surrogates_is_found(void) {
 static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
     const size_t len = sizeof STREAM - 1;
     tfw_span spans[4];
+    int64_t offsets[5];
     size_t count;
     for (size_t cut = 0; cut < len; cut++) {
         guarded stream = guarded_new(cut, true);
         memcpy(stream.data, STREAM, cut);
         CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_spans(stream.data, cut, spans, 4, &count));
+        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_offsets(stream.data, cut, offsets, 4));
         guarded_free(stream);
     }
     guarded stream = guarded_new(len, true);
@@ -223,6 +231,12 @@ static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
         CHECK(status == TFW_OK || status == TFW_E_UNSUPPORTED || status == TFW_NEED_SPACE);
         for (size_t i = 0; status == TFW_OK && i < count; i++) {
             CHECK(spans[i].offset <= len && spans[i].length <= len - spans[i].offset);
+        }
+        bool four = status == TFW_OK && count == 4;
+        CHECK_EQ(four, tfw_marshal_offsets(stream.data, len, offsets, 4) == TFW_OK);
+        for (size_t i = 0; four && i < 4; i++) {
+            CHECK_EQ(spans[i].offset, offsets[i]);
+            CHECK_EQ(spans[i].offset + spans[i].length, offsets[i + 1] - TFW_MARSHAL_GAP);
         }
         stream.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }

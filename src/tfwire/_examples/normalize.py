@@ -6,14 +6,16 @@ clearly one of them is a TypeError that names the feature.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import countOf
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import lib
-from tfwire._spans import LONG, MARSHAL_GAP, marshalled
+from tfwire._core import ffi, lib
+from tfwire._spans import LONG
 
 __all__ = [
     "Array",
@@ -26,6 +28,7 @@ __all__ = [
     "key_bytes",
     "pack_strings",
     "show",
+    "types_of",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -103,6 +106,13 @@ def dtype_kind(dtype: np.dtype[Any]) -> int | None:
     if dtype.type.__module__.startswith("ml_dtypes"):  # bfloat16, int4, ...: numpy calls them void
         return FLOAT if "float" in dtype.name else INT64
     return None
+
+
+def types_of(values: Sequence[Any]) -> set[type]:
+    """The types of values. Nearly always there is one, and counting it takes the least time."""
+    if len(values) > 1 and countOf(map(type, values), type(values[0])) == len(values):
+        return {type(values[0])}
+    return set(map(type, values))
 
 
 def joint_kind(kinds: Iterable[int], name: Name) -> int:
@@ -271,7 +281,7 @@ def pack_strings(values: Sequence[Any], name: Name, types: set[type] | None = No
     types: Those of the values, where they are known already.
     """
     if types is None:
-        types = set(map(type, values))
+        types = types_of(values)
     if types == {bytes} and len(values) > 1 and len(values[0]) < LONG:
         strings = _strings_by_marshal(values)
         if strings is not None:
@@ -286,15 +296,18 @@ def _offsets(values: Sequence[Any]) -> Array:
 
 
 def _strings_by_marshal(values: Sequence[bytes]) -> Strings | None:
-    """Strings within a marshal stream, whose headers are the gaps."""
-    found = marshalled(values if isinstance(values, (list, tuple)) else list(values))
-    if found is None:
+    """Strings within a marshal stream, whose headers are the gaps; None: there is no stream."""
+    if not isinstance(values, (list, tuple)):
+        values = list(values)
+    try:
+        stream = marshal.dumps(values, 2)
+    except ValueError:  # more than 2 GiB
         return None
-    stream, table = found
     offsets = np.empty(len(values) + 1, np.int64)
-    offsets[:-1] = table[:, 0]
-    offsets[-1] = len(stream) + MARSHAL_GAP
-    return Strings(stream, offsets, MARSHAL_GAP)
+    out = ffi.from_buffer("int64_t[]", offsets)
+    if lib.tfw_marshal_offsets(stream, len(stream), out, len(values)) != lib.TFW_OK:
+        return None
+    return Strings(stream, offsets, lib.TFW_MARSHAL_GAP)
 
 
 def string_bytes(value: Any, name: Name) -> bytes:

@@ -25,6 +25,7 @@ from tfwire._examples.normalize import (
     key_bytes,
     scalar_kind,
     show,
+    types_of,
 )
 
 __all__ = ["columns_of_mapping", "columns_of_rows", "lists_of_mapping"]
@@ -165,14 +166,14 @@ def _array_column(array: Array, name: Name) -> tuple[Column, int]:
 
 
 def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
-    types = set(map(type, cells))
+    types = types_of(cells)
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
         kind = joint_kind(kinds, name)  # type: ignore[arg-type]
         return make_column(kind, cells, name, types), len(cells)
     if types <= {list, tuple}:
         flat = list(chain.from_iterable(cells))
-        kinds = {scalar_kind(cls) for cls in set(map(type, flat))}
+        kinds = {scalar_kind(cls) for cls in types_of(flat)}
         if None not in kinds:
             kind = joint_kind(kinds, name)  # type: ignore[arg-type]
             return _ragged(kind, flat, map(len, cells), len(cells), name)
