@@ -144,7 +144,7 @@ clean:
 
 # ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------
 
-.PHONY: fuzz fuzz-report coverage
+.PHONY: fuzz fuzz-report differential coverage
 comma = ,
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES = $(wildcard tests/fuzz/*.[ch]) tests/c/check.h tests/c/records.h
@@ -191,6 +191,11 @@ fuzz:
 	        tests/fuzz/corpus/$$name >> $$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
 	    tail -n 8 $$log; \
 	done
+
+# tfwire beside protobuf, for T seconds.
+SEED ?= 1
+differential: $(NATIVE)
+	$(BIN)/python tests/fuzz/differential.py --seconds=$(T) --seed=$(SEED) build/fuzz/log
 
 # Writes what all runs of make fuzz add up to into docs/reliability.md.
 fuzz-report:

@@ -48,7 +48,7 @@ def row(target: str, runs: list[Run]) -> str:
     finds = sum(run.finds for run in runs)
     last = runs[-1]
     return (
-        f"| {target} | {executions:,} | {rate:,.0f} | {edges} | {finds or '-'} "
+        f"| {target} | {executions:,} | {rate:,.0f} | {edges or '-'} | {finds or '-'} "
         f"| {last.commit} | {last.date} |"
     )
 

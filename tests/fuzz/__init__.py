@@ -1,0 +1,1 @@
+"""Fuzzing the C core (libFuzzer targets in C), and tfwire beside protobuf."""
