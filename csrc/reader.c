@@ -67,6 +67,8 @@ struct tfw_reader {
     tfw_region *regions;
     size_t region_count;
     size_t region_capacity;
+    uint64_t skipped_regions; /* in all, also those that were not kept */
+    uint64_t skipped_bytes;
     tfw_flip *flips;
     size_t flip_count;
     size_t flip_capacity;
@@ -312,23 +314,51 @@ int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error) {
 
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
-/* Notes [begin, end) for the record at hand, as part of the last region if it touches that. */
-static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end, int reason) {
-    if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin) {
-        reader->regions[reader->region_count - 1].end = end;
+/* Moves the end of the last region. */
+static void extend_region(tfw_reader *reader, uint64_t end) {
+    tfw_region *last = &reader->regions[reader->region_count - 1];
+    reader->skipped_bytes += end - last->end;
+    last->end = end;
+}
+
+/* Room for one more region. Of very many only the newest is kept beside the first ones, so that
+ * damage everywhere takes no more memory than damage here and there. */
+static int make_room_for_region(tfw_reader *reader) {
+    if (reader->region_count == TFW_MOST_REGIONS) {
+        reader->region_count--;
+    }
+    if (reader->region_count < reader->region_capacity) {
         return TFW_OK;
     }
-    if (reader->region_count == reader->region_capacity) {
-        size_t capacity = reader->region_capacity + reader->region_capacity / 2 + 8;
-        tfw_region *grown = tfwi_realloc(reader->regions, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return TFW_E_MEMORY;
-        }
-        reader->regions = grown;
-        reader->region_capacity = capacity;
+    size_t capacity = reader->region_capacity + reader->region_capacity / 2 + 8;
+    tfw_region *grown = tfwi_realloc(reader->regions, capacity * sizeof *grown);
+    if (grown == NULL) {
+        return TFW_E_MEMORY;
     }
-    reader->regions[reader->region_count++] =
-        (tfw_region){.begin = begin, .end = end, .record = reader->record, .reason = reason};
+    reader->regions = grown;
+    reader->region_capacity = capacity;
+    return TFW_OK;
+}
+
+/* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. */
+static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
+    if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin) {
+        extend_region(reader, end);
+        return TFW_OK;
+    }
+    if (make_room_for_region(reader) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    const tfw_error *damage = &reader->damage;
+    reader->regions[reader->region_count++] = (tfw_region){
+        .begin = begin,
+        .end = end,
+        .record = reader->record,
+        .needed = damage->status == TFW_E_TRUNCATED ? (uint64_t)damage->expected : 0,
+        .reason = damage->status,
+    };
+    reader->skipped_regions++;
+    reader->skipped_bytes += end - begin;
     return TFW_OK;
 }
 
@@ -338,6 +368,11 @@ size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *ou
         out_regions[i] = reader->regions[first + i];
     }
     return reader->region_count;
+}
+
+uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes) {
+    *out_bytes = reader->skipped_bytes;
+    return reader->skipped_regions;
 }
 
 /* ---- Damage --------------------------------------------------------------------------------- */
@@ -403,7 +438,7 @@ static int finish_with_region(tfw_reader *reader) {
     if (end == UINT64_MAX) {
         end = file_offset(reader, reader->end);
     }
-    int status = note_region(reader, begin, end, reader->damage.status);
+    int status = note_region(reader, begin, end);
     return status == TFW_OK ? finish(reader) : status;
 }
 
@@ -431,8 +466,7 @@ static int skip_damaged(tfw_reader *reader) {
             return status;
         }
     }
-    int status =
-        note_region(reader, begin, begin + (exact ? claimed : 1), reader->damage.status);
+    int status = note_region(reader, begin, begin + (exact ? claimed : 1));
     if (status == TFW_OK) {
         if (!exact && begin + claimed > reader->doubtful) {
             reader->doubtful = begin + claimed;
@@ -530,7 +564,7 @@ static int search(tfw_reader *reader) {
     if (status == TFW_NEED_INPUT && reader->ended) {
         reader->begin = reader->end;
     }
-    reader->regions[reader->region_count - 1].end = file_offset(reader, reader->begin);
+    extend_region(reader, file_offset(reader, reader->begin));
     if (status == TFW_OK) {
         reader->searching = false;
     }

@@ -249,6 +249,7 @@ typedef struct tfw_region {
     uint64_t begin;
     uint64_t end;
     uint64_t record;  /* number of the first record left out */
+    uint64_t needed;  /* TFW_E_TRUNCATED: bytes that the record takes, as far as known; else 0 */
     int32_t reason;   /* TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE */
     int32_t reserved;
 } tfw_region;
@@ -278,12 +279,18 @@ TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *o
 /* Fed source: len of the reserved bytes were filled. len == 0 says that the input has ended. */
 TFW_API int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error);
 
+#define TFW_MOST_REGIONS 65536
+
 /* The regions left out so far; writes at most capacity of them from index first on, returns how
- * many there are in all. */
+ * many it has. Of more than TFW_MOST_REGIONS it has only the first ones, and the last. */
 TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *out_regions,
                                   size_t capacity);
 
-/* The same for the flipped bits found under TFW_CORRECT, also those that were not applied. */
+/* How many regions were left out so far, also those that are not kept, and the bytes in them. */
+TFW_API uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes);
+
+/* As tfw_reader_skipped, for the flipped bits found under TFW_CORRECT, also those that were not
+ * applied; it has all. */
 TFW_API size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
                                 size_t capacity);
 

@@ -69,10 +69,14 @@ from tfwire.parsing import (
 )
 from tfwire.receipts import Receipt as Receipt
 from tfwire.records import (
+    Position as Position,
     RecordIterator as RecordIterator,
     SkippedRegion as SkippedRegion,
+    SkippedRegions as SkippedRegions,
+    Tail as Tail,
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,
+    follow_records as follow_records,
     read_records as read_records,
     tf_record_iterator as tf_record_iterator,
     write_records as write_records,

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import itertools
-import operator
-import pickle
+import math
 import sys
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from tfwire._core import ffi, lib
-from tfwire._records import longreads
 from tfwire._records.compression import TFRecordOptions
-from tfwire._records.streams import BatchReader, SkippedRegion
-from tfwire._records.tally import Tally, block_of
+from tfwire._records.record_batches import RecordBatches
+from tfwire._records.regions import Position, SkippedRegion, SkippedRegions, Tail
+from tfwire._records.streams import BatchReader
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
 
 __all__ = [
+    "Position",
     "RecordIterator",
     "SkippedRegion",
+    "SkippedRegions",
     "TFRecordOptions",
     "TFRecordWriter",
+    "Tail",
+    "follow_records",
     "read_records",
     "tf_record_iterator",
     "write_records",
 ]
-
-# Below this mean length a pickle stream makes bytes objects faster than slices do.
-_SHORT = 2048
 
 # A C-level iterator handed out by __iter__ is shared by threads, and itertools holds no lock of its
 # own where there is no GIL.
@@ -47,6 +44,7 @@ def read_records(
     max_record_size: int | None = 2**30,
     buffer_size: int | None = None,
     receipt: bool = False,
+    start: Position | None = None,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
 
@@ -70,6 +68,8 @@ def read_records(
         buffer_size: Bytes read at a time; None or 0: 256 KiB.
         receipt: Keep account of the records and of the file's checksum, for the iterator's
             ``receipt`` and ``file_crc32c``.
+        start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
+            file and a file object are read up to there.
 
     Returns:
         An iterator of bytes.
@@ -92,8 +92,77 @@ def read_records(
             max_record_size=max_record_size,
             buffer_size=buffer_size,
             receipt=receipt,
+            start=start,
         )
     )
+
+
+def follow_records(
+    path: Any,
+    compression_type: Any = "auto",
+    *,
+    start: Position | None = None,
+    interval: float = 1.0,
+    timeout: float | None = None,
+    verify: bool = True,
+    max_record_size: int | None = 2**30,
+    buffer_size: int | None = None,
+) -> Iterator[bytes]:
+    """Reads the records of a file that is still being written, as they come.
+
+    An incomplete record at the end is waited for; other damage is an error. Who needs to know how
+    far it got reads again and again with ``read_records(path, on_corrupt="tail", start=position)``,
+    which is what this function does.
+
+    Args:
+        path: A path or a URL. A compressed file is read from its beginning each time, and shows
+            what its writer has flushed.
+        compression_type, verify, max_record_size, buffer_size: As for ``read_records``.
+        start: Where to begin: an iterator's ``position``.
+        interval: Seconds between looks at a file that has nothing new.
+        timeout: End after so many seconds without a new record; None: never.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid, when iterating.
+        DataLossError: Damage that is no incomplete record, or the file became shorter.
+        OSError: The file cannot be opened or read.
+
+    Example:
+        >>> for record in follow_records("events.tfrecord", timeout=60):
+        ...     print(len(record))
+    """
+    position = Position() if start is None else start
+    deadline = _deadline(timeout)
+    while True:
+        reader = BatchReader(
+            path,
+            compression_type,
+            verify=verify,
+            on_corrupt="tail",
+            max_record_size=max_record_size,
+            buffer_size=buffer_size,
+            start=position,
+        )
+        reader.warn = _ignore  # an incomplete record is no news
+        with RecordIterator(reader) as records:
+            yield from records
+            before, position = position, records.position
+        now = time.monotonic()
+        deadline = deadline if position == before else _deadline(timeout)
+        if now >= deadline:
+            return
+        time.sleep(min(interval, deadline - now))
+
+
+def _deadline(timeout: float | None) -> float:
+    return math.inf if timeout is None else time.monotonic() + timeout
+
+
+def _ignore(message: str) -> None:
+    """Takes the place of a warning."""
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
@@ -141,7 +210,7 @@ class RecordIterator:
     """
 
     def __init__(self, reader: BatchReader) -> None:
-        self._batches = _Batches(reader)
+        self._batches = RecordBatches(reader)
         self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
         self._positions: Iterator[tuple[Any, int, int, bytes]] | None = None
 
@@ -172,9 +241,28 @@ class RecordIterator:
         return self._positions
 
     @property
-    def skipped(self) -> list[SkippedRegion]:
+    def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
-        return self._batches.skipped()
+        return self._batches.skipped
+
+    @property
+    def position(self) -> Position:
+        """Where the record begins that is handed out next, in the file at hand: behind the last
+        whole record at its end. ``read_records(path, start=position)`` goes on there, also in
+        another process and at another time.
+
+        Example:
+            >>> records = read_records("train.tfrecord")
+            >>> first = next(records)
+            >>> rest = read_records("train.tfrecord", start=records.position)
+        """
+        return self._batches.position
+
+    @property
+    def tail(self) -> Tail | None:
+        """The incomplete record at the end of the file that was read to its end last; None before
+        that, and where the file ends behind a whole record."""
+        return self._batches.tail
 
     @property
     def receipt(self) -> Receipt:
@@ -189,7 +277,7 @@ class RecordIterator:
             >>> sum(1 for _ in records) == records.receipt.records
             True
         """
-        return self._batches.receipt()
+        return self._batches.receipt
 
     @property
     def file_crc32c(self) -> int | None:
@@ -199,7 +287,7 @@ class RecordIterator:
         Raises:
             ValueError: ``read_records`` was not asked for a receipt.
         """
-        return self._batches.file_crc32c()
+        return self._batches.file_crc32c
 
     def close(self) -> None:
         """Closes the files; going on is a ValueError then. Closing again is allowed."""
@@ -224,115 +312,3 @@ class _Refusing(Iterator[bytes]):
 
     def __next__(self) -> bytes:
         raise ValueError(self._reason)
-
-
-class _Batches(Iterator[Iterator[bytes]]):
-    """The records of a reader, as one iterator per batch.
-
-    Two threads may find in the common chain that a batch is used up, and both come here for the
-    next. The second one then gets the same iterator again, so that none is dropped half-used.
-    """
-
-    def __init__(self, reader: BatchReader) -> None:
-        self.lock = threading.RLock()
-        self._reader = reader
-        self._batch: Any = None
-        self._long: longreads.LongRecords | None = None  # instead of a batch
-        self._expect_long = False
-        self._current: Iterator[bytes] = iter(())
-        self._dropped = Receipt()  # of the records that close took back
-        self._stream = ffi.new("uint8_t[]", 1)
-        self._stream_len = ffi.new("size_t *")
-
-    def __next__(self) -> Iterator[bytes]:
-        with self.lock:
-            if not operator.length_hint(self._current):
-                self._current = iter(self._load())
-            return self._current
-
-    def _load(self) -> Sequence[bytes]:
-        """The records that come next."""
-        self._long = self._reader.read_long() if self._expect_long else None
-        if self._long is not None:
-            return self._long.records
-        self._batch = self._reader.next()
-        if self._batch is None:
-            raise StopIteration
-        self._expect_long = self._batch.payload_bytes >= longreads.LONG * self._batch.count
-        return self._strings(self._batch)
-
-    def _strings(self, batch: Any) -> Sequence[bytes]:
-        """The records of a batch as bytes objects."""
-        count, size = batch.count, batch.payload_bytes
-        if size < _SHORT * count:
-            capacity = lib.tfw_pickle_bound(count, size)
-            if capacity > len(self._stream):
-                self._stream = ffi.new("uint8_t[]", capacity)
-            status = lib.tfw_pickle_spans(
-                batch.data, batch.spans, count, self._stream, capacity, self._stream_len
-            )
-            assert status == lib.TFW_OK
-            strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
-            return strings
-        data = ffi.buffer(batch.data, batch.data_len)
-        return [data[begin : begin + length] for begin, length in _table(batch).tolist()]
-
-    def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
-        """All that is left, with positions."""
-        while (rest := self._take()) is not None:
-            yield from rest
-
-    def _take(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
-        """What is left of the current batch, or the next one; nobody else gets it."""
-        with self.lock:
-            records = list(next(self, ()))
-            if not records:
-                return None
-            if self._long is not None:
-                first, offsets = self._long.first_record, self._long.offsets
-            else:
-                first = self._batch.first_record
-                header = self._batch.offset - lib.TFW_HEADER_SIZE
-                offsets = (_table(self._batch)[:, 0] + header).tolist()
-            done = len(offsets) - len(records)
-            path = itertools.repeat(self._reader.path, len(records))
-            indices = range(first + done, first + len(offsets))
-            self._current = iter(records)
-            return zip(path, indices, offsets[done:], self._current, strict=True)
-
-    def skipped(self) -> list[SkippedRegion]:
-        with self.lock:
-            return self._reader.skipped
-
-    def receipt(self) -> Receipt:
-        with self.lock:
-            return self._reader.receipt - self._dropped - self._waiting()
-
-    def file_crc32c(self) -> int | None:
-        with self.lock:
-            return self._reader.file_crc32c
-
-    def _waiting(self) -> Receipt:
-        """The receipt of what is left of the current batch."""
-        count, tally = operator.length_hint(self._current), Tally()
-        if count and self._long is not None:
-            for crc, record in zip(
-                self._long.crcs[-count:], self._long.records[-count:], strict=True
-            ):
-                tally.add_record(crc, len(record))
-        elif count:
-            tally.add_block(*block_of(self._batch, self._batch.count - count))
-        return tally.receipt
-
-    def close(self) -> None:
-        with self.lock:
-            self._dropped += self._waiting()
-            for _ in self._current:  # the chain holds it too
-                pass
-            self._reader.close()
-
-
-def _table(batch: Any) -> np.ndarray[Any, Any]:
-    """Offset and length of every record of a batch, a view of its memory."""
-    size = batch.count * ffi.sizeof("tfw_span")
-    return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)

@@ -9,12 +9,13 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from tfwire._core import ffi, lib
+from tfwire._core import ffi
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.recordfile import RecordFile, display_name, make_options
-from tfwire._records.regions import FlippedBit, SkippedRegion
+from tfwire._records.regions import FlippedBit, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source
+from tfwire._records.tally import block_of
 from tfwire.errors import DataLossError
 
 __all__ = ["FlippedBit", "RepairReport", "repair_file"]
@@ -38,7 +39,7 @@ class RepairReport:
     compression: str
     records: int
     payload_bytes: int
-    lost: list[SkippedRegion]
+    lost: SkippedRegions
     flipped_bits: list[FlippedBit]
 
 
@@ -109,7 +110,7 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
     batch = ffi.new("tfw_batch *")
     try:
         while file.next(0, batch):
-            sink.write([_framed(batch)])
+            sink.write([memoryview(ffi.buffer(*block_of(batch, 0)))])
             records += batch.count
             payload_bytes += batch.payload_bytes
         lost = file.skipped()
@@ -129,15 +130,7 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
     )
 
 
-def _framed(batch: Any) -> memoryview:
-    """The records of a batch with their frames: they follow each other in its memory."""
-    first, last = batch.spans[0], batch.spans[batch.count - 1]
-    begin = first.offset - lib.TFW_HEADER_SIZE
-    end = last.offset + last.length + lib.TFW_FOOTER_SIZE
-    return memoryview(ffi.buffer(batch.data + begin, end - begin))
-
-
-def _nothing_left(file: RecordFile, lost: list[SkippedRegion]) -> DataLossError:
+def _nothing_left(file: RecordFile, lost: SkippedRegions) -> DataLossError:
     return DataLossError(
         f"{display_name(file.path)}: no record verifies ({lost[0].reason} at byte "
         f"{lost[0].begin}); nothing was written",

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._core import ffi
 from tfwire._records.recordfile import RecordFile, display_name, make_options
-from tfwire._records.regions import SkippedRegion
+from tfwire._records.regions import SkippedRegions
 from tfwire._records.sources import is_file_object, open_source
 from tfwire._records.tally import crc32c_of_file
 from tfwire.errors import DataLossError
@@ -32,7 +32,7 @@ class FileReport:
         payload_bytes: Sum of their lengths.
         shortest, longest: Their lengths; 0 when there are none.
         first: The first of them, None when there is none.
-        regions: Everything else in the file: what is damaged.
+        regions: Everything else in the file: what is damaged; see SkippedRegions.
         crc32c: CRC-32C of the file's bytes, compressed where it is compressed; None when it was not
             asked for, or the input is damaged and no file that can be read again.
         receipt: The receipt of the records that verify; None when it was not asked for.
@@ -46,7 +46,7 @@ class FileReport:
     shortest: int
     longest: int
     first: bytes | None
-    regions: list[SkippedRegion]
+    regions: SkippedRegions
     crc32c: int | None
     receipt: Receipt | None = None
     hint: str | None = None
@@ -92,7 +92,7 @@ def verify_file(
         while file.next(0, batch):
             scan.take(batch)
             if progress is not None:
-                progress(file.position)
+                progress(file.bytes_read)
         regions = file.skipped()
         compression, name = file.compression, display_name(file.path)
         file_crc = file.file_crc32c if crc32c else None

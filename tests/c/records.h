@@ -77,6 +77,8 @@ typedef struct outcome {
     size_t count;
     tfw_region regions[LOG_MAX];
     size_t region_count;
+    uint64_t skipped_regions; /* also those that the reader did not keep */
+    uint64_t skipped_bytes;
     int status;
     int64_t offset;
     int64_t record;
@@ -253,6 +255,19 @@ static inline void take(outcome *o, const file *f, const tfw_batch *batch, const
     }
 }
 
+/* The totals are those of the regions, where all of these were kept. */
+static inline void check_totals(const outcome *o) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < o->region_count && i < LOG_MAX; i++) {
+        bytes += o->regions[i].end - o->regions[i].begin;
+        CHECK((o->regions[i].needed != 0) == (o->regions[i].reason == TFW_E_TRUNCATED));
+    }
+    if (o->skipped_regions < TFW_MOST_REGIONS && o->region_count <= LOG_MAX) {
+        CHECK_EQ(o->region_count, o->skipped_regions);
+        CHECK_EQ(bytes, o->skipped_bytes);
+    }
+}
+
 /* Reads f to the end with options; the source is fed unless options->fd is a file. */
 static inline outcome read_all(const file *f, const tfw_reader_options *options, feeding *how) {
     outcome o = {0};
@@ -279,6 +294,8 @@ static inline outcome read_all(const file *f, const tfw_reader_options *options,
     o.offset = error.offset;
     o.record = error.record;
     o.region_count = tfw_reader_skipped(reader, 0, o.regions, LOG_MAX);
+    o.skipped_regions = tfw_reader_skipped_total(reader, &o.skipped_bytes);
+    check_totals(&o);
     if (options->on_corrupt == TFW_CORRUPT_STOP && options->fd < 0 && o.region_count != 0) {
         CHECK_EQ(fed, o.regions[0].end); /* nobody knows how much more there would have been */
         o.regions[0].end = f->len;

@@ -91,12 +91,16 @@ static void every_truncation_keeps_the_records_before_it(void) {
                 expected.regions[0] = (tfw_region){
                     .begin = begin, .end = cut, .record = last, .reason = TFW_E_TRUNCATED};
             }
+            size_t needed = cut - begin < 12 ? 12 : whole.ends[last] - begin;
             for (int with_file = 0; with_file < 2; with_file++) {
                 tfw_reader_options options = options_for(policy);
                 feeding how = in_pieces(3);
                 options.fd = with_file ? fd : -1;
                 outcome found = read_all(&f, &options, &how);
                 CHECK_OUTCOME(&expected, &found);
+                if (found.region_count != 0) {
+                    CHECK_EQ(needed, found.regions[0].needed);
+                }
             }
         }
         close(fd);
@@ -180,6 +184,40 @@ static void skipped_regions_are_copied_from_any_first(void) {
     CHECK_EQ(f.ends[4], regions[0].begin);
     CHECK_EQ(f.ends[6], regions[1].begin);
     CHECK_EQ(4, tfw_reader_skipped(reader, SIZE_MAX, regions, 4));
+    tfw_reader_free(reader);
+    close(options.fd);
+    free(f.data);
+}
+
+/* The first ones and the last: damage everywhere takes no more memory than here and there. */
+static void of_very_many_regions_not_all_are_kept(void) {
+    enum { PAIRS = TFW_MOST_REGIONS + 100, SIZE = 32 };
+    file f = {0};
+    f.data = calloc(PAIRS, SIZE);
+    f.len = (size_t)PAIRS * SIZE;
+    for (size_t at = 0; at < f.len; at += SIZE) { /* a record with a wrong checksum, a good one */
+        tfw_span spans[2] = {{at + 12, 0}, {at + 28, 0}};
+        CHECK_EQ(TFW_OK, tfw_frame(f.data, f.len, spans, 2, NULL));
+        f.data[at + 12] ^= 1;
+    }
+    tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_region region;
+    uint64_t count = 0, bytes = 0;
+    options.buffer_size = 0;
+    options.fd = file_open(&f);
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    while (tfw_reader_next(reader, 0, &batch, NULL) == TFW_OK) {
+        count += batch.count;
+    }
+    CHECK_EQ(PAIRS, count);
+    CHECK_EQ(PAIRS, tfw_reader_skipped_total(reader, &bytes));
+    CHECK_EQ(16 * PAIRS, bytes);
+    CHECK_EQ(TFW_MOST_REGIONS, tfw_reader_skipped(reader, TFW_MOST_REGIONS - 2, &region, 1));
+    CHECK_EQ((TFW_MOST_REGIONS - 2) * (uint64_t)SIZE, region.begin);
+    CHECK_EQ(TFW_MOST_REGIONS, tfw_reader_skipped(reader, TFW_MOST_REGIONS - 1, &region, 1));
+    CHECK_EQ((PAIRS - 1) * (uint64_t)SIZE, region.begin);
     tfw_reader_free(reader);
     close(options.fd);
     free(f.data);
@@ -344,7 +382,9 @@ static void good_records_between_plausible_headers_do_not_multiply_the_work(void
         outcome *found = malloc(sizeof *found);
         *found = read_all(&f, &options, &how);
         CHECK_EQ(good, found->count);
-        CHECK_EQ(good + 1, found->region_count);
+        CHECK_EQ(good + 1, found->skipped_regions);
+        CHECK_EQ(len - 16 * good, found->skipped_bytes);
+        CHECK_EQ(TFW_MOST_REGIONS, found->region_count);
         close(options.fd);
         free(found);
         free(f.data);
@@ -429,6 +469,7 @@ int main(void) {
     RUN(records_appended_behind_a_torn_one_are_found);
     RUN(neighbouring_regions_are_one);
     RUN(skipped_regions_are_copied_from_any_first);
+    RUN(of_very_many_regions_not_all_are_kept);
     RUN(random_damage_is_met_as_the_model_says);
     RUN(a_record_file_inside_a_record_is_a_trap_only_without_its_header);
     RUN(hostile_lengths_are_refused_before_anything_is_read_for_them);

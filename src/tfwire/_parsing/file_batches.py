@@ -18,7 +18,8 @@ import numpy as np
 from tfwire._ahead import Ahead
 from tfwire._core import ffi
 from tfwire._parsing.builder import Builder, Outcome, Parsing, Window
-from tfwire._records.streams import BatchReader, SkippedRegion, warn
+from tfwire._records.regions import SkippedRegions
+from tfwire._records.streams import BatchReader, warn
 from tfwire.errors import ParseError
 from tfwire.receipts import Receipt
 
@@ -176,7 +177,7 @@ class FileBatches(Iterator[Any]):
             weakref.finalize(self, self._ahead.stop)
 
     @property
-    def skipped(self) -> list[SkippedRegion]:
+    def skipped(self) -> SkippedRegions:
         """The regions of the files that were left out so far."""
         with nullcontext() if self._ahead is None else self._ahead.reading:
             return self._reader.skipped

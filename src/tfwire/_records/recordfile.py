@@ -11,12 +11,23 @@ from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
 from tfwire._records.longreads import LongRecords, read_long_records
-from tfwire._records.regions import FlippedBit, SkippedRegion, flipped_bits, skipped_regions
+from tfwire._records.regions import (
+    FlippedBit,
+    Position,
+    SkippedRegion,
+    SkippedRegions,
+    Tail,
+    flipped_bits,
+    skipped_regions,
+    torn_tail,
+)
 from tfwire._records.sources import FileSource, Path, Source
 from tfwire._records.tally import Tally
 from tfwire.errors import DataLossError
 
 __all__ = ["Options", "RecordFile", "display_name", "make_options"]
+
+_BEGINNING = Position()
 
 _POLICIES = {
     "raise": lib.TFW_CORRUPT_RAISE,
@@ -73,24 +84,34 @@ def make_options(
 class RecordFile:
     """One open file: its bytes, and the native reader that finds the records in them.
 
+    Args:
+        source: Its bytes; this object takes them over.
+        options: How to read it.
+        start: Where to begin.
+
+    Raises:
+        DataLossError: Nothing begins there.
+
     Attributes:
         path: Its name, or None.
         compression: "", "GZIP" or "ZLIB".
         tally: What the records delivered add up to; None unless the options ask for it.
+        position: Where the record behind the last batch begins.
     """
 
-    def __init__(self, source: Source, options: Options) -> None:
+    def __init__(self, source: Source, options: Options, start: Position = _BEGINNING) -> None:
         self.path = source.path
         self._source: Source | InflatedSource = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._options = options
-        self._position = (0, 0)  # record number and offset behind the last batch
+        self.position = _BEGINNING
+        self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
-        self._stream_regions: list[SkippedRegion] = []
+        self._cut = False  # whether a compressed stream was taken for ended though it is cut
+        self._stream_regions = SkippedRegions()
         self._auto = options.compression == "auto"
         self._verify = not options.flags & lib.TFW_NO_DATA_CRC
-        self.tally = Tally(verified=self._verify) if options.receipt else None
         try:
             self.compression = options.compression
             if self._auto:
@@ -99,9 +120,14 @@ class RecordFile:
                 self._source = InflatedSource(source, self.compression)
             self._fed = not (self._source is source and getattr(source, "regular", False))
             self._reader = self._create(options)
+            if start != _BEGINNING:
+                self._go_to(start)
         except BaseException:
             self._source.close()
             raise
+        self._start = start
+        if options.receipt:
+            self.tally = Tally(verified=self._verify)
 
     def _create(self, options: Options) -> Any:
         settings = ffi.new("tfw_reader_options *")
@@ -117,6 +143,33 @@ class RecordFile:
         check(lib.tfw_reader_create(settings, out, self._error), self._error)
         return ffi.gc(out[0], lib.tfw_reader_free)
 
+    def _go_to(self, start: Position) -> None:
+        """Goes to a place: at once in a regular file, else by reading up to it."""
+        size = self._source.size()
+        if self._fed:
+            batch = ffi.new("tfw_batch *")
+            while (left := start.record_index - self.position.record_index) > 0:
+                if not self.next(left, batch):
+                    break
+        elif size is None or start.offset <= size:
+            self._seek(start)
+        if self.position != start:
+            number, begin = self.position
+            raise DataLossError(
+                f"{display_name(self.path)}: record {start.record_index} does not begin at byte "
+                f"{start.offset}, where reading is to go on: found record {number} at byte "
+                f"{begin if self._fed else size}; the file was cut or replaced",
+                path=self.path,
+                offset=start.offset,
+                record_index=start.record_index,
+                reason="truncated",
+            )
+
+    def _seek(self, position: Position) -> None:
+        number, offset = self.position = position
+        status = lib.tfw_reader_seek(self._reader, offset, number, self._error)
+        check(status, self._error, self.path)
+
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills batch; False at the end of the file."""
         while True:
@@ -124,7 +177,7 @@ class RecordFile:
             if status == lib.TFW_OK:
                 last = batch.spans[batch.count - 1]
                 end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
-                self._position = (batch.first_record + batch.count, end)
+                self.position = Position(batch.first_record + batch.count, end)
                 if self.tally is not None:
                     self.tally.add_batch(batch)
                 return True
@@ -144,31 +197,30 @@ class RecordFile:
             return None
         if self.tally is not None and not self._verify:
             return None
-        number, begin = self._position
+        number, begin = self.position
         longest = self._options.max_record_size or sys.maxsize
         found = read_long_records(self._source.fd, number, begin, longest, self._verify)
         if not found.records:
             return None
-        self._position = (number + len(found.records), found.end)
-        status = lib.tfw_reader_seek(self._reader, found.end, self._position[0], self._error)
-        check(status, self._error, self.path)
+        self._seek(Position(number + len(found.records), found.end))
         if self.tally is not None:
             for crc, record in zip(found.crcs, found.records, strict=True):
                 self.tally.add_record(crc, len(record))
         return found
 
     @property
-    def position(self) -> int:
+    def bytes_read(self) -> int:
         """How far the file has been read by the records delivered, in bytes of the file itself."""
         if isinstance(self._source, InflatedSource):
             return self._source.offset
-        return self._position[1]
+        return self.position.offset
 
     @property
     def file_crc32c(self) -> int | None:
         """At the end of the file: the CRC-32C of its bytes, where the options ask for a receipt.
-        None where some of them were left out, or had to be read twice."""
-        if self.tally is None or self.skipped():
+        None where some of them were left out, or had to be read twice, and where reading began
+        behind the beginning."""
+        if self.tally is None or self.skipped() or self._start != _BEGINNING:
             return None
         if isinstance(self._source, InflatedSource):
             return self._source.crc32c
@@ -204,23 +256,29 @@ class RecordFile:
             self._damage = damage
             return False
         resumed = self._source.resume() if policy == "skip" else None
+        self._cut = damage.cut and resumed is None
         end = resumed or self._source.size() or self._source.offset
-        self._stream_regions.append(
-            SkippedRegion(
-                self.path,
-                min(damage.offset, end),
-                end,
-                self._position[0],
-                "compressed stream",
-            )
+        begin = min(damage.offset, end)
+        region = SkippedRegion(
+            self.path, begin, end, self.position.record_index, "compressed stream"
         )
+        self._stream_regions.add(SkippedRegions([region], 1, end - begin))
         return resumed is not None
 
     # ---- Damage -------------------------------------------------------------------------------
 
-    def skipped(self) -> list[SkippedRegion]:
+    def skipped(self) -> SkippedRegions:
         """The regions left out so far: of the compressed file, then of its content."""
-        return self._stream_regions + skipped_regions(self._reader, self.path)
+        regions = SkippedRegions()
+        regions.add(self._stream_regions)
+        regions.add(skipped_regions(self._reader, self.path))
+        return regions
+
+    def tail(self) -> Tail | None:
+        """At the end of the file: the incomplete record that was left out there, None where the
+        file ends behind a whole one. A compressed stream that is cut there could go on."""
+        tail = torn_tail(self._reader)
+        return tail or (Tail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
 
     def flipped_bits(self) -> list[FlippedBit]:
         """The flipped bits found so far, where they were looked for."""
@@ -240,7 +298,7 @@ class RecordFile:
         raise error
 
     def _stream_error(self, damage: StreamDamage) -> DataLossError:
-        record, offset = self._position
+        record, offset = self.position
         message = (
             f"{display_name(self.path)}: record {record} at byte {offset} of the decompressed "
             f"content: {damage} at byte {damage.offset} of the compressed file"

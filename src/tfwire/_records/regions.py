@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tfwire._core import DAMAGE_REASONS, ffi, lib
 from tfwire._records.sources import Path
 
-__all__ = ["FlippedBit", "SkippedRegion", "flipped_bits", "skipped_regions"]
+__all__ = [
+    "FlippedBit",
+    "Position",
+    "SkippedRegion",
+    "SkippedRegions",
+    "Tail",
+    "flipped_bits",
+    "skipped_regions",
+    "torn_tail",
+]
+
+_MOST = lib.TFW_MOST_REGIONS
 
 
 class SkippedRegion(NamedTuple):
@@ -29,6 +41,54 @@ class SkippedRegion(NamedTuple):
     end: int
     record_index: int
     reason: str
+
+
+class SkippedRegions(list[SkippedRegion]):
+    """The regions that were left out, in their order. Of more than 65,536 only the first ones are
+    listed, and the last of its file; the totals count them all.
+
+    Attributes:
+        num_regions: How many there are.
+        num_bytes: The bytes in them.
+    """
+
+    def __init__(
+        self, regions: Iterable[SkippedRegion] = (), num_regions: int = 0, num_bytes: int = 0
+    ) -> None:
+        super().__init__(regions)
+        self.num_regions = num_regions
+        self.num_bytes = num_bytes
+
+    def add(self, other: SkippedRegions) -> None:
+        """Adds the regions of another file, or of another part of it."""
+        self.extend(other[: max(0, _MOST - len(self))])
+        self.num_regions += other.num_regions
+        self.num_bytes += other.num_bytes
+
+
+class Position(NamedTuple):
+    """A place between two records of a file, to go on from.
+
+    Attributes:
+        record_index: Number of the record that begins there.
+        offset: Byte of the file; of the file's decompressed content where it is compressed.
+    """
+
+    record_index: int = 0
+    offset: int = 0
+
+
+class Tail(NamedTuple):
+    """An incomplete record at the end of a file, whose writer died or is not done yet.
+
+    Attributes:
+        present: Bytes of it that are there.
+        needed: Bytes that it takes, frame and all, as far as known: 12, those of a header, before
+            that is there.
+    """
+
+    present: int
+    needed: int
 
 
 class FlippedBit(NamedTuple):
@@ -53,14 +113,27 @@ class FlippedBit(NamedTuple):
     corrected: bool
 
 
-def skipped_regions(reader: Any, path: Path | None) -> list[SkippedRegion]:
+def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     """The regions that a ``tfw_reader *`` left out so far."""
+    size = ffi.new("uint64_t *")
+    total = lib.tfw_reader_skipped_total(reader, size)
+    if not total:
+        return SkippedRegions()
     count = lib.tfw_reader_skipped(reader, 0, ffi.NULL, 0)
     regions = ffi.new("tfw_region[]", count)
     lib.tfw_reader_skipped(reader, 0, regions, count)
-    return [
+    found = (
         SkippedRegion(path, r.begin, r.end, r.record, DAMAGE_REASONS[r.reason]) for r in regions
-    ]
+    )
+    return SkippedRegions(found, total, size[0])
+
+
+def torn_tail(reader: Any) -> Tail | None:
+    """The incomplete record for which a ``tfw_reader *`` left out the end of its input."""
+    region = ffi.new("tfw_region *")
+    count = lib.tfw_reader_skipped(reader, 0, ffi.NULL, 0)
+    lib.tfw_reader_skipped(reader, max(count, 1) - 1, region, 1)
+    return Tail(region.end - region.begin, region.needed) if region.needed else None
 
 
 def flipped_bits(reader: Any, path: Path | None) -> list[FlippedBit]:

@@ -12,6 +12,7 @@ its first record in that file. A batch never holds records of two files.
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 import threading
 import warnings
@@ -21,11 +22,11 @@ from typing import Any
 from tfwire._core import ffi
 from tfwire._records.longreads import LongRecords
 from tfwire._records.recordfile import RecordFile, display_name, make_options
-from tfwire._records.regions import SkippedRegion
+from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
 from tfwire.receipts import Receipt
 
-__all__ = ["BatchReader", "SkippedRegion", "warn"]
+__all__ = ["BatchReader", "warn"]
 
 
 class BatchReader:
@@ -35,8 +36,8 @@ class BatchReader:
     reading paths on both sides, as every side keeps its own position.
 
     Args:
-        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt: As for
-            ``read_records``. Files are opened when they are reached, not before.
+        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start:
+            As for ``read_records``. Files are opened when they are reached, not before.
 
     Attributes:
         path: The file of the last batch.
@@ -57,6 +58,7 @@ class BatchReader:
         max_record_size: int | None = 2**30,
         buffer_size: int | None = None,
         receipt: bool = False,
+        start: Position | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
@@ -65,7 +67,12 @@ class BatchReader:
         )
         self._paths: Iterator[Any] = split_paths(paths)
         self._file: RecordFile | None = None
-        self._skipped: list[SkippedRegion] = []
+        number, offset = map(operator.index, start or Position())
+        if min(number, offset) < 0:
+            raise ValueError(f"no position in a file: {start}")
+        self._position = self._start = Position(number, offset)
+        self._tail: Tail | None = None
+        self._skipped = SkippedRegions()
         self._receipt = Receipt()  # of the files before the one at hand
         self._file_crc32c: int | None = None
         self._batch = ffi.new("tfw_batch *")
@@ -126,7 +133,8 @@ class BatchReader:
                 path = next(self._paths, None)
                 if path is None:
                     return None
-                self._file = RecordFile(open_source(path), self._options)
+                start, self._start = self._start, Position()
+                self._file = RecordFile(open_source(path), self._options, start)
                 self.path = self._file.path
             if self._file.next(max_records, self._batch):
                 return self._batch
@@ -134,10 +142,25 @@ class BatchReader:
             self._finish_file()
 
     @property
-    def skipped(self) -> list[SkippedRegion]:
+    def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
         with self._exclusive():
-            return self._skipped + (self._file.skipped() if self._file is not None else [])
+            regions = SkippedRegions()
+            regions.add(self._skipped)
+            if self._file is not None:
+                regions.add(self._file.skipped())
+            return regions
+
+    @property
+    def position(self) -> Position:
+        """Where the record behind the last batch begins, in the file of that batch."""
+        with self._exclusive():
+            return self._position if self._file is None else self._file.position
+
+    @property
+    def tail(self) -> Tail | None:
+        """RecordFile.tail of the file whose end was reached last."""
+        return self._tail
 
     @property
     def receipt(self) -> Receipt:
@@ -181,16 +204,16 @@ class BatchReader:
             return
         if file.tally is not None:
             self._receipt += file.tally.receipt
+        self._position, self._tail = file.position, file.tail()
         regions = file.skipped()
         file.close()
-        self._skipped += regions
+        self._skipped.add(regions)
         if regions:
-            size = sum(region.end - region.begin for region in regions)
             first = regions[0]
             self.warn(
-                f"{display_name(file.path)}: left out {len(regions)} damaged region(s), {size} "
-                f"bytes in all, the first at record {first.record_index}, byte {first.begin} "
-                f"({first.reason})"
+                f"{display_name(file.path)}: left out {regions.num_regions} damaged region(s), "
+                f"{regions.num_bytes} bytes in all, the first at record {first.record_index}, byte "
+                f"{first.begin} ({first.reason})"
             )
 
     def __enter__(self) -> BatchReader:

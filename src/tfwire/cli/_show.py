@@ -58,8 +58,20 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
     return int(bool(regions))
 
 
+def follow(options: argparse.Namespace) -> int:
+    """Shows the records of a file as they are written, without end."""
+    from tfwire.records import follow_records
+
+    (name,) = options.files
+    records = follow_records(name, _files.compression_of(options), interval=0.2)
+    for index, record in enumerate(records):
+        _show_record(name, index, None, record, options.format, shorten=False)
+        sys.stdout.flush()
+    return 0
+
+
 def _show_record(
-    path: Any, index: int, offset: int, record: bytes, format_name: str, shorten: bool
+    path: Any, index: int, offset: int | None, record: bytes, format_name: str, shorten: bool
 ) -> None:
     if format_name == "raw":
         sys.stdout.buffer.write(record)
@@ -70,5 +82,6 @@ def _show_record(
         print(_records.as_json(record))
         return
     kind = _records.kind_of(_records.message_of(record))
-    print(f"# {path}: record {index}, byte {offset}, {len(record)} bytes: {kind}")
+    place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
+    print(f"# {path}: {place}, {len(record)} bytes: {kind}")
     print(_records.as_text(record, shorten))

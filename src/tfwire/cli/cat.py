@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from tfwire.cli import _show
+from tfwire.cli import _files, _show
 
-add_arguments = _show.add_arguments
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire cat."""
+    _show.add_arguments(parser)
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="go on with a file that is still being written, until interrupted",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Shows every record whole."""
-    return _show.show(options, limit=None, shorten=False)
+    if not options.follow:
+        return _show.show(options, limit=None, shorten=False)
+    if len(options.files) != 1 or options.files == ["-"]:
+        _files.complain(options, "--follow takes one FILE")
+        return 2
+    return _show.follow(options)

@@ -1,0 +1,163 @@
+"""Records as bytes objects, a batch at a time, for an iterator that hands them out one by one."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import pickle
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._core import ffi, lib
+from tfwire._records import longreads
+from tfwire._records.regions import Position, SkippedRegions, Tail
+from tfwire._records.streams import BatchReader
+from tfwire._records.tally import Tally, block_of
+from tfwire.receipts import Receipt
+
+__all__ = ["RecordBatches"]
+
+# Below this mean length a pickle stream makes bytes objects faster than slices do.
+_SHORT = 2048
+
+
+class RecordBatches(Iterator[Iterator[bytes]]):
+    """The records of a reader, as one iterator per batch.
+
+    Two threads may find in the common chain that a batch is used up, and both come here for the
+    next. The second one then gets the same iterator again, so that none is dropped half-used.
+    """
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.lock = threading.RLock()
+        self._reader = reader
+        self._batch: Any = None
+        self._long: longreads.LongRecords | None = None  # instead of a batch
+        self._expect_long = False
+        self._current: Iterator[bytes] = iter(())
+        self._dropped = Receipt()  # of the records that close took back
+        self._closed_at: Position | None = None
+        self._stream = ffi.new("uint8_t[]", 1)
+        self._stream_len = ffi.new("size_t *")
+
+    def __next__(self) -> Iterator[bytes]:
+        with self.lock:
+            if not operator.length_hint(self._current):
+                self._current = iter(self._load())
+            return self._current
+
+    def _load(self) -> Sequence[bytes]:
+        """The records that come next."""
+        self._long = self._reader.read_long() if self._expect_long else None
+        if self._long is not None:
+            return self._long.records
+        self._batch = self._reader.next()
+        if self._batch is None:
+            raise StopIteration
+        self._expect_long = self._batch.payload_bytes >= longreads.LONG * self._batch.count
+        return self._strings(self._batch)
+
+    def _strings(self, batch: Any) -> Sequence[bytes]:
+        """The records of a batch as bytes objects."""
+        count, size = batch.count, batch.payload_bytes
+        if size < _SHORT * count:
+            capacity = lib.tfw_pickle_bound(count, size)
+            if capacity > len(self._stream):
+                self._stream = ffi.new("uint8_t[]", capacity)
+            status = lib.tfw_pickle_spans(
+                batch.data, batch.spans, count, self._stream, capacity, self._stream_len
+            )
+            assert status == lib.TFW_OK
+            strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
+            return strings
+        data = ffi.buffer(batch.data, batch.data_len)
+        return [data[begin : begin + length] for begin, length in _table(batch).tolist()]
+
+    def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """All that is left, with positions."""
+        while (rest := self._take()) is not None:
+            yield from rest
+
+    def _take(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
+        """What is left of the current batch, or the next one; nobody else gets it."""
+        with self.lock:
+            records = list(next(self, ()))
+            if not records:
+                return None
+            if self._long is not None:
+                first, offsets = self._long.first_record, self._long.offsets
+            else:
+                first = self._batch.first_record
+                header = self._batch.offset - lib.TFW_HEADER_SIZE
+                offsets = (_table(self._batch)[:, 0] + header).tolist()
+            done = len(offsets) - len(records)
+            path = itertools.repeat(self._reader.path, len(records))
+            indices = range(first + done, first + len(offsets))
+            self._current = iter(records)
+            return zip(path, indices, offsets[done:], self._current, strict=True)
+
+    @property
+    def skipped(self) -> SkippedRegions:
+        with self.lock:
+            return self._reader.skipped
+
+    @property
+    def tail(self) -> Tail | None:
+        with self.lock:
+            return self._reader.tail
+
+    @property
+    def position(self) -> Position:
+        """Where the record begins that is handed out next."""
+        with self.lock:
+            if self._closed_at is not None:
+                return self._closed_at
+            left = operator.length_hint(self._current)
+            if not left:
+                return self._reader.position
+            if self._long is not None:
+                number = self._long.first_record + len(self._long.records)
+                return Position(number - left, self._long.offsets[-left])
+            batch = self._batch
+            offset = batch.offset + batch.spans[batch.count - left].offset - lib.TFW_HEADER_SIZE
+            return Position(batch.first_record + batch.count - left, offset)
+
+    @property
+    def receipt(self) -> Receipt:
+        """That of the records handed out."""
+        with self.lock:
+            return self._reader.receipt - self._dropped - self._waiting()
+
+    @property
+    def file_crc32c(self) -> int | None:
+        with self.lock:
+            return self._reader.file_crc32c
+
+    def _waiting(self) -> Receipt:
+        """The receipt of what is left of the current batch."""
+        count, tally = operator.length_hint(self._current), Tally()
+        if count and self._long is not None:
+            for crc, record in zip(
+                self._long.crcs[-count:], self._long.records[-count:], strict=True
+            ):
+                tally.add_record(crc, len(record))
+        elif count:
+            tally.add_block(*block_of(self._batch, self._batch.count - count))
+        return tally.receipt
+
+    def close(self) -> None:
+        with self.lock:
+            self._closed_at = self.position
+            self._dropped += self._waiting()
+            for _ in self._current:  # the chain holds it too
+                pass
+            self._reader.close()
+
+
+def _table(batch: Any) -> np.ndarray[Any, Any]:
+    """Offset and length of every record of a batch, a view of its memory."""
+    size = batch.count * ffi.sizeof("tfw_span")
+    return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)
