@@ -369,7 +369,8 @@ def test_given_arrays_are_filled():
     out = {"i": np.zeros((3, 2), np.int64), "f": np.zeros(5, np.float32)}
     batch = tfw.Parser(FEATURES).parse(RECORDS, out=out)
     check_batch(batch)
-    assert np.shares_memory(batch["i"], out["i"])
+    assert batch["i"] is out["i"]
+    assert np.shares_memory(batch["f"], out["f"])
     assert [1.0, 0.5, 3.0, 0, 0] == out["f"].tolist()
 
 

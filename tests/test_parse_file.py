@@ -379,8 +379,8 @@ def test_whatever_fails_in_a_thread_is_raised(parser, files, monkeypatch, skip):
     def fail(*arguments):
         raise MemoryError("no columns")
 
-    batches = parser.parse_file(files, 50, num_threads=2, on_parse_error=skip)
     monkeypatch.setattr(builder.Builder, "begin", fail)
+    batches = parser.parse_file(files, 50, num_threads=2, on_parse_error=skip)
     _, error = drain(batches)
     assert "no columns" == str(error)
     assert [] == list(batches)

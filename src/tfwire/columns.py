@@ -45,6 +45,13 @@ class BytesColumn:
         if count < 0 or self.offsets.ndim != 1 or math.prod(self.shape) != count:
             raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
 
+    @classmethod
+    def _trusted(cls, data: Array, offsets: Array, shape: tuple[int, ...]) -> BytesColumn:
+        """As the constructor, for arrays of the right dtypes that fit each other."""
+        column = cls.__new__(cls)
+        column.data, column.offsets, column.shape = data, offsets, shape
+        return column
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a column of rank 0 has no length")

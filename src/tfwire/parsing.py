@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfwire._parsing.assemble import Cells, Steps
+from tfwire._parsing.assemble import Cells
+from tfwire._parsing.cut import lengths_of_batches
 from tfwire._parsing.parser import BaseParser
 from tfwire._parsing.spec import compile_features
 
@@ -56,8 +57,11 @@ class Parser(BaseParser):
         plan = compile_features(features)
         super().__init__([plan], bytes_as, empty_is_missing, features=plan.features)
 
-    def _results(self, parts: list[list[Cells]], count: int | None) -> dict[Any, Any]:
-        return self._values(self._plans[0], parts[0], count)
+    def _batches(self, parts: list[list[Cells]], count: int, size: int) -> Iterator[dict[Any, Any]]:
+        return self._dicts(self._plans[0], parts[0], count, size)
+
+    def _single(self, parts: list[list[Cells]]) -> dict[Any, Any]:
+        return self._dict(self._plans[0], parts[0])
 
 
 class SequenceParser(BaseParser):
@@ -101,18 +105,20 @@ class SequenceParser(BaseParser):
             sequence_features=None if lists is None else lists.features,
         )
 
-    def _results(self, parts: list[list[Cells]], count: int | None) -> tuple[dict[Any, Any], ...]:
+    def _batches(
+        self, parts: list[list[Cells]], count: int, size: int
+    ) -> Iterator[tuple[dict[Any, Any], ...]]:
         context, lists = self._plans
-        results = (self._values(context, parts[0], count), self._values(lists, parts[1], count))
-        if count is None:
-            return results
-        fields = {} if lists is None else lists.fields
-        lengths = {
-            key: field.lengths(parts[1])
-            for key, field in fields.items()
-            if isinstance(field, Steps)
-        }
-        return (*results, lengths)
+        return zip(
+            self._dicts(context, parts[0], count, size),
+            self._dicts(lists, parts[1], count, size),
+            lengths_of_batches(lists, parts[1], count, size),
+            strict=False,
+        )
+
+    def _single(self, parts: list[list[Cells]]) -> tuple[dict[Any, Any], ...]:
+        context, lists = self._plans
+        return self._dict(context, parts[0]), self._dict(lists, parts[1])
 
 
 # ---- TensorFlow's functions --------------------------------------------------------------------

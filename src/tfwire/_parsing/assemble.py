@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
+from tfwire._objects import bytes_array
 from tfwire._parsing.failure import Misfit, show_key
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 
@@ -47,6 +48,20 @@ class Cells(NamedTuple):
     steps: Any = None
     empty: Callable[..., Array] = np.empty
 
+    def between(self, first: int, count: int) -> Cells:
+        """The cells of count records from the first on, as if there were no others."""
+        begin, end, steps = first, first + count, None
+        if self.steps is not None:
+            steps = self.steps[first : end + 1]
+            begin, end = steps[0], steps[-1]
+            steps = steps - begin
+        if self.splits is None:
+            size = len(self.values) // max(1, self.steps[-1])
+            return self._replace(values=between(self.values, begin * size, end * size), steps=steps)
+        splits = self.splits[begin : end + 1]
+        values = between(self.values, splits[0], splits[-1])
+        return self._replace(values=values, splits=splits - splits[0], steps=steps)
+
 
 class Field(Protocol):
     """What becomes of one or more columns.
@@ -63,6 +78,15 @@ class Field(Protocol):
 
     def single(self, columns: Sequence[Cells]) -> Any:
         """The result of one record, without the dimension of the batch."""
+
+
+def between(values: Any, begin: int, end: int) -> Any:
+    """Some of the values of rank 1; of a BytesColumn with offsets of its own, from 0 on."""
+    if isinstance(values, np.ndarray):
+        return values[begin:end]
+    offsets = values.offsets[begin : end + 1]
+    data = values.data[offsets[0] : offsets[-1]]
+    return BytesColumn._trusted(data, offsets - offsets[0], (len(offsets) - 1,))
 
 
 def splits_of(lengths: Array) -> Array:
@@ -86,7 +110,7 @@ def longest(lengths: Array) -> int:
 def reshape(values: Any, shape: tuple[int, ...]) -> Any:
     if isinstance(values, np.ndarray):
         return values if values.shape == shape else values.reshape(shape)
-    return BytesColumn(values.data, values.offsets, shape)
+    return BytesColumn._trusted(values.data, values.offsets, shape)
 
 
 def with_objects(value: Any) -> Any:
@@ -94,9 +118,9 @@ def with_objects(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, BytesColumn):
-        return value.to_numpy()
+        return bytes_array(value.data, value.offsets, value.shape)
     if isinstance(value, SparseTensor) and isinstance(value.values, BytesColumn):
-        return value._replace(values=value.values.to_numpy())
+        return value._replace(values=with_objects(value.values))
     if isinstance(value, RaggedTensor):
         return RaggedTensor(with_objects(value.values), value.row_splits)
     return value

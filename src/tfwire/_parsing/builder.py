@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._core import ffi
@@ -9,7 +10,7 @@ from tfwire._parsing.failure import Misfit, Place, parse_error
 from tfwire._parsing.session import Session
 from tfwire.errors import ParseError
 
-__all__ = ["Builder", "Outcome", "Parsing", "Window"]
+__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing", "Window"]
 
 _MAX_ERRORS_KEPT = 1000
 
@@ -39,7 +40,7 @@ class Parsing(Protocol):
     _sessions: list[Session]
 
     def _acquire(self) -> Session: ...
-    def _results(self, parts: Any, count: int | None) -> Any: ...
+    def _batches(self, parts: Any, count: int, size: int) -> Iterator[Any]: ...
     def _keys(self, message: Any, misfit: Misfit) -> Any: ...
 
 
@@ -47,43 +48,84 @@ class Outcome(NamedTuple):
     """One step of the iteration.
 
     Attributes:
-        batch: The results, None where there is no record.
-        num_records: How many records it holds.
-        error: What ends the iteration behind the batch, or None.
-        last: There is no batch behind this one.
+        batches: The results, made one by one as they are drawn.
+        error: What ends the iteration behind them, or None.
+        last: There is no batch behind these.
     """
 
-    batch: Any
-    num_records: int
+    batches: Iterator[Any]
     error: Exception | None
     last: bool
+
+
+class LeftOut:
+    """The records that were left out because they do not fit.
+
+    Attributes:
+        errors: What was wrong with the first of them.
+        count: How many there are.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[ParseError] = []
+        self.count = 0
+
+    def note(self, error: ParseError) -> None:
+        self.count += 1
+        if len(self.errors) < _MAX_ERRORS_KEPT:
+            self.errors.append(error)
+
+
+class Builders:
+    """Builders that nobody is using; more are made as they are needed. For any thread.
+
+    Args:
+        parser: Whose results to make.
+        batch_size: Records of a batch.
+        left_out: Where to note records that do not fit; None: they are errors.
+        drop_remainder: Leave out a batch of fewer records.
+    """
+
+    def __init__(
+        self, parser: Parsing, batch_size: int, left_out: LeftOut | None, drop_remainder: bool
+    ) -> None:
+        self.parser = parser
+        self.batch_size = batch_size
+        self.left_out = left_out
+        self.drop_remainder = drop_remainder
+        self._unused: list[Builder] = []
+
+    def get(self) -> Builder:
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return Builder(self)
+
+    def put(self, builder: Builder) -> None:
+        self._unused.append(builder)
+
+    def release(self) -> None:
+        """Gives the columns back to the parser; the builders are of no more use."""
+        while self._unused:
+            self._unused.pop().release()
 
 
 class Builder:
     """Puts the records of windows together to batches.
 
-    Args:
-        parser: Whose results to make.
-        skip: Leave out records that do not fit, and count them.
-
     Attributes:
-        count: Records of the batch at hand.
-        errors: What was wrong with the first records left out.
-        num_errors: How many were left out.
+        count: Records at hand.
     """
 
-    def __init__(self, parser: Parsing, skip: bool = False) -> None:
-        self._parser = parser
-        self._session = parser._acquire()
+    def __init__(self, home: Builders) -> None:
+        self._home = home
+        self._session = home.parser._acquire()
         self._session.recycle(True)
-        self._skip = skip
         self._room = 0
         self.count = 0
-        self.errors: list[ParseError] = []
-        self.num_errors = 0
 
     def begin(self, room: int) -> None:
-        """Begins a batch with room for so many records, which may grow."""
+        """Begins batches with room for so many records, which may grow."""
         self._room = room
         self._session.begin(room)
         self.count = 0
@@ -108,39 +150,43 @@ class Builder:
                 done = int(self._session.done[0])
                 self.count += done
                 first += done
-                if not self._skip:
-                    raise self._error(misfit, window, first) from None
-                self._leave_out(misfit, window, first)
+                error = self._error(misfit, window, first)
+                if self._home.left_out is None:
+                    raise error from None
+                self._home.left_out.note(error)
                 first += 1
 
     def finish(self, error: Exception | None, last: bool) -> Outcome:
-        """The batch at hand, and the error that ended it."""
+        """The batches of the records at hand, and the error that ended them. The builder is free
+        for other records when they have been drawn."""
         last = last or error is not None
         count, self.count = self.count, 0
-        if not count:
-            return Outcome(None, 0, error, last)
+        if self._home.drop_remainder:
+            count -= count % self._home.batch_size
         try:
             self._session.truncate(count)  # also what an allocation that failed left behind
             self._session.trim(count)
-            batch = self._parser._results(self._session.take(count), count)
-        except Misfit as misfit:  # of all records together
-            return Outcome(None, 0, parse_error(misfit, Place()), True)
+            columns = self._session.take(count) if count else None
         except Exception as found:
-            return Outcome(None, 0, found, True)
-        return Outcome(batch, count, error, last)
+            return Outcome(iter(()), found, True)
+        return Outcome(self._draw(columns, count), error, last)
+
+    def _draw(self, columns: Any, count: int) -> Iterator[Any]:
+        home = self._home
+        try:
+            if count:
+                yield from home.parser._batches(columns, count, home.batch_size)
+        except Misfit as misfit:  # of all records of a batch together
+            raise parse_error(misfit, Place()) from None
+        finally:
+            home.put(self)
 
     def release(self) -> None:
-        """Gives the columns back to the parser; the builder is of no more use."""
         self._session.recycle(False)
-        self._parser._sessions.append(self._session)
-
-    def _leave_out(self, misfit: Misfit, window: Window, index: int) -> None:
-        self.num_errors += 1
-        if len(self.errors) < _MAX_ERRORS_KEPT:
-            self.errors.append(self._error(misfit, window, index))
+        self._home.parser._sessions.append(self._session)
 
     def _error(self, misfit: Misfit, window: Window, index: int) -> ParseError:
         span = window.spans[index]
         message = ffi.buffer(window.data + span.offset, span.length)
         place = Place(window.path, window.first_record + index)
-        return parse_error(misfit, place, self._parser._keys(message, misfit))
+        return parse_error(misfit, place, self._home.parser._keys(message, misfit))

@@ -17,7 +17,7 @@ import numpy as np
 
 from tfwire._ahead import Ahead
 from tfwire._core import ffi
-from tfwire._parsing.builder import Builder, Outcome, Parsing, Window
+from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing, Window
 from tfwire._records.regions import SkippedRegions
 from tfwire._records.streams import BatchReader, warn
 from tfwire.errors import ParseError
@@ -30,8 +30,13 @@ __all__ = ["FileBatches"]
 _ROOM = 4096
 
 
+# Units of work are whole batches of so many bytes together: what costs per batch and not per record
+# is shared, and a batch that is kept holds little memory of others.
+_UNIT_BYTES = 1 << 20
+
+
 class Unit(NamedTuple):
-    """The records of a batch, copied out of the reader, for a thread to parse.
+    """The records of some batches, copied out of the reader, for a thread to parse.
 
     Attributes:
         windows: The records.
@@ -44,25 +49,50 @@ class Unit(NamedTuple):
     last: bool
 
 
+class Sizes:
+    """How many records to put into a unit: known from the size of those before it.
+
+    Batches of pipes and the like must not wait for others.
+    """
+
+    def __init__(self, reader: BatchReader, batch_size: int) -> None:
+        self._reader = reader
+        self._batch_size = batch_size
+        self._num_batches = 1
+
+    def num_records(self) -> int:
+        return self._batch_size * (self._num_batches if self._reader.at_hand else 1)
+
+    def note(self, num_records: int, num_bytes: int) -> None:
+        """Notes what was read of a unit."""
+        if num_records:
+            batch_bytes = self._batch_size * (num_bytes // num_records + 16)
+            self._num_batches = -(-_UNIT_BYTES // batch_bytes)
+
+
 class Sequential:
     """Batches one after the other, parsed where the reader's buffer is."""
 
-    def __init__(self, builder: Builder, reader: BatchReader, batch_size: int) -> None:
-        self._builder = builder
+    def __init__(self, builders: Builders, reader: BatchReader) -> None:
+        self._builders = builders
         self._reader = reader
-        self._batch_size = batch_size
+        self._sizes = Sizes(reader, builders.batch_size)
         self._room = _ROOM
 
     def step(self) -> Outcome:
-        """The next batch, incomplete at the end or before an error."""
-        builder = self._builder
-        builder.begin(min(self._batch_size, self._room))
+        """The next batches, the last of them incomplete at the end or before an error."""
+        builder = self._builders.get()
+        goal = self._sizes.num_records()
+        num_records = num_bytes = 0
         error = None
         try:
-            while builder.count < self._batch_size:
-                batch = self._reader.next(self._batch_size - builder.count)
+            builder.begin(min(goal, self._room))
+            while builder.count < goal:
+                batch = self._reader.next(goal - builder.count)
                 if batch is None:
                     break
+                num_records += batch.count
+                num_bytes += batch.payload_bytes
                 builder.add(
                     Window(
                         batch.data,
@@ -76,22 +106,22 @@ class Sequential:
         except Exception as found:
             error = found
         self._room = max(_ROOM, builder.count)
-        return builder.finish(error, last=builder.count < self._batch_size)
+        self._sizes.note(num_records, num_bytes)
+        return builder.finish(error, last=builder.count < goal)
 
 
 class Parallel:
     """Batches that threads read one after the other and parse side by side."""
 
-    def __init__(self, parser: Parsing, reader: BatchReader, batch_size: int) -> None:
-        self._parser = parser
+    def __init__(self, builders: Builders, reader: BatchReader) -> None:
+        self._builders = builders
         self._reader = reader
-        self._batch_size = batch_size
-        self._builders: list[Builder] = []  # those that no thread is using
+        self._sizes = Sizes(reader, builders.batch_size)
 
     def read(self) -> Unit:
-        """The records of the next batch; fewer at the end or before an error."""
+        """The records of the next batches; fewer at the end or before an error."""
         windows: list[Window] = []
-        missing, error = self._batch_size, None
+        missing, error = self._sizes.num_records(), None
         try:
             while missing:
                 batch = self._reader.next(missing)
@@ -101,29 +131,23 @@ class Parallel:
                 missing -= batch.count
         except Exception as found:
             error = found
+        self._sizes.note(
+            sum(window.num_records for window in windows),
+            sum(window.data_len for window in windows),
+        )
         return Unit(windows, error, missing > 0)
 
     def parse(self, unit: Unit) -> Outcome:
-        """The batch of a unit; in any thread."""
+        """The batches of a unit; in any thread."""
         windows, error, last = unit
-        try:
-            builder = self._builders.pop()
-        except IndexError:
-            builder = Builder(self._parser)
+        builder = self._builders.get()
         try:
             builder.begin(sum(window.num_records for window in windows))
             for window in windows:
                 builder.add(window)
         except Exception as found:
             error = found
-        outcome = builder.finish(error, last)
-        self._builders.append(builder)
-        return outcome
-
-    def release(self) -> None:
-        """Gives the columns back to the parser, once the threads have ended."""
-        while self._builders:
-            self._builders.pop().release()
+        return builder.finish(error, last)
 
 
 def copy_window(batch: Any, path: Any) -> Window:
@@ -154,16 +178,17 @@ class FileBatches(Iterator[Any]):
         drop_remainder: bool,
     ) -> None:
         self._reader = reader
-        self._batch_size = batch_size
-        self._drop_remainder = drop_remainder
+        self._batches: Iterator[Any] = iter(())
         self._error: BaseException | None = None
         self._last = self._closed = False
         self._lock = threading.Lock()
-        self._builder = Builder(parser, skip)
+        self._left_out = LeftOut()
+        self._builders = Builders(
+            parser, batch_size, self._left_out if skip else None, drop_remainder
+        )
         self._ahead: Ahead | None = None
         self._warnings: deque[str] = deque()  # of other threads
-        self._parallel = Parallel(parser, reader, batch_size)
-        sequential = Sequential(self._builder, reader, batch_size)
+        sequential = Sequential(self._builders, reader)
         self._step: Callable[[], Outcome] = sequential.step
         if num_threads > 1:
             # What a batch holds depends on the records left out before it: where some may be, one
@@ -172,7 +197,8 @@ class FileBatches(Iterator[Any]):
             if skip:
                 self._ahead = Ahead(sequential.step, _same, 1)
             else:
-                self._ahead = Ahead(self._parallel.read, self._parallel.parse, num_threads)
+                parallel = Parallel(self._builders, reader)
+                self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
             self._step = self._ahead.next
             weakref.finalize(self, self._ahead.stop)
 
@@ -196,12 +222,12 @@ class FileBatches(Iterator[Any]):
     @property
     def parse_errors(self) -> list[ParseError]:
         """Why records were left out so far, by ``on_parse_error="skip"``; the first thousand."""
-        return list(self._builder.errors)
+        return list(self._left_out.errors)
 
     @property
     def num_parse_errors(self) -> int:
         """How many records were left out so far because they do not fit."""
-        return self._builder.num_errors
+        return self._left_out.count
 
     def __next__(self) -> Any:
         if not self._lock.acquire(blocking=False):
@@ -215,11 +241,11 @@ class FileBatches(Iterator[Any]):
             self._lock.release()
 
     def _next(self) -> Any:
-        if not self._last and not self._closed:
-            batch, num_records, self._error, self._last = self._step()
+        while (batch := next(self._batches, None)) is None and not (self._last or self._closed):
+            self._batches, self._error, self._last = self._step()
             self._warn()
-            if batch is not None and not (self._drop_remainder and num_records < self._batch_size):
-                return batch
+        if batch is not None:
+            return batch
         error, self._error = self._error, None
         raise StopIteration if error is None else error
 
@@ -232,6 +258,7 @@ class FileBatches(Iterator[Any]):
         if self._closed:
             return
         self._closed = True
+        self._batches = iter(())
         if self._ahead is not None and self._ahead.forked:
             return
         try:
@@ -239,12 +266,11 @@ class FileBatches(Iterator[Any]):
                 self._ahead.close()
             self._reader.close()
         finally:
-            self._builder.release()
-            self._parallel.release()
-        if self._builder.num_errors:
+            self._builders.release()
+        if self._left_out.count:
             self._warnings.append(
-                f"left out {self._builder.num_errors} record(s) that do not fit the "
-                f"specification, the first: {self._builder.errors[0]}"
+                f"left out {self._left_out.count} record(s) that do not fit the specification, "
+                f"the first: {self._left_out.errors[0]}"
             )
         self._warn()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from tfwire._core import ffi, lib
 from tfwire._parsing.assemble import Cells, with_objects
+from tfwire._parsing.cut import results_of_batches
 from tfwire._parsing.failure import Misfit, Place, keys_of, parse_error
 from tfwire._parsing.file_batches import FileBatches
 from tfwire._parsing.schema import Out, Schema
@@ -47,7 +49,7 @@ class BaseParser:
         self._plans = plans
         self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
-        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
+        self._finish: Callable[[Any], Any] | None = with_objects if bytes_as == "object" else None
         self._sessions: list[Session] = []
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
@@ -165,7 +167,7 @@ class BaseParser:
         try:
             session.begin(count, out)
             session.parse(spans.data, spans.data_len, spans.spans, count)
-            return self._results(session.take(count), count)
+            return next(self._batches(session.take(count), count, max(1, count)))
         except Misfit as misfit:
             raise self._batch_error(misfit, spans, names) from None
         finally:
@@ -194,7 +196,7 @@ class BaseParser:
         try:
             session.begin(1)
             session.parse_one(message)
-            return self._results(session.take(1), None)
+            return self._single(session.take(1))
         except Misfit as misfit:
             raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
         finally:
@@ -207,17 +209,34 @@ class BaseParser:
         except IndexError:
             return Session(self._schemas, self._flags)
 
-    def _results(self, parts: list[list[Cells]], count: int | None) -> Any:
-        """Results from the columns of a batch, or (count None) of one record."""
+    def _batches(self, parts: list[list[Cells]], count: int, size: int) -> Iterator[Any]:
+        """Results from the columns of count records, in batches of a size."""
         raise NotImplementedError
 
-    def _values(self, plan: Plan | None, columns: list[Cells], count: int | None) -> dict[Any, Any]:
+    def _single(self, parts: list[list[Cells]]) -> Any:
+        """The result from the columns of one record."""
+        raise NotImplementedError
+
+    def _dicts(
+        self, plan: Plan | None, columns: list[Cells], count: int, size: int
+    ) -> Iterator[dict[Any, Any]]:
+        """The results of a plan for every batch; without a plan there is no end of empty ones."""
+        if plan is None:
+            return ({} for _ in repeat(None))
+        keys = list(plan.fields)
+        values: list[Iterator[Any]] = [
+            results_of_batches(field, columns, count, size) for field in plan.fields.values()
+        ]
+        if self._finish is not None:
+            values = [map(self._finish, value) for value in values]
+        return (dict(zip(keys, row, strict=True)) for row in zip(*values, strict=True))
+
+    def _dict(self, plan: Plan | None, columns: list[Cells]) -> dict[Any, Any]:
+        """The results of a plan for one record."""
         if plan is None:
             return {}
-        finish = self._finish
-        if count is None:
-            return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
-        return {key: finish(field.batch(columns, count)) for key, field in plan.fields.items()}
+        finish = self._finish or _unchanged
+        return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
 
     def _batch_error(self, misfit: Misfit, spans: Spans, names: Any) -> Exception:
         record = misfit.record

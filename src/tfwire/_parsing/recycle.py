@@ -28,9 +28,8 @@ class Spare:
     def __init__(self) -> None:
         self._blocks: deque[Any] = deque(maxlen=1)
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """As ``np.empty``."""
-        dtype = np.dtype(dtype)
         size = math.prod(shape) * dtype.itemsize
         if size < _LARGE:
             return np.empty(shape, dtype)

@@ -33,6 +33,7 @@ class Columns:
         self.arrays: dict[int, Array] = {}
         self.column = ffi.new("tfw_column *")
         self.spares: list[Spare] | None = None
+        self.checked = [field for field in self.plan.fields.values() if field.checked]
 
     def recycle(self, on: bool) -> None:
         """Whether results get memory of earlier ones that nobody holds any more."""
@@ -42,22 +43,23 @@ class Columns:
         """Forgets all records and makes room for so many."""
         lib.tfw_columns_clear(self.handle)
         for i, name, shape, dtype in self.schema.bound:
-            array = None if out is None else out.get(name)
-            if array is None:
-                array = self._empty(i)((capacity, *shape), dtype)
-            self._bind(i, array)
+            if out is not None and (given := out.get(name)) is not None:
+                self._bind(i, given)
+            else:
+                self._bind(i, self._empty(i, (capacity, *shape), dtype))
         if self.spares is not None:
             for i in self.schema.grown:
                 self.spares[i].donate(self.handle, i)
 
-    def _empty(self, i: int) -> Callable[..., Array]:
-        return np.empty if self.spares is None else self.spares[i].empty
+    def _empty(self, i: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        empty = np.empty if self.spares is None else self.spares[i].empty
+        return empty(shape, dtype)
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            new = self._empty(i)((capacity, *shape), dtype)
+            new = self._empty(i, (capacity, *shape), dtype)
             new[:count] = old[:count]
             self._bind(i, new)
 
@@ -80,35 +82,26 @@ class Columns:
         Raises:
             Misfit: They do not; its record is counted from the first.
         """
-        fields = [field for field in self.plan.fields.values() if field.checked]
-        if fields and count:
+        if self.checked and count:
             cells = [
                 self._peek(i, request, first, count) if request.variable else Cells(None)
                 for i, request in enumerate(self.plan.requests)
             ]
-            for field in fields:
+            for field in self.checked:
                 field.batch(cells, count)
 
     def _peek(self, i: int, request: Request, first: int, count: int) -> Cells:
         """The cells of some records, where C has them: valid until the next call."""
         column = self.column
         check(lib.tfw_columns_peek(self.handle, i, column, self.error), self.error)
-        cells = _cells(column, request, borrow, borrow, first + count)
-        begin, end = first, first + count
-        steps = None
-        if cells.steps is not None:
-            steps = cells.steps[first : end + 1]
-            begin, end = steps[0], steps[-1]
-            steps = steps - begin
-        splits = cells.splits[begin : end + 1]
-        return Cells(cells.values[splits[0] : splits[-1]], splits - splits[0], steps)
+        return _cells(column, request, borrow, borrow, first + count).between(first, count)
 
     def take(self, count: int) -> list[Cells]:
         """The columns of the count records held. They belong to the caller from here on, but for
         numbers to be padded, which are valid until the next call."""
         bound, self.arrays = self.arrays, {}
         return [
-            Cells(bound[i][:count]) if i in bound else self._take(i, request, count)
+            Cells(_head(bound[i], count)) if i in bound else self._take(i, request, count)
             for i, request in enumerate(self.plan.requests)
         ]
 
@@ -116,13 +109,18 @@ class Columns:
         if i in self.schema.lent:
             check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
             return _cells(self.column, request, borrow, borrow, count)._replace(
-                empty=self._empty(i)
+                empty=partial(self._empty, i)
             )
         check(lib.tfw_columns_take(self.handle, i, self.column, self.error), self.error)
         adopt_values = adopt
         if self.spares is not None:
             adopt_values = partial(self.spares[i].adopt, capacity=self.column.capacity)
         return _cells(self.column, request, adopt_values, adopt, count)
+
+
+def _head(array: Array, count: int) -> Array:
+    """The first entries; the array itself, where it has no more."""
+    return array if len(array) == count else array[:count]
 
 
 def _cells(

@@ -97,6 +97,7 @@ class RecordFile:
         compression: "", "GZIP" or "ZLIB".
         tally: What the records delivered add up to; None unless the options ask for it.
         position: Where the record behind the last batch begins.
+        at_hand: Whether it is a regular file, and not a pipe or the like.
     """
 
     def __init__(self, source: Source, options: Options, start: Position = _BEGINNING) -> None:
@@ -118,7 +119,8 @@ class RecordFile:
                 self.compression = detect_compression(source.peek(DETECT_SIZE))
             if self.compression:
                 self._source = InflatedSource(source, self.compression)
-            self._fed = not (self._source is source and getattr(source, "regular", False))
+            self.at_hand: bool = getattr(source, "regular", False)
+            self._fed = not (self._source is source and self.at_hand)
             self._reader = self._create(options)
             if start != _BEGINNING:
                 self._go_to(start)

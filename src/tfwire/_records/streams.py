@@ -142,6 +142,11 @@ class BatchReader:
             self._finish_file()
 
     @property
+    def at_hand(self) -> bool:
+        """Whether what comes next lies in a regular file, so that nobody has to wait for it."""
+        return self._file is None or self._file.at_hand
+
+    @property
     def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
         with self._exclusive():

@@ -1,0 +1,99 @@
+"""Columns of many batches, cut into the results of one batch after the other.
+
+What costs per batch and column, memory and the way through C, is paid once for many batches. Every
+batch is made when it is asked for, and shares no entry with another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tfwire._parsing.assemble import Cells, Dense, Field, Steps
+from tfwire._parsing.spec import Plan
+from tfwire.columns import BytesColumn
+
+__all__ = ["lengths_of_batches", "results_of_batches"]
+
+Array = np.ndarray[Any, Any]
+
+
+def results_of_batches(
+    field: Field, columns: Sequence[Cells], count: int, size: int
+) -> Iterator[Any]:
+    """What becomes of a field in every batch.
+
+    Args:
+        field: Makes the results.
+        columns: Of all records.
+        count: How many records there are.
+        size: Records of a batch; the last has what is left.
+    """
+    if count > size and isinstance(field, Dense):
+        values = columns[field.column].values
+        if isinstance(values, np.ndarray):
+            return _numbers(values, count, size)
+        return _strings(values, field.shape, count, size)
+    return (field.batch(part, rows) for part, rows in _parts(columns, count, size))
+
+
+def lengths_of_batches(
+    lists: Plan | None, columns: Sequence[Cells], count: int, size: int
+) -> Iterator[dict[Any, Array]]:
+    """How many steps the records have in FixedLenSequenceFeatures, for every batch."""
+    fields = {} if lists is None else lists.fields
+    steps = {key: field for key, field in fields.items() if isinstance(field, Steps)}
+    for part, _ in _parts(columns, count, size):
+        yield {key: field.lengths(part) for key, field in steps.items()}
+
+
+class Part(Sequence[Cells]):
+    """The columns of some records, as if there were no others."""
+
+    def __init__(self, columns: Sequence[Cells], first: int, count: int) -> None:
+        self._columns = columns
+        self._first = first
+        self._count = count
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._columns[i].between(self._first, self._count)
+
+
+def _parts(
+    columns: Sequence[Cells], count: int, size: int
+) -> Iterator[tuple[Sequence[Cells], int]]:
+    """The columns of every batch, and how many records it has."""
+    if count <= size:
+        yield columns, count
+        return
+    for first in range(0, count, size):
+        rows = min(size, count - first)
+        yield Part(columns, first, rows), rows
+
+
+def _numbers(values: Array, count: int, size: int) -> Iterator[Array]:
+    """An iterator over an array gives its rows without a step of Python."""
+    whole = count // size
+    end = whole * size
+    batches = iter(values[:end].reshape(whole, size, *values.shape[1:]))
+    return chain(batches, [values[end:]]) if end < count else batches
+
+
+def _strings(
+    column: BytesColumn, shape: tuple[int, ...], count: int, size: int
+) -> Iterator[BytesColumn]:
+    """Bytes stay where they are; offsets begin at 0 in every batch."""
+    width = math.prod(shape)
+    data, offsets = column.data, column.offsets
+    for first in range(0, count, size):
+        rows = min(size, count - first)
+        own = offsets[first * width : (first + rows) * width + 1]
+        begin = own[0]
+        yield BytesColumn._trusted(data[begin : own[-1]], own - begin, (rows, *shape))
