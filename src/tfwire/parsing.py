@@ -109,12 +109,13 @@ class SequenceParser(BaseParser):
         self, parts: list[list[Cells]], count: int, size: int
     ) -> Iterator[tuple[dict[Any, Any], ...]]:
         context, lists = self._plans
-        return zip(
+        results = (
             self._dicts(context, parts[0], count, size),
             self._dicts(lists, parts[1], count, size),
             lengths_of_batches(lists, parts[1], count, size),
-            strict=False,
         )
+        for _ in range(0, max(count, 1), size):
+            yield tuple(map(next, results))
 
     def _single(self, parts: list[list[Cells]]) -> tuple[dict[Any, Any], ...]:
         context, lists = self._plans

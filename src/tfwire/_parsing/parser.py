@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
 from typing import Any
 
 from tfwire._core import ffi, lib
@@ -220,16 +219,15 @@ class BaseParser:
     def _dicts(
         self, plan: Plan | None, columns: list[Cells], count: int, size: int
     ) -> Iterator[dict[Any, Any]]:
-        """The results of a plan for every batch; without a plan there is no end of empty ones."""
-        if plan is None:
-            return ({} for _ in repeat(None))
-        keys = list(plan.fields)
+        """The results of a plan for every batch."""
+        fields = {} if plan is None else plan.fields
         values: list[Iterator[Any]] = [
-            results_of_batches(field, columns, count, size) for field in plan.fields.values()
+            results_of_batches(field, columns, count, size) for field in fields.values()
         ]
         if self._finish is not None:
             values = [map(self._finish, value) for value in values]
-        return (dict(zip(keys, row, strict=True)) for row in zip(*values, strict=True))
+        for _ in range(0, max(count, 1), size):
+            yield dict(zip(fields, map(next, values), strict=True))  # holds nothing of it then
 
     def _dict(self, plan: Plan | None, columns: list[Cells]) -> dict[Any, Any]:
         """The results of a plan for one record."""
