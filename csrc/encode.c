@@ -188,6 +188,7 @@ typedef struct section {
     const tfwi_writer *writer;
     plan *plans;
     tfwi_scalar *scalars; /* of the plans that are part of a run */
+    const tfwi_scalar **runs; /* the same */
     size_t count;
     size_t guess; /* bytes of the last record's length of this section */
     size_t at_fault;
@@ -222,7 +223,7 @@ static int put_entries(section *s, uint64_t record, tfwi_output *out) {
     for (size_t i = 0; i < s->count; i++) {
         plan *p = &s->plans[i];
         if (p->run != 0 && TFWI_LIKELY(tfwi_has_room(out, p->run_bound))) {
-            out->at = s->writer->scalars(&s->scalars[i], p->run, record, out->at);
+            out->at = s->writer->scalars(&s->runs[i], p->run, record, out->at);
             i += p->run - 1;
             continue;
         }
@@ -387,6 +388,7 @@ static void find_runs(section *s) {
     for (size_t i = s->count; i-- > 0;) {
         plan *p = &s->plans[i];
         tfwi_scalar *scalar = &s->scalars[i];
+        s->runs[i] = scalar;
         if (is_scalar(&p->in) &&
             tfwi_scalar_init(scalar, &p->entry, p->in.kind, p->in.values)) {
             run++;
@@ -411,7 +413,8 @@ static void *make_plans(batch *b, const tfw_input *const inputs[2]) {
             words += plan_words(&inputs[s][i], templates);
         }
     }
-    size_t size = plans * (sizeof(plan) + sizeof(tfwi_scalar)) + words * sizeof(uint64_t);
+    size_t size = plans * (sizeof(plan) + sizeof(tfwi_scalar) + sizeof(tfwi_scalar *)) +
+                  words * sizeof(uint64_t);
     plan *next = tfwi_calloc(1, size);
     if (next == NULL) {
         return NULL;
@@ -419,15 +422,18 @@ static void *make_plans(batch *b, const tfw_input *const inputs[2]) {
     void *memory = next;
     tfwi_scalar *scalars = (tfwi_scalar *)(void *)(next + plans);
     uint64_t *words_left = (uint64_t *)(void *)(scalars + plans);
+    const tfwi_scalar **runs = (const tfwi_scalar **)(void *)(words_left + words);
     for (section *s = b->sections; s < b->sections + b->section_count; s++) {
         const tfw_input *in = inputs[s - b->sections];
         s->plans = next;
         s->scalars = scalars;
+        s->runs = runs;
         for (size_t i = 0; i < s->count; i++) {
             make_plan(next++, &in[i], templates, words_left);
             words_left += plan_words(&in[i], templates);
         }
         scalars += s->count;
+        runs += s->count;
         find_runs(s);
     }
     return memory;

@@ -4,7 +4,7 @@
 
 #include "prefix.h"
 
-/* A feature that is one number in every record. */
+/* A feature that is one number. */
 typedef struct tfwi_scalar {
     const void *values; /* int64_t or float, one per record */
     const uint64_t *template; /* of a prefix, with room for the longest varint */
@@ -19,7 +19,8 @@ typedef struct tfwi_writer {
     const char *name;
     unsigned features; /* the TFWI_CPU_ bits that it needs */
     /* Writes the map entries of one record; returns their end. */
-    uint8_t *(*scalars)(const tfwi_scalar *scalars, size_t count, uint64_t record, uint8_t *p);
+    uint8_t *(*scalars)(const tfwi_scalar *const *scalars, size_t count, uint64_t record,
+                        uint8_t *p);
     /* Writes int64s, of any alignment, as varints; returns their end. */
     uint8_t *(*int64s)(const void *values, size_t count, uint8_t *p);
 } tfwi_writer;

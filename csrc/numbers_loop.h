@@ -25,9 +25,10 @@ TARGET TFWI_INLINE uint8_t *put_int64(const tfwi_scalar *s, uint64_t record, uin
     return put_varint(p + s->template_size, v, size);
 }
 
-TARGET static uint8_t *put_scalars(const tfwi_scalar *s, size_t count, uint64_t record,
-                                   uint8_t *p) {
-    for (const tfwi_scalar *end = s + count; s != end; s++) {
+TARGET static uint8_t *put_scalars(const tfwi_scalar *const *scalars, size_t count,
+                                   uint64_t record, uint8_t *p) {
+    for (size_t i = 0; i < count; i++) {
+        const tfwi_scalar *s = scalars[i];
         p = s->kind == TFW_FLOAT ? put_float(s, record, p) : put_int64(s, record, p);
     }
     return p;

@@ -10,6 +10,7 @@
 
 /* The prefixes of a key, by kind less one. */
 typedef struct key_prefixes {
+    tfwi_scalar scalars[3]; /* where the prefix has a template; else all 0 */
     tfwi_prefix of[3];
     uint32_t uses[3]; /* 0: not made yet */
 } key_prefixes;
@@ -19,6 +20,8 @@ struct tfw_rows {
     TFWI_ARRAY(key_prefixes) prefixes; /* by key */
     TFWI_ARRAY(void *) blocks;         /* their memory */
     TFWI_ARRAY(uint32_t) order;        /* of the pairs, by name */
+    TFWI_ARRAY(const tfwi_scalar *) scalars; /* of a run of numbers */
+    const tfwi_writer *writer;
     bool sort_keys;                    /* what order was made for */
     uint64_t stamp;
     size_t guess; /* bytes of the last message's length */
@@ -59,7 +62,8 @@ static int find_order(tfw_rows *r) {
     if (count > UINT32_MAX / 2) {
         return TFWI_UNKNOWN;
     }
-    if (TFWI_RESERVE(r->order, 2 * count) != TFW_OK) {
+    if (TFWI_RESERVE(r->order, 2 * count) != TFW_OK ||
+        TFWI_RESERVE(r->scalars, count) != TFW_OK) {
         return TFW_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
@@ -113,6 +117,10 @@ static int make_prefix(tfw_rows *r, uint32_t index, int32_t kind, uint32_t use) 
         tfwi_prefix_init(f, (const char *)key->name, key->len, kind, memory);
     } else {
         tfwi_prefix_prepare(f, memory);
+        tfwi_scalar scalar;
+        if (tfwi_scalar_init(&scalar, f, kind, NULL)) {
+            r->prefixes.of[index].scalars[kind - 1] = scalar;
+        }
     }
     return TFW_OK;
 }
@@ -227,7 +235,7 @@ static void put_array(tfw_rows *r, tfwi_prefix *f, const tfwi_item *array, size_
                       tfwi_output *out) {
     const uint8_t *values = r->u.stream + array->a;
     if (array->kind == TFW_INT64) {
-        tfwi_put_int64s(tfwi_writer_best(), f, values, count, out);
+        tfwi_put_int64s(r->writer, f, values, count, out);
     } else {
         tfwi_put_floats(f, values, count, out);
     }
@@ -267,6 +275,53 @@ TFWI_INLINE int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
     return TFW_OK;
 }
 
+/* Finds a run of numbers, from pair first on, whose prefixes have templates. */
+static size_t find_run(tfw_rows *r, size_t first, size_t *out_bound) {
+    size_t run = 0;
+    *out_bound = TFWI_SLACK;
+    for (size_t i = first; i < r->u.pairs.count; i++, run++) {
+        tfwi_pair *pair = &r->u.pairs.of[r->order.of[i]];
+        tfwi_item *value = &pair->value;
+        if ((value->type != TFWI_INT && value->type != TFWI_FLOAT) ||
+            pair->key >= r->prefixes.count) {
+            break;
+        }
+        tfwi_scalar *scalar = &r->prefixes.of[pair->key].scalars[value->type - 1];
+        if (scalar->template == NULL) {
+            break;
+        }
+        if (value->type == TFWI_FLOAT) {
+            float rounded = (float)number_of(value->a, TFWI_FLOAT);
+            memcpy(&value->a, &rounded, sizeof rounded);
+        }
+        scalar->values = &value->a;
+        r->scalars.of[run] = scalar;
+        *out_bound += tfwi_scalar_bound(scalar);
+    }
+    return run;
+}
+
+/* Writes the features of a row, runs of numbers at once. */
+static int put_pairs(tfw_rows *r, tfwi_output *out) {
+    for (size_t i = 0, run; i < r->u.pairs.count; i += run) {
+        size_t bound;
+        run = find_run(r, i, &bound);
+        if (TFWI_UNLIKELY(run != 0 && !tfwi_has_room(out, bound))) {
+            return TFW_NEED_SPACE;
+        }
+        if (run != 0) {
+            out->at = r->writer->scalars(r->scalars.of, run, 0, out->at);
+            continue;
+        }
+        int status = put_pair(r, &r->u.pairs.of[r->order.of[i]], out);
+        if (status != TFW_OK) {
+            return status;
+        }
+        run = 1;
+    }
+    return TFW_OK;
+}
+
 static int put_row(tfw_rows *r, tfwi_output *out) {
     int status = r->u.same_keys ? TFW_OK : find_order(r);
     if (status != TFW_OK) {
@@ -277,11 +332,9 @@ static int put_row(tfw_rows *r, tfwi_output *out) {
     }
     uint8_t *start = out->at;
     tfwi_output inner = {start + 1 + r->guess, out->end - TFWI_MAX_VARINT};
-    for (size_t i = 0; i < r->u.pairs.count; i++) {
-        status = put_pair(r, &r->u.pairs.of[r->order.of[i]], &inner);
-        if (status != TFW_OK) {
-            return status;
-        }
+    status = put_pairs(r, &inner);
+    if (status != TFW_OK) {
+        return status;
     }
     out->at = tfwi_close_section(start, 0x0a, &r->guess, inner.at);
     return out->at - start > INT32_MAX ? TFWI_UNKNOWN : TFW_OK;
@@ -296,6 +349,7 @@ int tfw_rows_create(tfw_rows **out_rows, tfw_error *error) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a row encoder");
     }
     r->guess = 1;
+    r->writer = tfwi_writer_best();
     return TFW_OK;
 }
 
@@ -314,6 +368,7 @@ void tfw_rows_free(tfw_rows *r) {
         tfw_free(r->blocks.of);
         tfw_free(r->prefixes.of);
         tfw_free(r->order.of);
+        tfw_free(r->scalars.of);
         tfw_free(r);
     }
 }

@@ -229,7 +229,8 @@ static int read_known_value(tfwi_unpickler *u, size_t size, tfwi_item *out) {
 TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t op, tfwi_item *out) {
     tfwi_element number;
     if (read_number(u, op, &number)) {
-        *out = (tfwi_item){.type = (uint8_t)number.b, .a = number.a};
+        out->type = (uint8_t)number.b; /* nothing else of it is looked at */
+        out->a = number.a;
         return TFW_OK;
     }
     switch (op) {

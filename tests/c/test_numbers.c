@@ -76,6 +76,7 @@ static uint8_t *plain_feature(uint8_t *p, size_t name_len, int32_t kind, size_t 
 static void check_scalars(const tfwi_writer *writer) {
     enum { NAMES = 110 };
     static tfwi_scalar scalars[NAMES];
+    static const tfwi_scalar *pointers[NAMES];
     static uint64_t memory[NAMES][64];
     char name[NAMES];
     memset(name, 'k', sizeof name);
@@ -84,6 +85,7 @@ static void check_scalars(const tfwi_writer *writer) {
         int32_t kind = len % 3 == 0 ? TFW_FLOAT : TFW_INT64;
         size_t words = tfwi_prefix_text_words(len);
         CHECK(words + tfwi_prefix_template_words(len) <= 64);
+        pointers[len] = &scalars[len];
         tfwi_prefix_init(&f, name, len, kind, memory[len]);
         tfwi_prefix_prepare(&f, memory[len] + words);
         bool usable = tfwi_scalar_init(&scalars[len], &f, kind, kind == TFW_FLOAT ? (void *)floats
@@ -96,7 +98,7 @@ static void check_scalars(const tfwi_writer *writer) {
             p = plain_feature(p, len, scalars[len].kind, record);
         }
         memset(found, CANARY, sizeof found);
-        check_same(writer->scalars(scalars, NAMES, record, found), p);
+        check_same(writer->scalars(pointers, NAMES, record, found), p);
     }
 }
 
