@@ -9,18 +9,21 @@ import pytest
 
 from tfwire import _spans
 from tfwire._core import ffi
-from tfwire._spans import spans_of
+from tfwire._spans import slices_of
 
 MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
 
-def read(spans):
+def read(serialized):
     """The strings that C would see."""
-    assert spans.data_len == len(ffi.buffer(spans.data, spans.data_len))
-    return [
-        ffi.buffer(spans.data + spans.spans[i].offset, spans.spans[i].length)[:]
-        for i in range(spans.num_spans)
-    ]
+    count, slices = slices_of(serialized)
+    strings = []
+    for spans in slices:
+        assert len(strings) == spans.first
+        assert spans.data_len == len(ffi.buffer(spans.data, spans.data_len))
+        strings += [spans.message(i)[:] for i in range(spans.num_spans)]
+    assert count == len(strings)
+    return strings
 
 
 @pytest.mark.parametrize(
@@ -51,29 +54,37 @@ def read(spans):
     ],
 )
 def test_every_holder_of_bytes_gives_the_same_strings(wrap):
-    assert MESSAGES == read(spans_of(wrap(MESSAGES)))
+    assert MESSAGES == read(wrap(MESSAGES))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 1000])
 def test_any_number_of_messages(count):
     messages = [b"m%d" % i for i in range(count)]
-    assert messages == read(spans_of(messages))
+    assert messages == read(messages)
 
 
 def test_long_messages_are_joined():
     messages = [b"a" * 5000, b"b" * 6000]
-    assert messages == read(spans_of(messages))
+    assert messages == read(messages)
+
+
+@pytest.mark.parametrize("sizes", [[300] * 5000, [0] * 9000, [5000] * 400, [300_000] * 3])
+def test_many_bytes_come_in_slices(sizes):
+    messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
+    assert messages == read(messages)
+    slices = len(list(slices_of(messages)[1]))
+    assert sum(sizes) >> 20 < slices <= 2 + (sum(sizes) >> 16)
 
 
 def test_a_view_of_wider_items_counts_bytes():
     """len() of a memoryview is its number of items, not of bytes."""
     words = array.array("i", [1, 2])
-    assert [words.tobytes()] * 2 == read(spans_of([memoryview(words)] * 2))
-    assert [words.tobytes(), b"x"] == read(spans_of([words, b"x"]))
+    assert [words.tobytes()] * 2 == read([memoryview(words)] * 2)
+    assert [words.tobytes(), b"x"] == read([words, b"x"])
 
 
 def test_a_strided_view_is_copied():
-    assert [b"ace", b"x"] == read(spans_of([memoryview(b"abcdef")[::2], b"x"]))
+    assert [b"ace", b"x"] == read([memoryview(b"abcdef")[::2], b"x"])
 
 
 def test_messages_that_marshal_refuses_are_joined(monkeypatch):
@@ -81,7 +92,7 @@ def test_messages_that_marshal_refuses_are_joined(monkeypatch):
         raise ValueError
 
     monkeypatch.setattr(_spans, "marshal", SimpleNamespace(dumps=refuse))
-    assert MESSAGES == read(spans_of(MESSAGES))
+    assert MESSAGES == read(MESSAGES)
 
 
 def test_marshal_format_is_the_one_that_c_reads():
@@ -91,8 +102,9 @@ def test_marshal_format_is_the_one_that_c_reads():
 
 def test_a_column_is_used_in_place():
     data = np.frombuffer(b"xxonetwo", np.uint8)
-    spans = spans_of(SimpleNamespace(data=data, offsets=np.array([2, 5, 5, 8])))
-    assert [b"one", b"", b"two"] == read(spans)
+    column = SimpleNamespace(data=data, offsets=np.array([2, 5, 5, 8]))
+    assert [b"one", b"", b"two"] == read(column)
+    (spans,) = slices_of(column)[1]
     assert data.ctypes.data == int(ffi.cast("uintptr_t", spans.data))
 
 
@@ -101,30 +113,35 @@ def test_offsets_that_leave_the_data_are_refused(offsets):
     column = SimpleNamespace(data=b"12345678", offsets=np.array(offsets, np.int64))
     column.data = np.frombuffer(column.data, np.uint8)
     with pytest.raises(ValueError, match="offsets"):
-        spans_of(column)
+        read(column)
 
 
 @pytest.mark.parametrize("single", [b"x", bytearray(b"x"), memoryview(b"x"), "x", 3, None])
 def test_a_single_message_is_no_list(single):
     with pytest.raises(TypeError, match="expected a list of serialized messages, found"):
-        spans_of(single)
+        read(single)
 
 
 @pytest.mark.parametrize("item", ["text", 3, None, 1.5])
 def test_an_item_that_is_not_bytes_is_named(item):
     with pytest.raises(TypeError, match="serialized message 1 must be bytes-like, found"):
-        spans_of([b"fine", item])
+        read([b"fine", item])
+
+
+def test_an_item_behind_the_first_slice_is_named_too():
+    with pytest.raises(TypeError, match="serialized message 2000 must be bytes-like, found"):
+        read([b"x" * 1000] * 2000 + ["text"])
 
 
 def test_fixed_width_numpy_strings_are_refused():
     """numpy drops their trailing NULs, and messages often end with one."""
     with pytest.raises(TypeError, match="trailing NUL"):
-        spans_of(np.array([b"a\0", b"b"]))
+        read(np.array([b"a\0", b"b"]))
 
 
 def test_messages_have_rank_one():
     with pytest.raises(TypeError, match="rank 2"):
-        spans_of(np.array([[b"a"]], object))
+        read(np.array([[b"a"]], object))
 
 
 def test_messages_are_taken_by_their_bytes():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["LONG", "Spans", "bytes_of", "spans_of", "strings_of"]
+__all__ = ["LONG", "Spans", "bytes_of", "slices_of", "strings_of"]
 
 # What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
 _BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
@@ -22,6 +22,11 @@ _SHORT = 2048
 # marshal needs no Python code per string but copies into a growing buffer; join knows its size
 # beforehand. They break even near this length.
 LONG = 4096
+
+# Bytes that are copied and then parsed while they are in the processor's second cache. A copy of
+# all messages would go to memory and back, and pages fresh from the system cost more than parsing:
+# blocks below 128 KiB come from memory that the allocator keeps.
+_SLICE = 120 << 10
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +40,7 @@ class Spans(NamedTuple):
         data_len: Bytes at ``data``.
         spans: ``tfw_span *``, ``num_spans`` of them.
         num_spans: Number of messages.
+        first: Index of the first one in the list that this is a slice of.
     """
 
     owner: Any
@@ -42,6 +48,11 @@ class Spans(NamedTuple):
     data_len: int
     spans: Any
     num_spans: int
+    first: int = 0
+
+    def message(self, i: int) -> Any:
+        """The bytes of message i, in place."""
+        return ffi.buffer(self.data + self.spans[i].offset, self.spans[i].length)
 
 
 def bytes_of(value: Any, what: str = "a serialized message") -> Any:
@@ -70,33 +81,55 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     return value if view.c_contiguous else view.tobytes()
 
 
-def spans_of(serialized: Any) -> Spans:
-    """Many byte strings in one buffer, with the least work per string that Python allows.
+def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
+    """Many byte strings as buffers, with the least work per string that Python allows.
 
     Args:
         serialized: A sequence or iterable of bytes-like objects, a rank-1 object array of them,
             an object with a ``numpy()`` method that gives one, or a BytesColumn (used in place).
 
     Returns:
-        The buffer and its spans; also unpacks as ``(owner, data, data_len, spans, num_spans)``.
+        How many there are, and all of them in order, some at a time.
 
     Raises:
-        TypeError: ``serialized`` is a single byte string, or item i is no bytes-like object.
+        TypeError: ``serialized`` is a single byte string; from the iterator: item i is no
+            bytes-like object.
     """
     if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
-        return _column_spans(serialized)
+        spans = _column_spans(serialized)
+        return spans.num_spans, iter((spans,))
     messages = _list_of(serialized)
-    types = set(map(type, messages))
+    return len(messages), _slices(messages)
+
+
+def _slices(messages: list[Any] | tuple[Any, ...]) -> Iterator[Spans]:
+    """Slices of about _SLICE bytes each, by the mean size in the one before."""
+    first, size = 0, LONG
+    if messages and type(messages[0]) is bytes:
+        size = len(messages[0])
+    while first < len(messages):
+        count = _SLICE // max(size, 1) or 1
+        spans = _list_spans(messages[first : first + count], first)
+        yield spans
+        first += spans.num_spans
+        size = spans.data_len // spans.num_spans
+
+
+def _list_spans(messages: list[Any] | tuple[Any, ...], first: int) -> Spans:
+    """Some messages, the first of which has this index, in one buffer."""
+    exact = list(map(type, messages))
+    # All bytes, by far the most frequent, is found in less time than a set is made.
+    types = {bytes} if exact.count(bytes) == len(exact) else set(exact)
     if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < LONG:
         found = _marshalled(messages)
         if found is not None:
-            return _spans(*found)
+            return _spans(*found, first)
     if not types <= {bytes, bytearray}:  # where len() is the number of bytes
         messages = [
             bytes(bytes_of(message, f"serialized message {i}"))
-            for i, message in enumerate(messages)
+            for i, message in enumerate(messages, first)
         ]
-    return _joined_spans(messages)
+    return _joined_spans(messages, first)
 
 
 def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
@@ -143,14 +176,14 @@ def _marshalled(strings: list[Any] | tuple[Any, ...]) -> tuple[bytes, Array] | N
     return (stream, table) if status == lib.TFW_OK else None
 
 
-def _joined_spans(messages: list[Any] | tuple[Any, ...]) -> Spans:
+def _joined_spans(messages: list[Any] | tuple[Any, ...], first: int) -> Spans:
     """Messages one after the other; a single one stays where it is."""
     joined = messages[0] if len(messages) == 1 else b"".join(messages)
     table = np.empty((len(messages), 2), np.uint64)
     table[:, 1] = np.fromiter(map(len, messages), np.uint64, len(messages))
     np.cumsum(table[:, 1], out=table[:, 0])
     table[:, 0] -= table[:, 1]
-    return _spans(joined, table)
+    return _spans(joined, table, first)
 
 
 def _column_spans(column: Any) -> Spans:
@@ -167,10 +200,10 @@ def _column_spans(column: Any) -> Spans:
     return _spans(data, table)
 
 
-def _spans(buffer: Any, table: Array) -> Spans:
+def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
     data = ffi.from_buffer("uint8_t[]", buffer)
     spans = ffi.from_buffer("tfw_span[]", table)
-    return Spans((data, spans), data, len(data), spans, len(table))
+    return Spans((data, spans), data, len(data), spans, len(table), first)
 
 
 def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:

@@ -19,7 +19,7 @@ from tfwire._examples.encoder import (
 from tfwire._examples.normalize import FLOAT, INT64, NONE, as_float32, as_int64, cell_of
 from tfwire._examples.rows import RowEncoder, encode_row
 from tfwire._examples.table import columns_of_mapping, columns_of_rows, lists_of_mapping
-from tfwire._spans import bytes_of, spans_of
+from tfwire._spans import bytes_of
 from tfwire.columns import BytesColumn
 
 __all__ = [
@@ -230,7 +230,7 @@ def decode_example(serialized: Any) -> dict[str, Values]:
 
 
 def decode_examples(serialized: Any) -> list[dict[str, Values]]:
-    """Decodes many serialized Examples; their arrays are slices of arrays common to all.
+    """Decodes many serialized Examples; their arrays are slices of arrays common to many.
 
     Args:
         serialized: A list or array of bytes-like objects, or a BytesColumn.
@@ -242,7 +242,7 @@ def decode_examples(serialized: Any) -> list[dict[str, Values]]:
         ParseError: A message is not well-formed; ``record_index`` says which.
         TypeError: An item is not bytes-like.
     """
-    return decode_messages(spans_of(serialized), 0)
+    return decode_messages(serialized, 0)
 
 
 def decode_sequence_example(

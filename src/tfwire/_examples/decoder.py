@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._core import adopt, check, ffi, lib, new_error, text
 from tfwire._examples.normalize import FLOAT, INT64, Array
-from tfwire._spans import Spans
+from tfwire._spans import slices_of
 from tfwire.errors import ParseError
 
 __all__ = ["decode_message", "decode_messages"]
@@ -54,17 +54,21 @@ def decode_message(serialized: Any, flags: int) -> Any:
         _idle.append(call)
 
 
-def decode_messages(spans: Spans, flags: int) -> list[Any]:
+def decode_messages(serialized: Any, flags: int) -> list[Any]:
     """Many messages.
 
     Raises:
         ParseError: A message is not well-formed; ``record_index`` says which.
+        TypeError: An item is not bytes-like.
     """
-    return _decode(_Call(), spans.data, spans.data_len, spans.spans, spans.num_spans, flags)
+    call, decoded = _Call(), []
+    for s in slices_of(serialized)[1]:
+        decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, flags, s.first)
+    return decoded
 
 
 def _decode(
-    call: _Call, data: Any, data_len: int, spans: Any, num_spans: int, flags: int
+    call: _Call, data: Any, data_len: int, spans: Any, num_spans: int, flags: int, first: int = 0
 ) -> list[Any]:
     dicts = call.dicts
     status = lib.tfw_decode(data, data_len, spans, num_spans, flags, dicts, call.done, call.error)
@@ -77,7 +81,7 @@ def _decode(
     }
     table = ffi.gc(dicts.buffers, lib.tfw_free)
     if status != lib.TFW_OK:
-        raise _malformed(call.error)
+        raise _malformed(call.error, first + call.error.record)
     arrays = _arrays if dicts.buffer_count >= _MANY else _slices
     decoded: list[Any] = pickle.loads(
         ffi.buffer(stream, dicts.pickle_len), buffers=arrays(table, dicts.buffer_count, values)
@@ -85,10 +89,10 @@ def _decode(
     return decoded
 
 
-def _malformed(error: Any) -> ParseError:
+def _malformed(error: Any, record: int) -> ParseError:
     return ParseError(
-        f"message {error.record} is malformed at byte {error.offset}: {text(error.text)}",
-        record_index=error.record,
+        f"message {record} is malformed at byte {error.offset}: {text(error.text)}",
+        record_index=record,
         reason="malformed",
     )
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tfwire._core import ffi, lib
+from tfwire._core import lib
 from tfwire._parsing.assemble import Cells, with_objects
 from tfwire._parsing.cut import results_of_batches
 from tfwire._parsing.failure import Misfit, Place, keys_of, parse_error
@@ -17,7 +17,7 @@ from tfwire._parsing.session import Session
 from tfwire._parsing.single import SingleSession
 from tfwire._parsing.spec import Plan
 from tfwire._records.streams import BatchReader
-from tfwire._spans import Spans, spans_of
+from tfwire._spans import Spans, slices_of
 from tfwire.features import FixedLenFeature
 
 __all__ = ["BaseParser"]
@@ -34,6 +34,12 @@ def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
         return None
     features = schema.plan.features.values()
     return schema if all(isinstance(f, FixedLenFeature) for f in features) else None
+
+
+def _place(record: int | None, names: Any) -> Place:
+    """A record of a batch."""
+    named = names is not None and record is not None and record < len(names)
+    return Place(None, record, names[record] if named else None)
 
 
 class BaseParser:
@@ -160,17 +166,28 @@ class BaseParser:
         serialized = unwrap(serialized)
         if is_scalar(serialized):
             return self._parse_single(serialized, names)
-        spans = spans_of(serialized)
-        count = spans.num_spans
+        count, slices = slices_of(serialized)
         session = self._acquire()
         try:
             session.begin(count, out)
-            session.parse(spans.data, spans.data_len, spans.spans, count)
+            for spans in slices:
+                self._append(session, spans, names)
             return next(self._batches(session.take(count), count, max(1, count)))
-        except Misfit as misfit:
-            raise self._batch_error(misfit, spans, names) from None
+        except Misfit as misfit:  # of all records together
+            raise parse_error(misfit, _place(misfit.record, names)) from None
         finally:
             self._sessions.append(session)
+
+    def _append(self, session: Session, spans: Spans, names: Any) -> None:
+        """Parses a slice of a batch."""
+        try:
+            session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans)
+        except Misfit as misfit:
+            record = misfit.record
+            if record is None:
+                raise
+            keys = self._keys(spans.message(record), misfit)
+            raise parse_error(misfit, _place(spans.first + record, names), keys) from None
 
     def _parse_single(self, serialized: Any, name: Any) -> Any:
         message = serialized
@@ -235,15 +252,6 @@ class BaseParser:
             return {}
         finish = self._finish or _unchanged
         return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
-
-    def _batch_error(self, misfit: Misfit, spans: Spans, names: Any) -> Exception:
-        record = misfit.record
-        if record is None:
-            return parse_error(misfit, Place())
-        span = spans.spans[record]
-        message = ffi.buffer(spans.data + span.offset, span.length)
-        name = names[record] if names is not None and record < len(names) else None
-        return parse_error(misfit, Place(None, record, name), self._keys(message, misfit))
 
     def _keys(self, message: Any, misfit: Misfit) -> list[Any] | None:
         """The keys that a message has, where they help to understand a misfit."""
