@@ -7,8 +7,8 @@ import pytest
 
 import tfwire as tfw
 
-MODULES = ["checksum", "columns", "errors", "example", "features", "json_format", "receipts"]
-MODULES += ["tensors"]
+MODULES = ["checksum", "columns", "errors", "features", "json_format", "receipts"]
+MODULES += ["tensors", "_examples.decode", "_examples.encode", "_examples.feature_helpers"]
 
 
 @pytest.mark.parametrize("module", MODULES)
