@@ -48,7 +48,42 @@ static uint32_t portable_crc(uint32_t crc, const void *data, size_t len) {
 
 static uint32_t portable_crc8(const void *data) { return ~slice8(UINT32_MAX, data, 0); }
 
-static const tfwi_crc32c_kernel portable = {"portable", 0, portable_crc, portable_crc8};
+/* The product of polynomials without carries, from ordinary products: operands that keep one bit
+ * in four leave room for the carries (at most 8 ones add up), which the last mask drops. */
+static uint64_t carryless_product(uint32_t a, uint32_t b) {
+    const uint64_t every_fourth = UINT64_C(0x1111111111111111);
+    uint64_t product = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        uint64_t sum = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            sum ^= (a & (every_fourth << i)) * (b & (every_fourth << ((k - i) & 3)));
+        }
+        product |= sum & (every_fourth << k);
+    }
+    return product;
+}
+
+/* a * b mod P. The product has 63 bits, reflected: one shift aligns it. Its high powers, in the
+ * low half, are reduced as four message bytes would be. */
+static uint32_t portable_multiply(uint32_t a, uint32_t b) {
+    uint64_t product = carryless_product(a, b) << 1;
+    return (uint32_t)(product >> 32) ^ slice4((uint32_t)product, 0);
+}
+
+/* Most places are ruled out by their length alone. */
+static size_t portable_find_header(const uint8_t *data, size_t count, uint64_t limit) {
+    for (size_t i = 0; i < count; i++) {
+        if (TFWI_UNLIKELY(tfwi_load64(data + i) <= limit) &&
+            tfwi_crc32c_mask(portable_crc8(data + i)) == tfwi_load32(data + i + 8)) {
+            return i;
+        }
+    }
+    return count;
+}
+
+static const tfwi_crc32c_kernel portable = {
+    "portable", 0, portable_crc, portable_crc8, portable_multiply, portable_find_header,
+};
 
 /* ---- The choice ----------------------------------------------------------------------------- */
 
@@ -128,35 +163,14 @@ uint32_t tfw_crc32c_mask(uint32_t crc) { return tfwi_crc32c_mask(crc); }
 
 uint32_t tfw_crc32c_unmask(uint32_t masked) { return tfwi_crc32c_unmask(masked); }
 
-/* The product of polynomials without carries, from ordinary products: operands that keep one bit
- * in four leave room for the carries (at most 8 ones add up), which the last mask drops. */
-static uint64_t carryless_product(uint32_t a, uint32_t b) {
-    const uint64_t every_fourth = UINT64_C(0x1111111111111111);
-    uint64_t product = 0;
-    for (unsigned k = 0; k < 4; k++) {
-        uint64_t sum = 0;
-        for (unsigned i = 0; i < 4; i++) {
-            sum ^= (a & (every_fourth << i)) * (b & (every_fourth << ((k - i) & 3)));
-        }
-        product |= sum & (every_fourth << k);
-    }
-    return product;
-}
-
-/* a * b mod P. The product has 63 bits, reflected: one shift aligns it. Its high powers, in the
- * low half, are reduced as four message bytes would be. */
-static uint32_t multiply(uint32_t a, uint32_t b) {
-    uint64_t product = carryless_product(a, b) << 1;
-    return (uint32_t)(product >> 32) ^ slice4((uint32_t)product, 0);
-}
-
 /* The order of x: its powers repeat after that many. */
 #define ORDER_OF_X UINT64_C(0x7fffffff)
 
 uint32_t tfw_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     uint64_t exponent = 8 * (len_b % ORDER_OF_X) % ORDER_OF_X;
     for (size_t digit = 0; exponent != 0; digit++, exponent >>= 8) {
-        crc_a = multiply(crc_a, powers[digit][exponent & 0xff]);
+        crc_a = kernel->multiply(crc_a, powers[digit][exponent & 0xff]);
     }
     return crc_a ^ crc_b;
 }

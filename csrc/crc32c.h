@@ -16,6 +16,13 @@ typedef struct tfwi_crc32c_kernel {
 
     /* Of exactly 8 bytes, beginning with 0: the length in a record's header. */
     uint32_t (*crc8)(const void *data);
+
+    /* The product of two polynomials modulo P. */
+    uint32_t (*multiply)(uint32_t a, uint32_t b);
+
+    /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
+     * its length at most limit; count where there is none. */
+    size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
 } tfwi_crc32c_kernel;
 
 /* The kernel in use; never NULL. Load it once per batch. */

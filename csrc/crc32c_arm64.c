@@ -34,6 +34,8 @@ TARGET TFWI_INLINE vec vec_product(uint32_t a, uint32_t b) {
     return vreinterpretq_u64_p128(vmull_p64(a, b));
 }
 
+TARGET TFWI_INLINE uint64_t vec_low(vec x) { return vgetq_lane_u64(x, 0); }
+
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return veorq_u64(x, y); }
 
 TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) { return vmovl_u32(vld1_u32(pair)); }
@@ -72,7 +74,9 @@ TARGET static uint32_t armv8_crc8(const void *data) {
 }
 
 const tfwi_crc32c_kernel tfwi_crc32c_armv8 = {
-    "armv8", TFWI_CPU_ARM_CRC32 | TFWI_CPU_ARM_PMULL, armv8_crc, armv8_crc8,
+    "armv8",   TFWI_CPU_ARM_CRC32 | TFWI_CPU_ARM_PMULL,
+    armv8_crc, armv8_crc8,
+    multiply,  find_header,
 };
 
 #endif

@@ -32,6 +32,10 @@ TARGET TFWI_INLINE vec vec_product(uint32_t a, uint32_t b) {
     return _mm512_zextsi128_si512(lane_product(a, b));
 }
 
+TARGET TFWI_INLINE uint64_t vec_low(vec x) {
+    return (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(x));
+}
+
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm512_xor_si512(x, y); }
 
 TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
@@ -157,6 +161,8 @@ const tfwi_crc32c_kernel tfwi_crc32c_avx512 = {
     TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL | TFWI_CPU_BMI2 | TFWI_CPU_AVX512 | TFWI_CPU_VPCLMUL,
     avx512_crc,
     avx512_crc8,
+    multiply,
+    find_header,
 };
 
 #endif

@@ -9,6 +9,7 @@
  *     vec_add(x, y)              x + y, which is XOR
  *     vec_factors(pair)          two factors of crc32c_tables.h, in every lane
  *     vec_fold(x, factors, y)    every lane of x carried over the factors' distance, plus y
+ *     vec_low(x)                 the first 8 bytes
  *     vec_sum(a, b, c, d)        what four vectors do to a register of 0
  *     crc_word(state, word)      the register after 8 more bytes
  *     BLOCK_ROWS, STREAM_WORDS, BLOCK_FOLD, STREAM_FACTORS    from crc32c_tables.h
@@ -83,6 +84,26 @@ TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t nu
         x = next_row(x, factors, p);
     }
     return vec_sum(x.a, x.b, x.c, x.d);
+}
+
+/* Of the product, whose 63 bits one shift aligns, the low half holds the high powers: 4 message
+ * bytes, before which zeros change nothing. */
+TARGET static uint32_t multiply(uint32_t a, uint32_t b) {
+    uint64_t product = vec_low(vec_product(a, b)) << 1;
+    return (uint32_t)(product >> 32) ^ crc_word(0, product << 32);
+}
+
+/* Checksums depend on nothing but their place, so many are under way at a time; the lengths, of
+ * which arbitrary bytes make unpredictable branches, are looked at last. */
+TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t crc = ~crc_word(UINT32_MAX, tfwi_load64(data + i));
+        if (TFWI_UNLIKELY(tfwi_crc32c_mask(crc) == tfwi_load32(data + i + 8)) &&
+            tfwi_load64(data + i) <= limit) {
+            return i;
+        }
+    }
+    return count;
 }
 
 #endif /* TFWIRE_CRC32C_FOLD_H */

@@ -25,6 +25,8 @@ TARGET TFWI_INLINE vec vec_product(uint32_t a, uint32_t b) {
     return _mm_clmulepi64_si128(vec_state(a), vec_state(b), 0x00);
 }
 
+TARGET TFWI_INLINE uint64_t vec_low(vec x) { return (uint64_t)_mm_cvtsi128_si64(x); }
+
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm_xor_si128(x, y); }
 
 TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
@@ -65,7 +67,7 @@ TARGET static uint32_t sse42_crc8(const void *data) {
 }
 
 const tfwi_crc32c_kernel tfwi_crc32c_sse42 = {
-    "sse42", TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL, sse42_crc, sse42_crc8,
+    "sse42", TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL, sse42_crc, sse42_crc8, multiply, find_header,
 };
 
 #endif

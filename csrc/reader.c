@@ -50,6 +50,7 @@ struct tfw_reader {
     uint64_t offset; /* file offset of data[0] */
     uint64_t needed; /* bytes that the incomplete record at begin takes, as far as known */
     bool ended;      /* no more input will come */
+    uint64_t input_end; /* what input_end() found; 0: nothing yet */
 
     tfw_span *spans; /* found by the last scan, relative to data + scanned */
     size_t span_count;
@@ -211,6 +212,7 @@ static size_t input_size(const tfw_reader *reader) {
 static void arrived(tfw_reader *reader, size_t len) {
     reader->end += len;
     reader->ended = len == 0;
+    reader->input_end = 0;
     memset(window(reader) + reader->end, 0, PADDING);
 }
 
@@ -223,18 +225,20 @@ ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset) = pread;
 #endif
 
 /* The file offset at which the input ends, or UINT64_MAX where that is not known. A file that
- * is shorter than what was read of it has been cut, or lies about its size: neither helps. */
-static uint64_t input_end(const tfw_reader *reader) {
+ * is shorter than what was read of it has been cut, or lies about its size: neither helps. Asked
+ * once per input that arrives, as there may be damage every few bytes. */
+static uint64_t input_end(tfw_reader *reader) {
     uint64_t read_so_far = file_offset(reader, reader->end);
-    struct stat info;
     if (reader->ended) {
         return read_so_far;
     }
-    if (reader->fd < 0 || fstat(reader->fd, &info) != 0 || !S_ISREG(info.st_mode) ||
-        (uint64_t)info.st_size < read_so_far) {
-        return UINT64_MAX;
+    if (reader->input_end == 0) {
+        struct stat info;
+        bool known = reader->fd >= 0 && fstat(reader->fd, &info) == 0 && S_ISREG(info.st_mode) &&
+                     (uint64_t)info.st_size >= read_so_far;
+        reader->input_end = known ? (uint64_t)info.st_size : UINT64_MAX;
     }
-    return (uint64_t)info.st_size;
+    return reader->input_end;
 }
 
 static int read_file(tfw_reader *reader, tfw_error *error) {
@@ -272,7 +276,7 @@ int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_er
     reader->span_count = reader->span_next = 0;
     reader->needed = 0;
     reader->ended = reader->examined = reader->searching = false;
-    reader->doubtful = 0;
+    reader->doubtful = reader->input_end = 0;
     reader->damage.status = reader->outcome.status = TFW_OK;
     tfwi_resync_moved(&reader->resync);
     if (reader->memory != NULL) {

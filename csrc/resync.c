@@ -11,7 +11,7 @@
  */
 #include "frame.h"
 
-enum { STRIDE = 256 };
+enum { STRIDE = 64 };
 
 /* Makes sure that the checksums of all whole strides within [base, end) are there. */
 static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
@@ -42,7 +42,7 @@ static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
 static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_t at) {
     size_t strides = (at - resync->base) / STRIDE;
     size_t rest = (at - resync->base) % STRIDE;
-    return tfw_crc32c(resync->prefixes[strides], data + at - rest, rest);
+    return tfwi_crc32c_current()->crc(resync->prefixes[strides], data + at - rest, rest);
 }
 
 int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
@@ -71,11 +71,14 @@ int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint6
     const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     const uint64_t limit = tfwi_length_limit(max_record_size);
     for (size_t p = *at; p + TFWI_FRAME_SIZE <= end; p++) {
+        const uint64_t most = available - p - TFWI_FRAME_SIZE;
+        p += kernel->find_header(data + p, end - p - TFWI_FRAME_SIZE + 1,
+                                 limit < most ? limit : most);
+        if (p + TFWI_FRAME_SIZE > end) {
+            break;
+        }
         const uint64_t length = tfwi_load64(data + p);
-        const uint64_t rest = available - p - TFWI_FRAME_SIZE;
-        /* One comparison: in arbitrary bytes either of two would be unpredictable. */
-        if (TFWI_LIKELY(length > (limit < rest ? limit : rest)) ||
-            !tfwi_header_verifies(kernel, data + p)) {
+        if (length > available - p - TFWI_FRAME_SIZE) {
             continue;
         }
         *at = p;

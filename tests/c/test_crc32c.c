@@ -143,6 +143,47 @@ static void check_known_values(const tfwi_crc32c_kernel *kernel) {
     CHECK_EQ(0xabcdef01, kernel->crc(0xabcdef01, "", 0));
 }
 
+/* Bit by bit: the highest bit stands for x^0. */
+static uint32_t slow_product(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
+        product ^= (a & bit) != 0 ? b : 0;
+        b = (b >> 1) ^ ((b & 1) != 0 ? UINT32_C(0x82f63b78) : 0);
+    }
+    return product;
+}
+
+static void check_products(const tfwi_crc32c_kernel *kernel) {
+    const uint32_t extreme[] = {0, 1, UINT32_C(1) << 31, UINT32_MAX};
+    uint64_t state = 5;
+    bool good = true;
+    for (size_t i = 0; i < 1000; i++) {
+        uint32_t a = i < 16 ? extreme[i / 4] : (uint32_t)check_random(&state);
+        uint32_t b = i < 16 ? extreme[i % 4] : (uint32_t)check_random(&state);
+        good &= slow_product(a, b) == kernel->multiply(a, b);
+    }
+    CHECK(good);
+}
+
+/* A header at every place of the searched ones, and beside them; nothing behind is read. */
+static void check_header_search(const tfwi_crc32c_kernel *kernel) {
+    enum { PLACES = 40 };
+    for (size_t at = 0; at < PLACES; at++) {
+        guarded g = guarded_new(PLACES + 11, true);
+        fill(g.data, PLACES + 11);
+        uint8_t *header = g.data + at;
+        tfwi_store64(header, 1000);
+        tfwi_store32(header + 8, tfwi_crc32c_mask(kernel->crc8(header)));
+        CHECK_EQ(at, kernel->find_header(g.data, PLACES, 1000));
+        CHECK_EQ(PLACES, kernel->find_header(g.data, PLACES, 999)); /* too long */
+        CHECK_EQ(at, kernel->find_header(g.data, at, UINT64_MAX)); /* behind them */
+        if (at + 1 < PLACES) {
+            CHECK_EQ(PLACES - at - 1, kernel->find_header(header + 1, PLACES - at - 1, 1000));
+        }
+        guarded_free(g);
+    }
+}
+
 static void test_every_kernel(void) {
     for (size_t i = 0; tfwi_crc32c_kernel_at(i) != NULL; i++) {
         const tfwi_crc32c_kernel *kernel = tfwi_crc32c_kernel_at(i);
@@ -154,6 +195,8 @@ static void test_every_kernel(void) {
             check_slices(kernel);
             check_bounds(kernel);
             check_long_data(kernel);
+            check_products(kernel);
+            check_header_search(kernel);
         }
     }
 }
