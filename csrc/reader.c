@@ -287,10 +287,19 @@ int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_er
 
 /* ---- The fed source ------------------------------------------------------------------------- */
 
+/* Input goes on behind an end that was reached and left nothing: as if the reader began there. */
+static void reopen(tfw_reader *reader) {
+    if (reader->outcome.status == TFW_END && reader->begin == reader->end) {
+        reader->outcome.status = TFW_OK;
+        reader->ended = reader->searching = false;
+    }
+}
+
 int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
                        tfw_error *error) {
     *out_data = NULL;
     *out_len = 0;
+    reopen(reader);
     if (reader->fd >= 0 || reader->ended) {
         return tfwi_fail(error, TFW_E_ARGUMENT,
                          reader->fd >= 0 ? "this reader reads a file" : "the input has ended");

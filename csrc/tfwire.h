@@ -276,7 +276,9 @@ TFW_API int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record
 TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
                                tfw_error *error);
 
-/* Fed source: len of the reserved bytes were filled. len == 0 says that the input has ended. */
+/* Fed source: len of the reserved bytes were filled. len == 0 says that the input has ended. Where
+ * that was followed by TFW_END, with nothing left to read, input may go on: no record continues
+ * from before to behind such an end. */
 TFW_API int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error);
 
 #define TFW_MOST_REGIONS 65536

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from reading import Bytes, read_outcome
 from reference import Outcome
 from tfwire._records import longreads
+
+settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
 
 
 @pytest.fixture(params=["file", "long reads", "object", "small reads"])

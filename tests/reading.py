@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+import zlib
+from functools import cache
 from typing import Any
 
 import tfwire as tfw
@@ -25,6 +27,30 @@ def read_outcome(paths: Any, compression_type: Any = "auto", **options: Any) -> 
     regions = [Region(*region[1:]) for region in records.skipped]
     assert bool(regions) == bool(caught)
     return Outcome(found, regions, damage)
+
+
+WBITS = {"GZIP": 31, "ZLIB": 15}
+
+
+@cache
+def inflatable(data: bytes, name: str) -> tuple[bytes, Exception | None]:
+    """All that zlib gives of gzip members or zlib streams, byte by byte, before it fails or the
+    data end; and the failure. Zeros behind one are padding."""
+    found = b""
+    while True:
+        inflater = zlib.decompressobj(wbits=WBITS[name])
+        size = 0
+        try:
+            while size < len(data) and not inflater.eof:
+                found += inflater.decompress(data[size : size + 1], 1)
+                while (more := inflater.decompress(inflater.unconsumed_tail, 1)) != b"":
+                    found += more
+                size += 1
+        except zlib.error as error:
+            return found, error
+        data = data[size:].lstrip(b"\0")
+        if data == b"" or not inflater.eof:
+            return found, None if inflater.eof else EOFError()
 
 
 class Bytes:

@@ -8,13 +8,12 @@ import pickle
 import struct
 import warnings
 import zlib
-from functools import cache
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from reading import Bytes, read_outcome
+from reading import Bytes, inflatable, read_outcome
 from reference import FRAME, Damage, Outcome, Region, file_of, flip, frame, header, read
 
 POLICIES = ["raise", "skip", "tail", "stop"]
@@ -196,22 +195,6 @@ def test_an_unknown_policy_is_refused():
 
 LONGER = [bytes([i]) * (i * 37 % 90) for i in range(30)]
 COMPRESS = {"GZIP": lambda data: gzip.compress(data, mtime=0), "ZLIB": zlib.compress}
-WBITS = {"GZIP": 31, "ZLIB": 15}
-
-
-@cache
-def inflatable(data: bytes, name: str) -> tuple[bytes, Exception | None]:
-    """All that zlib gives, byte by byte, before it fails or the data end; and the failure."""
-    inflater = zlib.decompressobj(wbits=WBITS[name])
-    found = b""
-    try:
-        for i in range(len(data)):
-            found += inflater.decompress(data[i : i + 1], 1)
-            while (more := inflater.decompress(inflater.unconsumed_tail, 1)) != b"":
-                found += more
-    except zlib.error as error:
-        return found, error
-    return found, None if inflater.eof else EOFError()
 
 
 @pytest.mark.parametrize("name", COMPRESS)
@@ -270,6 +253,17 @@ def test_a_member_that_lost_its_end_does_not_take_the_next_one_with_it():
         source = io.BytesIO(members[0][:-cut] + members[1])
         outcome = read_outcome(source, on_corrupt="skip")
         assert LONGER[10:20] == outcome.records[-10:], cut
+
+
+def test_no_record_reaches_across_what_was_lost():
+    """A record of eight bytes that is torn right behind its header, and the header of the next:
+    length and checksum of the latter are a payload of eight bytes and its checksum."""
+    first, second = file_of([b"whole", b"8 bytes."]), file_of([b"second"])
+    assert [b"whole", struct.pack("<Q", 6)] == read(first[: 21 + 12] + second, "skip").records[:2]
+    torn = gzip.compress(first[: 21 + 12], mtime=0)[:-8]
+    outcome = read_outcome(io.BytesIO(torn + gzip.compress(second)), on_corrupt="skip")
+    assert [b"whole", b"second"] == outcome.records
+    assert Region(21, 33, 1, "truncated") in outcome.skipped
 
 
 def test_without_another_member_the_loss_reaches_to_the_end(outcome_of):

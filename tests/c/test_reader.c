@@ -162,6 +162,45 @@ static void misuse_of_the_fed_source_is_refused(void) {
     tfw_reader_free(reader);
 }
 
+static void feed_all(tfw_reader *reader, const uint8_t *bytes, size_t len) {
+    uint8_t *room;
+    size_t size;
+    CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &size, NULL));
+    CHECK(size >= len);
+    memcpy(room, bytes, len);
+    CHECK_EQ(TFW_OK, tfw_reader_commit(reader, len, NULL));
+}
+
+/* What was cut at an end stays cut. */
+static void input_that_goes_on_behind_an_end_begins_anew(void) {
+    file f = file_random(3, 3, 40);
+    tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+    tfw_reader *reader;
+    tfw_batch batch;
+    tfw_region region;
+    size_t cut = f.ends[1] + 5, again = file_begin(&f, 1), count = 0;
+    options.buffer_size = 4096;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    feed_all(reader, f.data, cut);
+    feed_all(reader, f.data, 0);
+    while (tfw_reader_next(reader, 0, &batch, NULL) == TFW_OK) {
+        count += (size_t)batch.count;
+    }
+    CHECK_EQ(2, count);
+    CHECK_EQ(TFW_END, tfw_reader_next(reader, 0, &batch, NULL));
+    feed_all(reader, f.data + again, f.len - again);
+    CHECK_EQ(TFW_OK, tfw_reader_next(reader, 0, &batch, NULL));
+    CHECK_EQ(2, batch.count);
+    CHECK_EQ(3, batch.first_record); /* the one that was cut counts */
+    CHECK_EQ(cut, batch.offset);
+    CHECK_EQ(1, tfw_reader_skipped(reader, 0, &region, 1));
+    CHECK(region.begin == f.ends[1] && region.end == cut && region.reason == TFW_E_TRUNCATED);
+    feed_all(reader, f.data, 0);
+    CHECK_EQ(TFW_END, tfw_reader_next(reader, 0, &batch, NULL));
+    tfw_reader_free(reader);
+    free(f.data);
+}
+
 /* ---- A source that misbehaves --------------------------------------------------------------- */
 
 static long calls_until_failure; /* the call that finds 0 fails */
@@ -334,6 +373,7 @@ int main(void) {
     RUN(empty_input_ends_at_once);
     RUN(options_that_make_no_sense_are_refused);
     RUN(misuse_of_the_fed_source_is_refused);
+    RUN(input_that_goes_on_behind_an_end_begins_anew);
     RUN(short_interrupted_and_failing_reads_lose_nothing);
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
     RUN(reading_errors_carry_errno_and_offset);

@@ -109,6 +109,7 @@ class RecordFile:
         self.position = _BEGINNING
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
+        self._resumed = False  # behind damage that the native reader takes for the end
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
         self._auto = options.compression == "auto"
@@ -187,6 +188,9 @@ class RecordFile:
                 self._feed()
             elif self._damage is not None:
                 raise self._stream_error(self._damage)
+            elif status == lib.TFW_END and self._resumed:
+                self._resumed = False
+                self._feed()
             elif status == lib.TFW_END:
                 return False
             else:
@@ -242,21 +246,19 @@ class RecordFile:
             got = self._source.readinto(ffi.buffer(data[0], size[0]))
         except StreamDamage as damage:
             got = 0
-            if self._meet(damage):
-                return
+            self._meet(damage)
         check(lib.tfw_reader_commit(self._reader, got, self._error), self._error)
 
-    def _meet(self, damage: StreamDamage) -> bool:
-        """Deals with a broken compressed stream; True when there is more to read behind it.
-
-        The native reader takes what follows for the continuation of what came before, and so finds
-        the next record that verifies by itself.
+    def _meet(self, damage: StreamDamage) -> None:
+        """Deals with a broken compressed stream. For the native reader it ends; what follows, if
+        that can be read, begins anew: the beginning of a record before the damage and what lies
+        behind may verify as one record, and be none.
         """
         assert isinstance(self._source, InflatedSource)
         policy = self._options.on_corrupt
         if policy == "raise" or (policy == "tail" and not damage.cut):
             self._damage = damage
-            return False
+            return
         resumed = self._source.resume() if policy == "skip" else None
         self._cut = damage.cut and resumed is None
         end = resumed or self._source.size() or self._source.offset
@@ -265,7 +267,7 @@ class RecordFile:
             self.path, begin, end, self.position.record_index, "compressed stream"
         )
         self._stream_regions.add(SkippedRegions([region], 1, end - begin))
-        return resumed is not None
+        self._resumed = resumed is not None
 
     # ---- Damage -------------------------------------------------------------------------------
 
