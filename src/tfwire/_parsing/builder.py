@@ -8,30 +8,12 @@ from typing import Any, NamedTuple, Protocol
 from tfwire._core import ffi
 from tfwire._parsing.failure import Misfit, Place, parse_error
 from tfwire._parsing.session import Session
+from tfwire._records.blocks import Window
 from tfwire.errors import ParseError
 
-__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing", "Window"]
+__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing"]
 
 _MAX_ERRORS_KEPT = 1000
-
-
-class Window(NamedTuple):
-    """Records in a row of one file.
-
-    Attributes:
-        data, data_len: The buffer.
-        spans: ``tfw_span *``.
-        num_records: How many spans there are.
-        path: The file.
-        first_record: Number of the first record in the file.
-    """
-
-    data: Any
-    data_len: int
-    spans: Any
-    num_records: int
-    path: Any
-    first_record: int
 
 
 class Parsing(Protocol):

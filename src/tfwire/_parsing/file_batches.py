@@ -11,153 +11,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from tfwire._ahead import Ahead
-from tfwire._core import ffi
-from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing, Window
+from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing
+from tfwire._parsing.units import Parallel, Sequential
 from tfwire._records.regions import SkippedRegions
 from tfwire._records.streams import BatchReader, warn
 from tfwire.errors import ParseError
 from tfwire.receipts import Receipt
 
 __all__ = ["FileBatches"]
-
-# Room for so many records at first; it grows as records come, so that a huge batch_size costs only
-# what the files hold.
-_ROOM = 4096
-
-
-# Units of work are whole batches of so many bytes together: what costs per batch and not per record
-# is shared, and a batch that is kept holds little memory of others.
-_UNIT_BYTES = 1 << 20
-
-
-class Unit(NamedTuple):
-    """The records of some batches, copied out of the reader, for a thread to parse.
-
-    Attributes:
-        windows: The records.
-        error: What ended the reading, or None.
-        last: There is no unit behind this one.
-    """
-
-    windows: list[Window]
-    error: Exception | None
-    last: bool
-
-
-class Sizes:
-    """How many records to put into a unit: known from the size of those before it.
-
-    Batches of pipes and the like must not wait for others.
-    """
-
-    def __init__(self, reader: BatchReader, batch_size: int) -> None:
-        self._reader = reader
-        self._batch_size = batch_size
-        self._num_batches = 1
-
-    def num_records(self) -> int:
-        return self._batch_size * (self._num_batches if self._reader.at_hand else 1)
-
-    def note(self, num_records: int, num_bytes: int) -> None:
-        """Notes what was read of a unit."""
-        if num_records:
-            batch_bytes = self._batch_size * (num_bytes // num_records + 16)
-            self._num_batches = -(-_UNIT_BYTES // batch_bytes)
-
-
-class Sequential:
-    """Batches one after the other, parsed where the reader's buffer is."""
-
-    def __init__(self, builders: Builders, reader: BatchReader) -> None:
-        self._builders = builders
-        self._reader = reader
-        self._sizes = Sizes(reader, builders.batch_size)
-        self._room = _ROOM
-
-    def step(self) -> Outcome:
-        """The next batches, the last of them incomplete at the end or before an error."""
-        builder = self._builders.get()
-        goal = self._sizes.num_records()
-        num_records = num_bytes = 0
-        error = None
-        try:
-            builder.begin(min(goal, self._room))
-            while builder.count < goal:
-                batch = self._reader.next(goal - builder.count)
-                if batch is None:
-                    break
-                num_records += batch.count
-                num_bytes += batch.payload_bytes
-                builder.add(
-                    Window(
-                        batch.data,
-                        batch.data_len,
-                        batch.spans,
-                        batch.count,
-                        self._reader.path,
-                        batch.first_record,
-                    )
-                )
-        except Exception as found:
-            error = found
-        self._room = max(_ROOM, builder.count)
-        self._sizes.note(num_records, num_bytes)
-        return builder.finish(error, last=builder.count < goal)
-
-
-class Parallel:
-    """Batches that threads read one after the other and parse side by side."""
-
-    def __init__(self, builders: Builders, reader: BatchReader) -> None:
-        self._builders = builders
-        self._reader = reader
-        self._sizes = Sizes(reader, builders.batch_size)
-
-    def read(self) -> Unit:
-        """The records of the next batches; fewer at the end or before an error."""
-        windows: list[Window] = []
-        missing, error = self._sizes.num_records(), None
-        try:
-            while missing:
-                batch = self._reader.next(missing)
-                if batch is None:
-                    break
-                windows.append(copy_window(batch, self._reader.path))
-                missing -= batch.count
-        except Exception as found:
-            error = found
-        self._sizes.note(
-            sum(window.num_records for window in windows),
-            sum(window.data_len for window in windows),
-        )
-        return Unit(windows, error, missing > 0)
-
-    def parse(self, unit: Unit) -> Outcome:
-        """The batches of a unit; in any thread."""
-        windows, error, last = unit
-        builder = self._builders.get()
-        try:
-            builder.begin(sum(window.num_records for window in windows))
-            for window in windows:
-                builder.add(window)
-        except Exception as found:
-            error = found
-        return builder.finish(error, last)
-
-
-def copy_window(batch: Any, path: Any) -> Window:
-    """A reader's batch with memory of its own."""
-    spans = np.frombuffer(ffi.buffer(batch.spans, batch.count * 16), np.uint64).copy()
-    begin, end = int(spans[0]), int(spans[-2] + spans[-1])
-    data = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
-    spans[::2] -= np.uint64(begin)
-    pointers = ffi.from_buffer("uint8_t[]", data), ffi.from_buffer("tfw_span[]", spans)
-    return Window(pointers[0], len(data), pointers[1], batch.count, path, batch.first_record)
 
 
 class FileBatches(Iterator[Any]):
@@ -175,6 +39,7 @@ class FileBatches(Iterator[Any]):
         *,
         skip: bool,
         num_threads: int,
+        verify: bool,
         drop_remainder: bool,
     ) -> None:
         self._reader = reader
@@ -197,7 +62,7 @@ class FileBatches(Iterator[Any]):
             if skip:
                 self._ahead = Ahead(sequential.step, _same, 1)
             else:
-                parallel = Parallel(self._builders, reader)
+                parallel = Parallel(self._builders, reader, verify)
                 self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
             self._step = self._ahead.next
             weakref.finalize(self, self._ahead.stop)

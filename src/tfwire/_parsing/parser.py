@@ -150,15 +150,23 @@ class BaseParser:
             )
         if on_parse_error not in ("raise", "skip"):
             raise ValueError(f"on_parse_error must be 'raise' or 'skip', found {on_parse_error!r}")
+        skip = on_parse_error == "skip"
+        # Threads verify payloads side by side, unless what is read depends on what is damaged.
+        apart = num_threads > 1 and on_corrupt in ("raise", "tail") and not (skip or receipt)
         reader = BatchReader(
-            paths, compression_type, verify=verify, on_corrupt=on_corrupt, receipt=receipt
+            paths,
+            compression_type,
+            verify=verify and not apart,
+            on_corrupt=on_corrupt,
+            receipt=receipt,
         )
         return FileBatches(
             self,
             reader,
             batch_size,
-            skip=on_parse_error == "skip",
+            skip=skip,
             num_threads=num_threads,
+            verify=verify and apart,
             drop_remainder=drop_remainder,
         )
 

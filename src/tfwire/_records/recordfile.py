@@ -8,6 +8,7 @@ import sys
 from typing import Any, NamedTuple
 
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
 from tfwire._records.longreads import LongRecords, read_long_records
@@ -195,6 +196,21 @@ class RecordFile:
                 return False
             else:
                 self._fail(status)
+
+    def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
+        """As next, but adds the records to a block: straight from a regular file of which only the
+        headers are to be verified."""
+        if self._options.flags == lib.TFW_NO_DATA_CRC and self.tally is None and not self._fed:
+            assert isinstance(self._source, FileSource)
+            longest = self._options.max_record_size
+            end = block.read(self._source.fd, self.path, self.position, max_records, longest)
+            if end != self.position:
+                self._seek(end)
+                return True
+        if not self.next(max_records, batch):
+            return False
+        block.add(batch, self.path)
+        return True
 
     def read_long(self) -> LongRecords | None:
         """Records behind the last batch, if they are long ones of a plain file; None: the native

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfwire._core import ffi
+from tfwire._records.blocks import Block
 from tfwire._records.longreads import LongRecords
 from tfwire._records.recordfile import RecordFile, display_name, make_options
 from tfwire._records.regions import Position, SkippedRegions, Tail
@@ -95,14 +96,23 @@ class BatchReader:
             ValueError: The reader is closed.
             RuntimeError: Another thread is using it.
         """
-        with self._exclusive():
-            if self._closed:
-                raise ValueError("the reader is closed")
-            try:
-                return self._next(max_records)
-            except BaseException:
-                self._close()
-                raise
+        found = self._next(lambda file: file.next(max_records, self._batch))
+        return self._batch if found else None
+
+    def next_into(self, block: Block, max_records: int) -> bool:
+        """Adds the next records of the current file, or of the next one that has some, to a block.
+
+        Args:
+            block: It grows.
+            max_records: At most so many.
+
+        Returns:
+            False at the end.
+
+        Raises:
+            As ``next``.
+        """
+        return self._next(lambda file: file.next_into(block, max_records, self._batch))
 
     def read_long(self) -> LongRecords | None:
         """The records behind the last batch, straight into bytes objects, where that is faster:
@@ -127,19 +137,31 @@ class BatchReader:
         finally:
             self._lock.release()
 
-    def _next(self, max_records: int) -> Any:
-        while True:
-            if self._file is None:
-                path = next(self._paths, None)
-                if path is None:
-                    return None
-                start, self._start = self._start, Position()
-                self._file = RecordFile(open_source(path), self._options, start)
-                self.path = self._file.path
-            if self._file.next(max_records, self._batch):
-                return self._batch
-            self._file_crc32c = self._file.file_crc32c
-            self._finish_file()
+    def _next(self, take: Callable[[RecordFile], bool]) -> bool:
+        """Takes records from a file that has some; False when there is none."""
+        with self._exclusive():
+            if self._closed:
+                raise ValueError("the reader is closed")
+            try:
+                while (file := self._file or self._open()) is not None:
+                    if take(file):
+                        return True
+                    self._file_crc32c = file.file_crc32c
+                    self._finish_file()
+                return False
+            except BaseException:
+                self._close()
+                raise
+
+    def _open(self) -> RecordFile | None:
+        """Opens the next file, if there is one."""
+        path = next(self._paths, None)
+        if path is None:
+            return None
+        start, self._start = self._start, Position()
+        self._file = RecordFile(open_source(path), self._options, start)
+        self.path = self._file.path
+        return self._file
 
     @property
     def at_hand(self) -> bool:

@@ -1,0 +1,143 @@
+"""Files to batches, some at a time: in one thread, or in several.
+
+What a unit of work holds does not depend on the number of threads, nor on the size of units what a
+batch holds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tfwire._core import lib
+from tfwire._parsing.builder import Builders, Outcome
+from tfwire._records.blocks import Block, Window
+from tfwire._records.streams import BatchReader
+
+__all__ = ["Parallel", "Sequential"]
+
+# Room for so many records at first; it grows as records come, so that a huge batch_size costs only
+# what the files hold.
+_ROOM = 4096
+
+# Units of work are whole batches of so many bytes together: what costs per batch and not per record
+# is shared, and a batch that is kept holds little memory of others.
+_UNIT_BYTES = 1 << 20
+
+
+class Sizes:
+    """How many records to put into a unit: known from the size of those before it.
+
+    Batches of pipes and the like must not wait for others.
+    """
+
+    def __init__(self, reader: BatchReader, batch_size: int) -> None:
+        self._reader = reader
+        self._batch_size = batch_size
+        self._num_batches = 1
+
+    def num_records(self) -> int:
+        return self._batch_size * (self._num_batches if self._reader.at_hand else 1)
+
+    def note(self, num_records: int, num_bytes: int) -> None:
+        """Notes what was read of a unit."""
+        if num_records:
+            batch_bytes = self._batch_size * (num_bytes // num_records + 16)
+            self._num_batches = -(-_UNIT_BYTES // batch_bytes)
+
+
+class Sequential:
+    """Batches one after the other, parsed where the reader's buffer is."""
+
+    def __init__(self, builders: Builders, reader: BatchReader) -> None:
+        self._builders = builders
+        self._reader = reader
+        self._sizes = Sizes(reader, builders.batch_size)
+        self._room = _ROOM
+
+    def step(self) -> Outcome:
+        """The next batches, the last of them incomplete at the end or before an error."""
+        builder = self._builders.get()
+        goal = self._sizes.num_records()
+        num_records = num_bytes = 0
+        error = None
+        try:
+            builder.begin(min(goal, self._room))
+            while builder.count < goal:
+                batch = self._reader.next(goal - builder.count)
+                if batch is None:
+                    break
+                num_records += batch.count
+                num_bytes += batch.payload_bytes
+                builder.add(
+                    Window(
+                        batch.data,
+                        batch.data_len,
+                        batch.spans,
+                        batch.count,
+                        self._reader.path,
+                        batch.first_record,
+                    )
+                )
+        except Exception as found:
+            error = found
+        self._room = max(_ROOM, builder.count)
+        self._sizes.note(num_records, num_bytes)
+        return builder.finish(error, last=builder.count < goal)
+
+
+class Unit(NamedTuple):
+    """The records of some batches, for a thread to verify and parse.
+
+    Attributes:
+        block: The records.
+        error: What ended the reading, or None.
+        last: There is no unit behind this one.
+    """
+
+    block: Block
+    error: Exception | None
+    last: bool
+
+
+class Parallel:
+    """Batches that threads read one after the other and parse side by side.
+
+    Args:
+        builders: For the threads.
+        reader: Of the files.
+        verify: The reader leaves the checksums of payloads to the threads.
+    """
+
+    def __init__(self, builders: Builders, reader: BatchReader, verify: bool) -> None:
+        self._builders = builders
+        self._reader = reader
+        self._flags = 0 if verify else lib.TFW_NO_DATA_CRC
+        self._sizes = Sizes(reader, builders.batch_size)
+        self._blocks: list[Block] = []  # those that no thread is using
+
+    def read(self) -> Unit:
+        """The records of the next batches; fewer at the end or before an error."""
+        block = self._blocks.pop() if self._blocks else Block()
+        goal, error = self._sizes.num_records(), None
+        try:
+            while block.num_records < goal:
+                if not self._reader.next_into(block, goal - block.num_records):
+                    break
+        except Exception as found:
+            error = found
+        self._sizes.note(block.num_records, block.num_bytes)
+        return Unit(block, error, block.num_records < goal)
+
+    def parse(self, unit: Unit) -> Outcome:
+        """The batches of a unit; in any thread."""
+        block, error, last = unit
+        builder = self._builders.get()
+        try:
+            builder.begin(block.num_records)
+            for window in block.scan(self._flags):
+                builder.add(window)
+        except Exception as found:
+            error = found
+        block.clear()
+        self._blocks.append(block)
+        return builder.finish(error, last)
