@@ -34,6 +34,30 @@ def bench_iterate_long(versus, work, name, v1, plain):
     versus("iterate records as bytes", name, lambda: read(w.path), rivals, w.size / w.count)
 
 
+@pytest.mark.parametrize("name", ["W1", "W2", "W3"])
+def bench_verify(versus, work, name):
+    """Every checksum of a file, as tfwire verify does it."""
+    w = work[name]
+    rivals = {"memcpy of the same bytes": (peers.copied(w.path, w.count), 0.7)}
+
+    def ours():
+        return tfw.verify_file(w.path).records
+
+    versus("verify a file", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W2", "W3"])
+def bench_index(versus, work, name):
+    """Where every record lies; long payloads are not read for it."""
+    w = work[name]
+    rivals = {"memcpy of the same bytes": (peers.copied(w.path, w.count), 0.7)}
+
+    def ours():
+        return len(tfw.RecordIndex.build(w.path))
+
+    versus("index a file", name, ours, rivals, w.size / w.count)
+
+
 def bench_iterate_gzip(versus, work):
     w = work["W7"]
     rivals = {}

@@ -21,7 +21,33 @@ def bench_encode_examples(versus, work, name, target):
         return len(tfw.encode_examples(w.columns))
 
     rivals = {"protobuf messages": (lambda: peers.serialize_rows(few, w.fields), target)}
-    versus("columns to bytes", name, ours, rivals, w.size / w.count)
+    versus("columns to a list of bytes", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize(("name", "target"), [("W1", 250), ("W4", 60), ("W5", 400)])
+def bench_encode_examples_in_one_column(versus, work, name, target):
+    """The same messages side by side in one buffer, with their offsets: no object for each."""
+    w = work[name]
+    few = w.rows[: max(200, min(w.count, SMALL) // 10)]
+
+    def ours():
+        return len(tfw.encode_examples(w.columns, bytes_as="column"))
+
+    rivals = {"protobuf messages": (lambda: peers.serialize_rows(few, w.fields), target)}
+    versus("columns to bytes in a column", name, ours, rivals, w.size / w.count)
+
+
+def bench_encode_sequence_example(versus, work):
+    w = work["W6"]
+    pairs = w.pairs(500)
+
+    def ours():
+        for context, lists in pairs:
+            tfw.encode_sequence_example(context, lists)
+        return len(pairs)
+
+    rivals = {"the tutorials' helpers": (lambda: peers.serialize_sequences(pairs[:100]), None)}
+    versus("encode_sequence_example", "W6", ours, rivals, w.size / w.count)
 
 
 @pytest.mark.parametrize(("name", "target"), [("W1", 120), ("W4", 50), ("W5", 120)])
@@ -88,6 +114,22 @@ def bench_write_records_in_bulk(versus, work, scratch, name, target):
         theirs = partial(peers.write_records, scratch / "theirs", w.records)
         rivals["TFRecordWriter"] = (theirs, target)
     versus("write ready-made records in bulk", name, ours, rivals, w.size / w.count)
+
+
+def bench_write_records_compressed(versus, work, scratch):
+    """GZIP at each library's default level."""
+    w = work["W7"]
+
+    def ours():
+        with tfw.TFRecordWriter(scratch / "ours", "GZIP") as writer:
+            writer.write_many(w.records)
+        return w.count
+
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+        theirs = partial(peers.write_records, scratch / "theirs", w.records, "GZIP")
+        rivals["TFRecordWriter"] = (theirs, None)
+    versus("write ready-made records in bulk", "W7", ours, rivals, w.size / w.count)
 
 
 def bench_write_records_one_at_a_time(versus, work, scratch):

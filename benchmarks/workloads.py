@@ -174,13 +174,19 @@ class Sequences(Workload):
     """W6: SequenceExamples."""
 
     def write(self, path: Path) -> None:
-        rng = np.random.default_rng(2026)
         with tfw.TFRecordWriter(path) as writer:
-            for _ in range(self.count):
-                words = rng.integers(0, 50_000, rng.integers(10, 101))
-                frames = rng.standard_normal((rng.integers(10, 31), 64)).astype(np.float32)
-                lists = {"words": [[word] for word in words.tolist()], "frames": list(frames)}
-                writer.write(tfw.encode_sequence_example({"length": len(words)}, lists))
+            for context, lists in self.pairs(self.count):
+                writer.write(tfw.encode_sequence_example(context, lists))
+
+    def pairs(self, count: int) -> list[tuple[Columns, Columns]]:
+        """Contexts and feature lists of Python values."""
+        rng, found = np.random.default_rng(2026), []
+        for _ in range(count):
+            words = rng.integers(0, 50_000, rng.integers(10, 101))
+            frames = rng.standard_normal((rng.integers(10, 31), 64)).astype(np.float32)
+            lists = {"words": [[word] for word in words.tolist()], "frames": list(frames)}
+            found.append(({"length": len(words)}, lists))
+        return found
 
     def specs(self, io: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Context and feature list specs for io."""

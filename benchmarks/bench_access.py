@@ -1,0 +1,67 @@
+"""Records by number, and shuffled epochs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import peers
+import tfwire as tfw
+
+COUNT = 10_000  # records fetched
+AT_ONCE = 1000
+
+
+@pytest.fixture(scope="module")
+def records(work):
+    """The 3 KB records of W2, by number."""
+    with tfw.TFRecordFile(work["W2"].path) as file:
+        yield file
+
+
+@pytest.fixture(scope="module")
+def numbers(records):
+    return np.random.default_rng(1).integers(len(records), size=COUNT)
+
+
+def bench_access_one_at_a_time(versus, work, records, numbers):
+    some = numbers.tolist()
+
+    def ours():
+        for number in some:
+            records[number]
+        return COUNT
+
+    w = work["W2"]
+    versus("random access, one at a time", "W2", ours, {}, w.size / w.count)
+
+
+@pytest.mark.parametrize("order", ["random order", "file order"])
+def bench_access_in_bulk(versus, work, records, numbers, order):
+    w = work["W2"]
+    wanted = numbers if order == "random order" else np.arange(COUNT) % w.count
+
+    def ours():
+        for first in range(0, COUNT, AT_ONCE):
+            records[wanted[first : first + AT_ONCE]]
+        return COUNT
+
+    versus(f"random access, 1,000 at once, {order}", "W2", ours, {}, w.size / w.count)
+
+
+def bench_shuffled_epoch(versus, work):
+    """The tutorial's pipeline: shuffled by a buffer, batched, parsed."""
+    w = work["W1"]
+    spec = w.spec(tfw)
+
+    def ours():
+        dataset = tfw.TFRecordDataset(w.path).shuffle(10_000, seed=1).batch(256)
+        return sum(len(batch["feature0"]) for batch in dataset.parse_example(spec))
+
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+        theirs = partial(peers.shuffled_epoch, w.path, w.spec(peers.TensorFlowIo), 10_000, 256)
+        rivals["tf.data"] = (theirs, 10)
+    versus("shuffled, batched, parsed epoch", "W1", ours, rivals, w.size / w.count)
