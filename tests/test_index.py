@@ -10,6 +10,7 @@ import random
 import signal
 import struct
 import threading
+import tracemalloc
 import warnings
 import zlib
 
@@ -564,6 +565,25 @@ def test_a_file_cut_while_it_is_open_is_an_error(tmp_path):
         with pytest.raises(tfw.DataLossError) as caught:
             file[key]
         assert "truncated" == caught.value.reason
+
+
+def test_no_memory_is_reserved_for_what_the_file_cannot_hold(tmp_path):
+    """A record of 64 MiB, of which the file, cut meanwhile, has next to nothing."""
+    size = 1 << 26
+    length = struct.pack("<Q", size)
+    path = tmp_path / "data"
+    path.write_bytes(length + struct.pack("<I", tfw.masked_crc32c(length)))
+    os.truncate(path, size + 16)
+    file = TFRecordFile(path)
+    os.truncate(path, 100)
+    tracemalloc.start()
+    try:
+        for key in (0, [0], slice(0, 1)):
+            with pytest.raises(tfw.DataLossError, match="the file ends at byte 100"):
+                file[key]
+        assert tracemalloc.get_traced_memory()[1] < size // 16
+    finally:
+        tracemalloc.stop()
 
 
 def test_damage_in_a_compressed_file_is_reported_and_does_not_stay(tmp_path):

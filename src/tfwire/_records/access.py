@@ -40,6 +40,7 @@ class FileAccess:
 
     def __init__(self, source: FileSource, offsets: Array) -> None:
         self._source = source
+        self._path: Path = source.path or ""
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items are ints, at half an array's price
         self._spare: list[tuple[Array, Array]] = []  # rooms that no call is using
@@ -48,6 +49,8 @@ class FileAccess:
         """One record, verified."""
         fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
+        if length >= _LONG:
+            self._check_size(number, end)
         if length < _LONG:
             record = os.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
@@ -95,6 +98,8 @@ class FileAccess:
             )
             if status != lib.TFW_NEED_SPACE or done[0]:
                 break
+            number = int(numbers[0])
+            self._check_size(number, self._offsets[number + 1])
             room, spans = _new_room(error.expected)
         if status < 0:
             self._fail(status, error)
@@ -102,6 +107,21 @@ class FileAccess:
         if len(room) == _ROOM:
             self._spare.append((room, spans))
         return records
+
+    def _check_size(self, number: int, end: int) -> None:
+        """Refuses a record that the file has no room for, before memory is reserved for it: the
+        index may lie, or the file was cut."""
+        size = self._source.size() or 0
+        if end > size:
+            begin = self._offsets[number]
+            raise DataLossError(
+                f"{os.fspath(self._path)}: record {number} at byte {begin}: takes {end - begin} "
+                f"bytes but the file ends at byte {size}; the index is stale, or the file was cut",
+                path=self._path,
+                offset=begin,
+                record_index=number,
+                reason="truncated",
+            )
 
     def _fail(self, status: int, error: Any) -> None:
         if status not in DAMAGE_REASONS:
