@@ -235,3 +235,23 @@ def test_repr_shows_the_elements():
     assert "<from_tensor_slices elements={'x': 'float32[28, 28]'}, length=4>" == repr(dataset)
     assert "<batch elements={'x': 'float32[?, 28, 28]'}, length=2>" == repr(dataset.batch(2))
     assert "unknown until read" in repr(dataset.map(len))
+
+
+@pytest.mark.parametrize("num_parallel_reads", [None, 2])
+def test_damaged_records_can_be_left_out(tmp_path, num_parallel_reads):
+    """As told; every one of the two files says so at its end."""
+    paths = [tmp_path / name for name in "ab"]
+    for path in paths:
+        tfw.write_records(path, [b"1", b"2", b"3"])
+        data = bytearray(path.read_bytes())
+        data[17 + 12] ^= 1
+        path.write_bytes(data)
+    policies = {"num_parallel_reads": num_parallel_reads, "on_corrupt": "skip"}
+    with pytest.warns(UserWarning, match="left out 1 damaged") as caught:
+        found = list(tfw.TFRecordDataset(paths, **policies))
+    assert [b"1", b"1", b"3", b"3"] == sorted(found)
+    assert 2 == len(caught)
+    with pytest.raises(tfw.DataLossError):
+        list(tfw.TFRecordDataset(paths))
+    with pytest.raises(ValueError, match="on_corrupt"):
+        list(tfw.TFRecordDataset(paths, on_corrupt="ignore"))

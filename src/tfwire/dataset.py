@@ -249,6 +249,8 @@ class TFRecordDataset(Dataset):
         buffer_size: Bytes read at a time; None chooses.
         num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
             them; None or 1 reads one file after the other.
+        on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
+            ``read_records``; what is left out of a file is said in a warning at its end.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
@@ -265,9 +267,11 @@ class TFRecordDataset(Dataset):
         buffer_size: int | None = None,
         num_parallel_reads: int | None = None,
         name: str | None = None,
+        *,
+        on_corrupt: str = "raise",
     ) -> None:
         paths = _paths(filenames)
-        options = {} if not buffer_size else {"buffer_size": buffer_size}
+        options = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
         cycle = max(num_parallel_reads or 1, 1)  # AUTOTUNE is -1: one after the other
         stage = stages.Records(paths, compression_type or "", cycle, **options)
         super().__init__(stage, "TFRecordDataset")
