@@ -31,11 +31,13 @@ class Outcome(NamedTuple):
 
     Attributes:
         batches: The results, made one by one as they are drawn.
+        num_skipped: How many regions of the files were left out up to their end.
         error: What ends the iteration behind them, or None.
         last: There is no batch behind these.
     """
 
     batches: Iterator[Any]
+    num_skipped: int
     error: Exception | None
     last: bool
 
@@ -138,7 +140,7 @@ class Builder:
                 self._home.left_out.note(error)
                 first += 1
 
-    def finish(self, error: Exception | None, last: bool) -> Outcome:
+    def finish(self, num_skipped: int, error: Exception | None, last: bool) -> Outcome:
         """The batches of the records at hand, and the error that ended them. The builder is free
         for other records when they have been drawn."""
         last = last or error is not None
@@ -150,8 +152,8 @@ class Builder:
             self._session.trim(count)
             columns = self._session.take(count) if count else None
         except Exception as found:
-            return Outcome(iter(()), found, True)
-        return Outcome(self._draw(columns, count), error, last)
+            return Outcome(iter(()), num_skipped, found, True)
+        return Outcome(self._draw(columns, count), num_skipped, error, last)
 
     def _draw(self, columns: Any, count: int) -> Iterator[Any]:
         home = self._home

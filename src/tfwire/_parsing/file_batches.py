@@ -45,6 +45,7 @@ class FileBatches(Iterator[Any]):
         self._reader = reader
         self._batches: Iterator[Any] = iter(())
         self._error: BaseException | None = None
+        self._num_skipped = 0
         self._last = self._closed = False
         self._lock = threading.Lock()
         self._left_out = LeftOut()
@@ -71,7 +72,7 @@ class FileBatches(Iterator[Any]):
     def skipped(self) -> SkippedRegions:
         """The regions of the files that were left out so far."""
         with nullcontext() if self._ahead is None else self._ahead.reading:
-            return self._reader.skipped
+            return self._reader.skipped.first(self._num_skipped)
 
     @property
     def receipt(self) -> Receipt:
@@ -107,7 +108,7 @@ class FileBatches(Iterator[Any]):
 
     def _next(self) -> Any:
         while (batch := next(self._batches, None)) is None and not (self._last or self._closed):
-            self._batches, self._error, self._last = self._step()
+            self._batches, self._num_skipped, self._error, self._last = self._step()
             self._warn()
         if batch is not None:
             return batch

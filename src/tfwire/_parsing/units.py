@@ -24,6 +24,9 @@ _ROOM = 4096
 _UNIT_BYTES = 1 << 20
 
 
+_FRAME_SIZE = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
+
+
 class Sizes:
     """How many records to put into a unit: known from the size of those before it.
 
@@ -41,7 +44,7 @@ class Sizes:
     def note(self, num_records: int, num_bytes: int) -> None:
         """Notes what was read of a unit."""
         if num_records:
-            batch_bytes = self._batch_size * (num_bytes // num_records + 16)
+            batch_bytes = self._batch_size * (num_bytes // num_records)
             self._num_batches = -(-_UNIT_BYTES // batch_bytes)
 
 
@@ -67,7 +70,7 @@ class Sequential:
                 if batch is None:
                     break
                 num_records += batch.count
-                num_bytes += batch.payload_bytes
+                num_bytes += batch.payload_bytes + batch.count * _FRAME_SIZE
                 builder.add(
                     Window(
                         batch.data,
@@ -82,7 +85,7 @@ class Sequential:
             error = found
         self._room = max(_ROOM, builder.count)
         self._sizes.note(num_records, num_bytes)
-        return builder.finish(error, last=builder.count < goal)
+        return builder.finish(self._reader.num_skipped, error, last=builder.count < goal)
 
 
 class Unit(NamedTuple):
@@ -90,11 +93,13 @@ class Unit(NamedTuple):
 
     Attributes:
         block: The records.
+        marks: After how many of its records how many regions of the files were left out.
         error: What ended the reading, or None.
         last: There is no unit behind this one.
     """
 
     block: Block
+    marks: list[tuple[int, int]]
     error: Exception | None
     last: bool
 
@@ -118,19 +123,23 @@ class Parallel:
     def read(self) -> Unit:
         """The records of the next batches; fewer at the end or before an error."""
         block = self._blocks.pop() if self._blocks else Block()
+        marks: list[tuple[int, int]] = []
         goal, error = self._sizes.num_records(), None
         try:
             while block.num_records < goal:
                 if not self._reader.next_into(block, goal - block.num_records):
                     break
+                marks.append((block.num_records, self._reader.num_skipped))
         except Exception as found:
             error = found
+        marks.append((goal, self._reader.num_skipped))
         self._sizes.note(block.num_records, block.num_bytes)
-        return Unit(block, error, block.num_records < goal)
+        return Unit(block, marks, error, block.num_records < goal)
 
     def parse(self, unit: Unit) -> Outcome:
         """The batches of a unit; in any thread."""
-        block, error, last = unit
+        block, marks, error, last = unit
+        num_skipped = marks[-1][1]
         builder = self._builders.get()
         try:
             builder.begin(block.num_records)
@@ -138,6 +147,7 @@ class Parallel:
                 builder.add(window)
         except Exception as found:
             error = found
+            num_skipped = next(skipped for count, skipped in marks if count > builder.count)
         block.clear()
         self._blocks.append(block)
-        return builder.finish(error, last)
+        return builder.finish(num_skipped, error, last)

@@ -106,6 +106,7 @@ class RecordFile:
         self._source: Source | InflatedSource = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
+        self._num_bytes = ffi.new("uint64_t *")
         self._options = options
         self.position = _BEGINNING
         self.tally: Tally | None = None
@@ -286,6 +287,12 @@ class RecordFile:
         self._resumed = resumed is not None
 
     # ---- Damage -------------------------------------------------------------------------------
+
+    @property
+    def num_skipped(self) -> int:
+        """How many regions were left out so far."""
+        in_content: int = lib.tfw_reader_skipped_total(self._reader, self._num_bytes)
+        return self._stream_regions.num_regions + in_content
 
     def skipped(self) -> SkippedRegions:
         """The regions left out so far: of the compressed file, then of its content."""

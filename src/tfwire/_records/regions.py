@@ -65,6 +65,13 @@ class SkippedRegions(list[SkippedRegion]):
         self.num_regions += other.num_regions
         self.num_bytes += other.num_bytes
 
+    def first(self, count: int) -> SkippedRegions:
+        """The first so many of them."""
+        if count >= self.num_regions:
+            return self
+        regions = self[:count]
+        return SkippedRegions(regions, count, sum(region.end - region.begin for region in regions))
+
 
 class Position(NamedTuple):
     """A place between two records of a file, to go on from.

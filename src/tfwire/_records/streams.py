@@ -169,6 +169,12 @@ class BatchReader:
         return self._file is None or self._file.at_hand
 
     @property
+    def num_skipped(self) -> int:
+        """How many regions were left out so far. To be asked by the thread that reads."""
+        file = self._file
+        return self._skipped.num_regions + (0 if file is None else file.num_skipped)
+
+    @property
     def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
         with self._exclusive():
