@@ -26,6 +26,7 @@ _COMMANDS = {
     "split": "write the records of files to others, of equal number or size",
     "merge": "write the records of files to one",
     "shuffle": "write the records of files in random order",
+    "bench": "how fast a file is read here, by tfwire and by what else is installed",
     "demo": "walk through the library on real data, ending with a speed table",
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
-from tfwire.cli import speed
+from tfwire.cli import _speed
 from tfwire.images import crop_or_pad
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     segmentation(options.folder / "segmentation.tfrecords")
     sentence(options.folder / "sequence.tfrecord")
     heading("How fast")
-    speed.compare(options.folder / "speed.tfrecord", options.records)
+    _speed.compare(options.folder / "speed.tfrecord", options.records)
     return 0
 
 

@@ -1,0 +1,134 @@
+"""tfwire bench: how fast a file is read here, by tfwire and by what else is installed."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from tfwire.cli import _files
+
+if TYPE_CHECKING:
+    from tfwire.cli._readers import Reader, Subject
+    from tfwire.verification import FileReport
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire bench."""
+    parser.add_argument("file", metavar="FILE", help="a TFRecord file")
+    _files.add_compression(parser)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=2.0,
+        help="how long to measure each reader (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="one line of JSON per reader")
+    parser.epilog = (
+        "One reader after the other, on a file that its first look brings into the page cache. "
+        "tfwire and TensorFlow verify every checksum. Columns are parsed by the specification "
+        "that tfwire infers from the first records. Exit status: 0, 1 when the file is damaged or "
+        "cannot be read, 2 for wrong usage."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures, a row as soon as it is known."""
+    from tfwire.cli._readers import PARSE, READERS, Subject
+    from tfwire.verification import verify_file
+
+    report = verify_file(options.file, compression_type=_files.compression_of(options))
+    if not report.intact or not report.records:
+        what = "is damaged: see tfwire verify" if report.records else "holds no records"
+        _files.complain(options, f"{options.file}: {what}")
+        return 1
+    file = Subject(options.file, report.compression, _schema(options.file, report))
+    if not options.json:
+        _print_head(report)
+    best: dict[str, float] = {}  # records per second of tfwire, by operation
+    for reader in READERS:
+        if report.compression in reader.compressions and (file.schema or reader.operation != PARSE):
+            _report(options, reader, _measured(reader, file, options.seconds), report, best)
+    if file.schema is None and not options.json:
+        print("The records are no Examples that one specification describes: nothing to parse.")
+    return 0
+
+
+def _schema(path: str, report: FileReport) -> Any:
+    """The specification of a file's Examples, or None."""
+    import warnings
+
+    from tfwire.errors import ParseError
+    from tfwire.inference import infer_schema
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # features of several kinds
+            schema = infer_schema(path, compression_type=report.compression)
+    except (ParseError, UserWarning):
+        return None
+    return schema if schema or schema.sequence_features else None
+
+
+def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
+    """Records per second, or why there are none."""
+    if not reader.installed:
+        return f"{reader.package} is not installed"
+    try:
+        next(reader.read(file))  # imports, and the page cache
+        return _rate(reader, file, seconds)
+    except Exception as error:  # whatever a reader of others does not like
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:60]}"
+
+
+def _rate(reader: Reader, file: Subject, seconds: float) -> float:
+    count, begin = 0, time.perf_counter()
+    while True:
+        for records in reader.read(file):
+            count += records
+            if (passed := time.perf_counter() - begin) >= seconds:
+                return count / passed
+
+
+# ---- Output -----------------------------------------------------------------------------------
+
+
+def _print_head(report: FileReport) -> None:
+    from tfwire.checksum import crc32c_kernel
+
+    size = _files.plural(_size(report), "byte")
+    compression = _files.compression_name(report.compression)
+    print(f"{report.path}: {_files.plural(report.records, 'record')} of {size} in all")
+    print(f"compression {compression}, CRC-32C by {crc32c_kernel()}\n")
+    print(f"{'':24}{'':22}{'records/s':>14}{'MB/s':>9}  tfwire is")
+
+
+def _size(report: FileReport) -> int:
+    """Bytes of the uncompressed file."""
+    return report.payload_bytes + 16 * report.records
+
+
+def _report(
+    options: argparse.Namespace,
+    reader: Reader,
+    rate: float | str,
+    report: FileReport,
+    best: dict[str, float],
+) -> None:
+    row = {"operation": reader.operation, "reader": reader.name}
+    if isinstance(rate, str):
+        row["problem"] = rate
+        line = f"  {rate}"
+    else:
+        if reader.name == "tfwire":
+            best[reader.operation] = rate
+        ours = best.get(reader.operation, 0.0)
+        mean = _size(report) / report.records
+        facts = {"records_per_second": rate, "bytes_per_second": rate * mean, "ratio": ours / rate}
+        row.update(facts)  # type: ignore[arg-type]
+        ratio = "" if reader.name == "tfwire" else f"{ours / rate:8.1f}x as fast"
+        line = f"{rate:>14,.0f}{rate * mean / 1e6:>9,.0f}{ratio}"
+    if options.json:
+        _files.print_json(row)
+    else:
+        print(f"{reader.operation:24}{reader.name:22}{line}", flush=True)
