@@ -128,7 +128,9 @@ def _tensorflow_parse(file: Subject) -> Counts:
         return tf.io.parse_example(records, context), tf.shape(records)[0]
 
     dataset = tf.data.TFRecordDataset([file.path], file.compression).with_options(options)
-    for _, count in dataset.batch(_BATCH).map(parse).as_numpy_iterator():
+    for parsed, count in dataset.batch(_BATCH).map(parse):
+        for tensor in tf.nest.flatten(parsed, expand_composites=True):
+            tensor.numpy()
         yield int(count)
 
 
