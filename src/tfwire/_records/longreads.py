@@ -1,7 +1,9 @@
 """Long records of plain files, read straight into their bytes objects.
 
 The native reader reads into its window, from which a record is copied once more. For records that
-take longer to copy than a system call does, that is the larger part of the work.
+take longer to copy than a system call does, that is the larger part of the work. They are read one
+at a time: the memory of one that was dropped serves the next while it is still in the cache, where
+a list of them makes malloc give memory back to the system and ask for it again.
 """
 
 from __future__ import annotations
@@ -10,70 +12,83 @@ import os
 from typing import NamedTuple
 
 from tfwire._core import lib
+from tfwire._records.regions import Position
 
-__all__ = ["LONG", "LongRecords", "read_long_records"]
+__all__ = ["LONG", "LongReader", "LongRecord"]
 
-# From this length on it pays, and so much is read at a time.
-LONG = 1 << 16
-_AT_ONCE = 1 << 18
+# From this mean length on it pays. While it is done, single records may be shorter: going back to
+# the native reader costs the reading of a window.
+LONG = 1 << 15
+_SHORTER = 8
+
+_HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+_LENGTH = 8  # of the header are the length itself
 
 
-class LongRecords(NamedTuple):
-    """Some records of a file.
+class LongRecord(NamedTuple):
+    """A record of a file.
 
     Attributes:
-        first_record: Number of the first one.
-        records: Their payloads.
-        offsets: Where they begin in the file.
-        crcs: The CRCs of their payloads.
-        end: Where the last one ends.
+        payload: Its bytes.
+        footer: The masked CRC-32C that the file holds of them.
+        position: Its number, and where it begins.
     """
 
-    first_record: int
-    records: list[bytes]
-    offsets: list[int]
-    crcs: list[int]
-    end: int
+    payload: bytes
+    footer: bytes
+    position: Position
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32C of the payload."""
+        return int(lib.tfw_crc32c_unmask(int.from_bytes(self.footer, "little")))
 
 
-def read_long_records(
-    fd: int, first_record: int, offset: int, longest: int, verify: bool
-) -> LongRecords:
-    """Reads long records from a place on; stops before one that is short, damaged, or cut.
+class LongReader:
+    """Reads one long record after the other; stops before one that is short, damaged, or cut.
 
     Args:
         fd: A regular file.
-        first_record, offset: Number of a record, and where it begins.
+        position: Number of a record, and where it begins.
         longest: Leave longer records alone.
         verify: Check the payloads too.
+
+    Attributes:
+        position: Where it stands.
     """
-    records: list[bytes] = []
-    offsets: list[int] = []
-    crcs: list[int] = []
-    size = os.fstat(fd).st_size
-    stop = offset + _AT_ONCE
-    header = os.pread(fd, lib.TFW_HEADER_SIZE, offset)
-    while offset < stop and len(header) == lib.TFW_HEADER_SIZE and _agrees(header[:8], header[8:]):
-        length = int.from_bytes(header[:8], "little")
-        begin = offset + lib.TFW_HEADER_SIZE
+
+    def __init__(self, fd: int, position: Position, longest: int, verify: bool) -> None:
+        self.position = position
+        self._fd = fd
+        self._verify = verify
+        self._shortest, self._longest = LONG // _SHORTER, longest
+        self._size = os.fstat(fd).st_size
+        self._header = os.pread(fd, _HEADER, position.offset)
+
+    def next(self) -> LongRecord | None:
+        """The next record, or None."""
+        header, position = self._header, self.position
+        if len(header) != _HEADER or not _agrees(header, _LENGTH, header[_LENGTH:]):
+            return None
+        length = int.from_bytes(header[:_LENGTH], "little")
+        begin = position.offset + _HEADER
+        end = begin + length + _FOOTER
         # No memory is asked for that the file could not fill.
-        if not LONG <= length <= min(longest, size - begin - lib.TFW_FOOTER_SIZE):
-            break
-        record = os.pread(fd, length, begin)
-        behind = os.pread(fd, lib.TFW_FOOTER_SIZE + lib.TFW_HEADER_SIZE, begin + length)
-        footer, header = behind[: lib.TFW_FOOTER_SIZE], behind[lib.TFW_FOOTER_SIZE :]
-        if len(record) != length or len(footer) != lib.TFW_FOOTER_SIZE:
-            break
-        if verify and not _agrees(record, footer):
-            break
-        records.append(record)
-        offsets.append(offset)
-        crcs.append(lib.tfw_crc32c_unmask(int.from_bytes(footer, "little")))
-        offset = begin + length + lib.TFW_FOOTER_SIZE
-    return LongRecords(first_record, records, offsets, crcs, offset)
+        if not self._shortest <= length <= self._longest or end > self._size:
+            return None
+        payload = os.pread(self._fd, length, begin)
+        behind = os.pread(self._fd, _FOOTER + _HEADER, begin + length)
+        footer = behind[:_FOOTER]
+        if len(payload) != length or len(footer) != _FOOTER:
+            return None
+        if self._verify and not _agrees(payload, length, footer):
+            return None
+        self._header = behind[_FOOTER:]
+        self.position = Position(position.record_index + 1, end)
+        return LongRecord(payload, footer, position)
 
 
-def _agrees(data: bytes, stored: bytes) -> bool:
-    """Whether data have the masked checksum that is stored."""
-    masked: int = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, len(data)))
+def _agrees(data: bytes, length: int, stored: bytes) -> bool:
+    """Whether that many bytes of data have the masked checksum that is stored."""
+    masked: int = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, length))
     return masked == int.from_bytes(stored, "little")

@@ -35,7 +35,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         self.lock = threading.RLock()
         self._reader = reader
         self._batch: Any = None
-        self._long: longreads.LongRecords | None = None  # instead of a batch
+        self._long: longreads.LongRecord | None = None  # instead of a batch
         self._expect_long = False
         self._current: Iterator[bytes] = iter(())
         self._dropped = Receipt()  # of the records that close took back
@@ -51,9 +51,11 @@ class RecordBatches(Iterator[Iterator[bytes]]):
 
     def _load(self) -> Sequence[bytes]:
         """The records that come next."""
-        self._long = self._reader.read_long() if self._expect_long else None
-        if self._long is not None:
-            return self._long.records
+        self._long = None  # its memory may serve the next record
+        if self._expect_long:
+            self._long = self._reader.read_long()
+            if self._long is not None:
+                return (self._long.payload,)
         self._batch = self._reader.next()
         if self._batch is None:
             raise StopIteration
@@ -88,7 +90,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             if not records:
                 return None
             if self._long is not None:
-                first, offsets = self._long.first_record, self._long.offsets
+                first, offsets = self._long.position.record_index, [self._long.position.offset]
             else:
                 first = self._batch.first_record
                 header = self._batch.offset - lib.TFW_HEADER_SIZE
@@ -119,8 +121,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             if not left:
                 return self._reader.position
             if self._long is not None:
-                number = self._long.first_record + len(self._long.records)
-                return Position(number - left, self._long.offsets[-left])
+                return self._long.position
             batch = self._batch
             offset = batch.offset + batch.spans[batch.count - left].offset - lib.TFW_HEADER_SIZE
             return Position(batch.first_record + batch.count - left, offset)
@@ -140,10 +141,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         """The receipt of what is left of the current batch."""
         count, tally = operator.length_hint(self._current), Tally()
         if count and self._long is not None:
-            for crc, record in zip(
-                self._long.crcs[-count:], self._long.records[-count:], strict=True
-            ):
-                tally.add_record(crc, len(record))
+            tally.add_record(self._long.crc, len(self._long.payload))
         elif count:
             tally.add_block(*block_of(self._batch, self._batch.count - count))
         return tally.receipt

@@ -11,7 +11,7 @@ from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
-from tfwire._records.longreads import LongRecords, read_long_records
+from tfwire._records.longreads import LongReader, LongRecord
 from tfwire._records.regions import (
     FlippedBit,
     Position,
@@ -111,6 +111,7 @@ class RecordFile:
         self.position = _BEGINNING
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
+        self._long: LongReader | None = None  # while it reads in the native reader's place
         self._resumed = False  # behind damage that the native reader takes for the end
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
@@ -213,22 +214,24 @@ class RecordFile:
         block.add(batch, self.path)
         return True
 
-    def read_long(self) -> LongRecords | None:
-        """Records behind the last batch, if they are long ones of a plain file; None: the native
-        reader goes on."""
-        if self._fed or not isinstance(self._source, FileSource):
+    def read_long(self) -> LongRecord | None:
+        """The record behind the last one, if it is a long one of a plain file; None: the native
+        reader goes on. To be called again until it returns None."""
+        if self._long is None:
+            if self._fed or not isinstance(self._source, FileSource):
+                return None
+            if self.tally is not None and not self._verify:
+                return None
+            longest = self._options.max_record_size or sys.maxsize
+            self._long = LongReader(self._source.fd, self.position, longest, self._verify)
+        found = self._long.next()
+        if found is None:
+            self._seek(self._long.position)
+            self._long = None
             return None
-        if self.tally is not None and not self._verify:
-            return None
-        number, begin = self.position
-        longest = self._options.max_record_size or sys.maxsize
-        found = read_long_records(self._source.fd, number, begin, longest, self._verify)
-        if not found.records:
-            return None
-        self._seek(Position(number + len(found.records), found.end))
+        self.position = self._long.position
         if self.tally is not None:
-            for crc, record in zip(found.crcs, found.records, strict=True):
-                self.tally.add_record(crc, len(record))
+            self.tally.add_record(found.crc, len(found.payload))
         return found
 
     @property

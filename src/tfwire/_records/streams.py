@@ -11,7 +11,6 @@ its first record in that file. A batch never holds records of two files.
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import sys
 import threading
@@ -21,7 +20,7 @@ from typing import Any
 
 from tfwire._core import ffi
 from tfwire._records.blocks import Block
-from tfwire._records.longreads import LongRecords
+from tfwire._records.longreads import LongRecord
 from tfwire._records.recordfile import RecordFile, display_name, make_options
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
@@ -78,7 +77,7 @@ class BatchReader:
         self._file_crc32c: int | None = None
         self._batch = ffi.new("tfw_batch *")
         self._closed = False
-        self._lock = threading.Lock()
+        self._exclusive = _Exclusive()
 
     def next(self, max_records: int = 0) -> Any:
         """The next records of the current file, or of the next one that has some.
@@ -114,32 +113,23 @@ class BatchReader:
         """
         return self._next(lambda file: file.next_into(block, max_records, self._batch))
 
-    def read_long(self) -> LongRecords | None:
-        """The records behind the last batch, straight into bytes objects, where that is faster:
-        for long records of plain files without damage.
+    def read_long(self) -> LongRecord | None:
+        """The record behind the last one, straight into a bytes object, where that is faster: for
+        long records of plain files without damage.
 
         Returns:
-            Some records of the current file, or None: call ``next``.
+            A record of the current file, or None: call ``next``. Not to be mixed with ``next``
+            before that.
 
         Raises:
             OSError, RuntimeError: As ``next``.
         """
-        with self._exclusive():
+        with self._exclusive:
             return self._file.read_long() if self._file is not None else None
-
-    @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Keeps a second thread out of the native reader."""
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("two threads use one reader at the same time")
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def _next(self, take: Callable[[RecordFile], bool]) -> bool:
         """Takes records from a file that has some; False when there is none."""
-        with self._exclusive():
+        with self._exclusive:
             if self._closed:
                 raise ValueError("the reader is closed")
             try:
@@ -177,7 +167,7 @@ class BatchReader:
     @property
     def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
-        with self._exclusive():
+        with self._exclusive:
             regions = SkippedRegions()
             regions.add(self._skipped)
             if self._file is not None:
@@ -187,7 +177,7 @@ class BatchReader:
     @property
     def position(self) -> Position:
         """Where the record behind the last batch begins, in the file of that batch."""
-        with self._exclusive():
+        with self._exclusive:
             return self._position if self._file is None else self._file.position
 
     @property
@@ -202,7 +192,7 @@ class BatchReader:
         Raises:
             ValueError: It was not asked for.
         """
-        with self._exclusive():
+        with self._exclusive:
             self._check_receipt()
             tally = self._file.tally if self._file is not None else None
             return self._receipt + tally.receipt if tally is not None else self._receipt
@@ -223,7 +213,7 @@ class BatchReader:
 
     def close(self) -> None:
         """Closes the file at hand. Closing again is allowed."""
-        with self._exclusive():
+        with self._exclusive:
             self._close()
 
     def _close(self) -> None:
@@ -257,6 +247,20 @@ class BatchReader:
 
     def __reduce__(self) -> Any:
         raise TypeError("readers cannot be pickled; open the files anew in the other process")
+
+
+class _Exclusive:
+    """Keeps a second thread out of the native reader, for less than a generator would take."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("two threads use one reader at the same time")
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
 
 
 def warn(message: str) -> None:
