@@ -1,5 +1,6 @@
 /* The usual row, read straight through: MARK, key and value in turn, SETITEMS, where values are
- * scalars, arrays or lists of numbers. The machine of unpickle.c gives the same answer, slower. */
+ * scalars, arrays or lists of numbers. The machine of unpickle_machine.c gives the same answer,
+ * slower. */
 #include "unpickle.h"
 
 /* Strings have their length in 1, 4 or 8 bytes; 0: no string. */
@@ -106,26 +107,14 @@ TFWI_INLINE const tfwi_memo *read_memo(tfwi_unpickler *u, size_t size, uint32_t 
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* A key that is written out. It is compared with the guess first. */
+/* A key that is written out. */
 static int read_new_key(tfwi_unpickler *u, uint8_t op, uint32_t guess, uint32_t *out_key) {
     tfwi_item name;
     if (!read_string(u, op, &name)) {
         return TFWI_UNUSUAL;
     }
-    const tfwi_key *guessed = guess < u->keys.count ? &u->keys.of[guess] : NULL;
-    if (guessed != NULL && guessed->len == name.b &&
-        memcmp(guessed->name, u->stream + name.a, guessed->len) == 0) {
-        *out_key = guess;
-    } else {
-        if (is_text(op) && tfwi_has_surrogates(u->stream + name.a, (size_t)name.b)) {
-            return TFWI_UNUSUAL;
-        }
-        int status = tfwi_find_key(u, &name, out_key);
-        if (status != TFW_OK) {
-            return status;
-        }
-    }
-    return skip_string(u, &name, *out_key + 1);
+    int status = tfwi_guess_key(u, &name, is_text(op), guess, out_key);
+    return status == TFW_OK ? skip_string(u, &name, *out_key + 1) : status;
 }
 
 TFWI_INLINE int read_key(tfwi_unpickler *u, uint8_t op, uint32_t guess, uint32_t *out_key) {

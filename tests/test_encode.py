@@ -94,15 +94,20 @@ def test_a_sequence_example():
 # ---- Rows: through C where their values are plain, else value by value --------------------------
 
 
-def encode_carefully(rows, **options):
-    """encode_rows as if pickle could not be used."""
+def refuse(_):
+    raise pickle.PicklingError
 
-    def refuse(_):
-        raise pickle.PicklingError
 
+def encode_without(dumps, rows, **options):
+    """encode_rows as if some ways of handing rows to C could not be used."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_encoding, "_dump", refuse)
+        for dump in dumps:
+            patch.setattr(row_encoding, dump, refuse)
         return encode_rows(rows, **options)
+
+
+def encode_carefully(rows, **options):
+    return encode_without(["_dump", "_dump_plain"], rows, **options)
 
 
 @pytest.fixture
@@ -254,6 +259,25 @@ def test_rows_of_anything_have_one_outcome(rows, sort_keys):
     """The same messages, or the same error, whichever way a row takes."""
     expected = outcome(encode_carefully, rows, sort_keys=sort_keys)
     assert outcome(encode_rows, rows, sort_keys=sort_keys) == expected
+    for dump in ("_dump", "_dump_plain"):
+        assert outcome(encode_without, [dump], rows, sort_keys=sort_keys) == expected
+
+
+PLAIN = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text())
+PLAIN_ROW = st.dictionaries(
+    st.text(max_size=3), st.one_of(PLAIN, st.lists(st.integers(-9, 9)), st.just(LIST)), max_size=20
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PLAIN_ROW), st.data())
+def test_rows_of_numbers_and_text_are_the_same_by_marshal_and_pickle(rows, data):
+    """Also where rows, lists and texts occur again, and rows are wide."""
+    rows += data.draw(st.lists(st.sampled_from(rows or [{}])))
+    expected = encode_carefully(rows)
+    assert expected == encode_rows(rows)
+    assert expected == encode_without(["_dump_plain"], rows)
+    assert expected == encode_without(["_dump"], rows)
 
 
 def test_rows_are_numbered_across_chunks():

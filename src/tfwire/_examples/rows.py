@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -28,6 +29,7 @@ from tfwire._examples.table import columns_of_rows
 __all__ = ["RowEncoder", "encode_row", "native"]
 
 _PROTOCOL = 5  # the opcodes that C knows are those of this one
+_MARSHAL_VERSION = 4
 
 # Values that pickle writes as opcodes that C knows; what lists hold shows in the stream.
 _PLAIN = frozenset({bool, int, float, bytes, str, list, tuple})
@@ -102,7 +104,7 @@ class _Frames(list[bytes]):
     write = list.append
 
 
-def _dump(rows: Sequence[Any]) -> bytes:
+def _dump(rows: list[Any]) -> bytes:
     """A pickle of rows, readable by C as far as it knows their values.
 
     Raises:
@@ -110,18 +112,22 @@ def _dump(rows: Sequence[Any]) -> bytes:
     """
     if set(map(type, rows)) != {dict}:
         rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
-    fetched = _fetched(rows)
     frames = _Frames()
     _RowPickler(frames, _PROTOCOL).dump(rows)
-    del fetched
     return b"".join(frames)
 
 
-def _fetched(rows: Sequence[Any]) -> Any:
-    """Copies of wide rows, which nobody looks at: a pickler waits for the memory of one value
-    after the other, but copying touches many values at a time and brings them into the cache."""
-    wide = len(rows) > 1 and rows[0] is not None and len(rows[0]) >= _WIDE
-    return list(map(dict.copy, filter(None, rows))) if wide else None
+def _dump_plain(rows: list[Any]) -> bytes:
+    """The same by marshal, which is faster; C reads dicts of numbers and text."""
+    return marshal.dumps(rows, _MARSHAL_VERSION)
+
+
+def _fetch(rows: list[Any]) -> None:
+    """Brings the values of wide rows into the cache. Pickling waits for the memory of one after the
+    other, copying a row touches many at a time. The copies must not last: marshal takes longer for
+    objects that others refer to."""
+    if type(rows[0]) is dict and len(rows[0]) >= _WIDE:
+        _ = [row.copy() for row in rows if type(row) is dict]
 
 
 class _Native:
@@ -222,6 +228,7 @@ class RowEncoder:
         self.buffer = Buffer(0)
         self.num_rows = 0
         self._chunk_rows = _FIRST_CHUNK
+        self._dumps: Sequence[Callable[[list[Any]], bytes]] = (_dump_plain, _dump)
 
     def encode_all(self, rows: Iterable[Any]) -> Iterator[Block]:
         """Blocks of any number of rows, in chunks of a size that caches hold.
@@ -238,24 +245,34 @@ class RowEncoder:
             rows_in_cache = _CHUNK_SIZE * len(chunk) // (length + 1)
             self._chunk_rows = min(max(rows_in_cache, 1), _MAX_CHUNK)
 
-    def encode(self, rows: Sequence[Any]) -> Iterator[Block]:
+    def encode(self, rows: list[Any]) -> Iterator[Block]:
         """Blocks of a chunk of rows; a block is valid until the next is asked for.
 
         Raises:
             TypeError, ValueError: As encode_example; where numbered, the row's number comes first.
         """
-        try:
-            stream = _dump(rows)
-        except Exception:  # of any kind: where a row has no encoding, the careful way says why
-            done = 0
-        else:
-            block = self._run(stream, len(rows))
-            done = len(block.spans)
-            if done:
+        done = 0
+        _fetch(rows)
+        for dump in self._dumps:
+            block = self._hand_over(dump, rows[done:])
+            if block is not None:
+                done += len(block.spans)
                 yield block
+            if done == len(rows):
+                break
+            self._dumps = (_dump,)  # other rows are likely to be like this one
         if done < len(rows):
             yield from self._encode_carefully(rows, done)
         self.num_rows += len(rows)
+
+    def _hand_over(self, dump: Callable[[list[Any]], bytes], rows: list[Any]) -> Block | None:
+        """The first rows, those that C knows; None: it knows none."""
+        try:
+            stream = dump(rows)
+        except Exception:  # of any kind: where a row has no encoding, the careful way says why
+            return None
+        block = self._run(stream, len(rows))
+        return block if len(block.spans) else None
 
     def _run(self, stream: bytes, num_rows: int) -> Block:
         """The rows that C knows."""
