@@ -127,7 +127,7 @@ def test_a_large_batch_takes_what_its_records_take(tmp_path, batch_size):
     assert min(batch_size, 9000) == len(batches[0]["n"])
     for batch in batches:
         held = batch["n"].base
-        assert held is None or held.nbytes <= 2 * batch["n"].nbytes
+        assert held is None or held.nbytes <= 2.5 * batch["n"].nbytes
 
 
 def test_batches_are_writable_and_outlive_everything(files):

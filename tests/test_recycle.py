@@ -2,6 +2,7 @@
 
 import gc
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -64,6 +65,20 @@ def test_a_view_holds_memory():
         assert was != address(other)
         other[:] = 2
     assert [1, 1] == view.tolist()
+
+
+def test_a_parser_keeps_no_large_memory_when_it_is_idle():
+    spare = Spare()
+    limit = spare.limit
+    array = spare.empty((limit,), np.dtype(np.uint8))
+    assert array.flags.owndata
+    spare.limit_to(2 * limit)
+    array = spare.empty((limit,), np.dtype(np.uint8))
+    block = weakref.ref(array.base)
+    del array
+    assert block() is not None
+    spare.limit_to(limit)
+    assert block() is None
 
 
 def test_small_memory_is_left_to_the_allocator():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._core import ffi
 from tfwire._parsing.failure import Misfit, Place, parse_error
+from tfwire._parsing.recycle import IDLE_LIMIT
 from tfwire._parsing.session import Session
 from tfwire._records.blocks import Window
 from tfwire.errors import ParseError
@@ -104,7 +106,7 @@ class Builder:
     def __init__(self, home: Builders) -> None:
         self._home = home
         self._session = home.parser._acquire()
-        self._session.recycle(True)
+        self._session.keep(sys.maxsize)
         self._room = 0
         self.count = 0
 
@@ -166,7 +168,7 @@ class Builder:
             home.put(self)
 
     def release(self) -> None:
-        self._session.recycle(False)
+        self._session.keep(IDLE_LIMIT)
         self._home.parser._sessions.append(self._session)
 
     def _error(self, misfit: Misfit, window: Window, index: int) -> ParseError:

@@ -1,12 +1,13 @@
-"""Large memory that comes back when the last array over it is gone.
+"""Large memory that is used again once nobody can see it any more.
 
 The system hands out fresh memory page by page, at a fault each: for a batch of images that costs
-as much as parsing it. A loop over batches needs the memory of two of them, again and again.
+more than parsing it. A loop over batches needs the memory of two of them, again and again.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from typing import Any
 
@@ -14,53 +15,84 @@ import numpy as np
 
 from tfwire._core import adopt, ffi, lib
 
-__all__ = ["Spare"]
+__all__ = ["IDLE_LIMIT", "Spare"]
 
 Array = np.ndarray[Any, Any]
 
 # Below this the allocator keeps memory by itself.
 _LARGE = 1 << 17
 
+# A parser that is not reading files keeps no larger block than this.
+IDLE_LIMIT = 1 << 23
+
+# One in the hands of the user, one in the making, one between them.
+_MOST_BLOCKS = 3
+
+
+def _references(blocks: list[Array], i: int) -> int:
+    return sys.getrefcount(blocks[i])
+
+
+# What an array has that nobody holds but a list: every view holds the array whose memory it shows.
+_UNSEEN = _references([np.empty(0)], 0)
+
+
+def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    array: Array = np.ndarray(shape, dtype, block)
+    return array
+
 
 class Spare:
-    """A block of memory that is not in use, or none. Any thread may give it back."""
+    """The memory of the results of one column.
+
+    Attributes:
+        limit: Larger blocks are not kept.
+    """
 
     def __init__(self) -> None:
-        self._blocks: deque[Any] = deque(maxlen=1)
+        self.limit = IDLE_LIMIT
+        self._blocks: list[Array] = []
+        self._grown: deque[Any] = deque(maxlen=2)  # given back by any thread
+
+    def limit_to(self, size: int) -> None:
+        """Keeps only blocks of at most this size, now and from now on."""
+        self.limit = size
+        self._blocks = [block for block in self._blocks if block.nbytes <= size]
+        if any(capacity > size for _, capacity in self._grown):
+            self._grown.clear()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """As ``np.empty``."""
+        """As ``np.empty``. For one thread at a time."""
         size = math.prod(shape) * dtype.itemsize
-        if size < _LARGE:
+        # Some more than is needed, since the next batch is seldom of exactly this size.
+        capacity = size + size // 8
+        if size < _LARGE or capacity > self.limit:
             return np.empty(shape, dtype)
-        block = self._pop()
-        if block is None or block.nbytes < size:
-            # Some more than is needed, since the next batch is seldom of exactly this size.
-            block = np.empty(size + size // 8, np.uint8)
-        owner = ffi.gc(ffi.from_buffer(block), lambda _: self._blocks.append(block))
-        return np.frombuffer(ffi.buffer(owner, size), dtype).reshape(shape)
+        for i in range(len(self._blocks)):
+            if _references(self._blocks, i) == _UNSEEN and self._blocks[i].nbytes >= size:
+                return _over(self._blocks[i], shape, dtype)
+        block = np.empty(capacity, np.uint8)
+        self._blocks = [*self._blocks[1 - _MOST_BLOCKS :], block]
+        return _over(block, shape, dtype)
 
     def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
         """As ``_core.adopt``, for memory of some capacity that ``donate`` may give back to C."""
-        if capacity < _LARGE:
+        if not _LARGE <= capacity <= self.limit:
             return adopt(memory, count, dtype)
 
         def release(memory: Any) -> None:
-            self._blocks.append((ffi.gc(memory, lib.tfw_free, capacity), capacity))
+            owner = ffi.gc(memory, lib.tfw_free, capacity)
+            if capacity <= self.limit:
+                self._grown.append((owner, capacity))
 
         owner = ffi.gc(memory, release, capacity)
         return np.frombuffer(ffi.buffer(owner, count * np.dtype(dtype).itemsize), dtype)
 
     def donate(self, columns: Any, feature: int) -> None:
         """Gives a block that ``adopt`` took back to the column it came from."""
-        block = self._pop()
-        if block is not None:
-            memory, capacity = block
-            if lib.tfw_columns_donate(columns, feature, memory, capacity, ffi.NULL) == lib.TFW_OK:
-                ffi.gc(memory, None)
-
-    def _pop(self) -> Any:
         try:
-            return self._blocks.pop()
+            memory, capacity = self._grown.pop()
         except IndexError:
-            return None
+            return
+        if lib.tfw_columns_donate(columns, feature, memory, capacity, ffi.NULL) == lib.TFW_OK:
+            ffi.gc(memory, None)

@@ -32,12 +32,8 @@ class Columns:
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.column = ffi.new("tfw_column *")
-        self.spares: list[Spare] | None = None
+        self.spares = [Spare() for _ in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
-
-    def recycle(self, on: bool) -> None:
-        """Whether results get memory of earlier ones that nobody holds any more."""
-        self.spares = [Spare() for _ in self.plan.requests] if on else None
 
     def begin(self, capacity: int, out: Out | None = None) -> None:
         """Forgets all records and makes room for so many."""
@@ -46,20 +42,15 @@ class Columns:
             if out is not None and (given := out.get(name)) is not None:
                 self._bind(i, given)
             else:
-                self._bind(i, self._empty(i, (capacity, *shape), dtype))
-        if self.spares is not None:
-            for i in self.schema.grown:
-                self.spares[i].donate(self.handle, i)
-
-    def _empty(self, i: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        empty = np.empty if self.spares is None else self.spares[i].empty
-        return empty(shape, dtype)
+                self._bind(i, self.spares[i].empty((capacity, *shape), dtype))
+        for i in self.schema.grown:
+            self.spares[i].donate(self.handle, i)
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            new = self._empty(i, (capacity, *shape), dtype)
+            new = self.spares[i].empty((capacity, *shape), dtype)
             new[:count] = old[:count]
             self._bind(i, new)
 
@@ -109,12 +100,10 @@ class Columns:
         if i in self.schema.lent:
             check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
             return _cells(self.column, request, borrow, borrow, count)._replace(
-                empty=partial(self._empty, i)
+                empty=self.spares[i].empty
             )
         check(lib.tfw_columns_take(self.handle, i, self.column, self.error), self.error)
-        adopt_values = adopt
-        if self.spares is not None:
-            adopt_values = partial(self.spares[i].adopt, capacity=self.column.capacity)
+        adopt_values = partial(self.spares[i].adopt, capacity=self.column.capacity)
         return _cells(self.column, request, adopt_values, adopt, count)
 
 
@@ -179,11 +168,12 @@ class Session:
             if columns is not None:
                 columns.begin(capacity)
 
-    def recycle(self, on: bool) -> None:
-        """Whether results get memory of earlier ones that nobody holds any more."""
+    def keep(self, size: int) -> None:
+        """Up to which size blocks of memory are kept for later results."""
         for columns in self.columns:
             if columns is not None:
-                columns.recycle(on)
+                for spare in columns.spares:
+                    spare.limit_to(size)
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
