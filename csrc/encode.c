@@ -3,78 +3,9 @@
  * Bounds: before a feature is written, the room left is compared with the most that it can take.
  * Counts and offsets are loaded once and the loaded numbers checked, so a caller's thread that
  * changes the columns meanwhile can spoil a message, but never cause a wrong access. */
-#include "numbers.h"
+#include "plans.h"
 
 #include <limits.h>
-
-/* From this many records on it pays to prepare templates. */
-#define TEMPLATE_RECORDS 8
-
-/* ---- Plans ---------------------------------------------------------------------------------- */
-
-typedef struct plan {
-    tfw_input in;
-    tfwi_prefix entry;
-    tfwi_prefix step; /* feature lists only */
-    /* So many features from this one on are one number in every record. */
-    size_t run;
-    size_t run_bound; /* room that they take at most */
-} plan;
-
-/* Words of memory that the prefixes of one plan take. */
-static size_t plan_words(const tfw_input *in, bool templates) {
-    size_t name_len = (size_t)in->name_len;
-    return tfwi_prefix_text_words(name_len) + tfwi_prefix_text_words(0) +
-           (templates ? tfwi_prefix_template_words(name_len) : 0);
-}
-
-static void make_plan(plan *p, const tfw_input *in, bool templates, uint64_t *memory) {
-    size_t name_len = (size_t)in->name_len;
-    p->in = *in;
-    tfwi_prefix_init(&p->entry, in->name, name_len, in->kind, memory);
-    memory += tfwi_prefix_text_words(name_len);
-    tfwi_prefix_init_step(&p->step, in->kind, memory);
-    memory += tfwi_prefix_text_words(0);
-    if (templates) {
-        tfwi_prefix_prepare(in->steps != NULL ? &p->step : &p->entry, memory);
-    }
-}
-
-/* What is wrong with an input as far as that shows without looking at the records, or NULL. */
-static const char *input_fault(const tfw_input *in, uint64_t records, bool is_list) {
-    uint64_t cells = in->splits != NULL || is_list ? in->cell_count : records;
-    size_t values;
-    if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
-        return "no such kind";
-    }
-    if (in->gap < 0) {
-        return "a negative gap";
-    }
-    if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
-        return "no name, or one that is too long";
-    }
-    if (in->value_count > SIZE_MAX / 16 || in->byte_count > SIZE_MAX / 2) {
-        return "more values than memory can hold";
-    }
-    if (in->value_count != 0 &&
-        (in->kind == TFW_BYTES ? in->offsets == NULL : in->values == NULL)) {
-        return "values without memory";
-    }
-    if (in->byte_count != 0 && in->values == NULL) {
-        return "strings without memory";
-    }
-    if (is_list != (in->steps != NULL)) {
-        return "steps belong to feature lists, and only to them";
-    }
-    if (!is_list && cells < records) {
-        return "splits end before the records";
-    }
-    if (in->splits == NULL && (tfwi_mul_overflows((size_t)cells, (size_t)in->count, &values) ||
-                               values > in->value_count)) {
-        return "more records than values";
-    }
-    return NULL;
-}
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
@@ -181,24 +112,11 @@ TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw
 
 /* ---- Records -------------------------------------------------------------------------------- */
 
-/* The features of an Example, the context or the feature lists of a SequenceExample. */
-typedef struct section {
-    uint8_t tag;
-    bool is_lists;
-    const tfwi_writer *writer;
-    plan *plans;
-    tfwi_scalar *scalars; /* of the plans that are part of a run */
-    const tfwi_scalar **runs; /* the same */
-    size_t count;
-    size_t guess; /* bytes of the last record's length of this section */
-    size_t at_fault;
-} section;
-
 TFWI_INLINE int presence_of(const tfw_input *in, uint64_t record) {
     return in->presence == NULL ? TFW_PRESENT : *(const volatile uint8_t *)(in->presence + record);
 }
 
-static int put_list(const tfwi_writer *writer, plan *p, uint64_t record, int presence,
+static int put_list(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, int presence,
                     tfwi_output *out) {
     range steps;
     if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
@@ -219,9 +137,9 @@ static int put_list(const tfwi_writer *writer, plan *p, uint64_t record, int pre
 }
 
 /* Writes the entries of a section; on failure s->at_fault is the feature that could not be. */
-static int put_entries(section *s, uint64_t record, tfwi_output *out) {
+static int put_entries(tfwi_section *s, uint64_t record, tfwi_output *out) {
     for (size_t i = 0; i < s->count; i++) {
-        plan *p = &s->plans[i];
+        tfwi_plan *p = &s->plans[i];
         if (p->run != 0 && TFWI_LIKELY(tfwi_has_room(out, p->run_bound))) {
             out->at = s->writer->scalars(&s->runs[i], p->run, record, out->at);
             i += p->run - 1;
@@ -243,7 +161,7 @@ static int put_entries(section *s, uint64_t record, tfwi_output *out) {
 }
 
 /* Writes a section: its tag, its length, its entries. */
-static int put_section(section *s, uint64_t record, tfwi_output *out) {
+static int put_section(tfwi_section *s, uint64_t record, tfwi_output *out) {
     if (!tfwi_has_room(out, TFWI_SECTION_BOUND)) {
         return TFW_NEED_SPACE;
     }
@@ -258,11 +176,11 @@ static int put_section(section *s, uint64_t record, tfwi_output *out) {
 }
 
 /* The most bytes that a record can take, for the caller to make room. */
-static size_t record_bound(const section *sections, size_t count, uint64_t record) {
+static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t record) {
     size_t bound = 0;
-    for (const section *s = sections; s < sections + count; s++) {
+    for (const tfwi_section *s = sections; s < sections + count; s++) {
         bound += TFWI_SECTION_BOUND;
-        for (const plan *p = s->plans; p < s->plans + s->count; p++) {
+        for (const tfwi_plan *p = s->plans; p < s->plans + s->count; p++) {
             const tfwi_prefix *f = s->is_lists ? &p->step : &p->entry;
             range cells = {record, record + 1};
             if (s->is_lists && !load_range(p->in.steps, record, p->in.cell_count, &cells)) {
@@ -284,7 +202,7 @@ static size_t record_bound(const section *sections, size_t count, uint64_t recor
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
 typedef struct batch {
-    section sections[2];
+    tfwi_section sections[2];
     size_t section_count;
     uint64_t first;
     uint64_t count;
@@ -310,7 +228,7 @@ static int put_record(batch *b, uint64_t record, tfwi_output *out, size_t *out_s
 /* Says why a record could not be written. */
 static int fail_record(int status, const batch *b, size_t at_section, uint64_t record,
                        tfw_error *error) {
-    const section *s = &b->sections[at_section];
+    const tfwi_section *s = &b->sections[at_section];
     if (status == TFW_NEED_SPACE) {
         tfwi_fail(error, status, "the output is full");
     } else if (status == TFW_E_TOO_LARGE) {
@@ -354,96 +272,14 @@ static int put_records(batch *b, uint64_t *out_done, size_t *out_len, tfw_error 
     return TFW_OK;
 }
 
-static int check_inputs(const batch *b, const tfw_input *const inputs[2], tfw_error *error) {
-    uint64_t records = b->first + b->count;
-    if (records < b->first) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "first + count overflows");
-    }
-    for (size_t s = 0; s < b->section_count; s++) {
-        for (size_t i = 0; i < b->sections[s].count; i++) {
-            const char *fault = input_fault(&inputs[s][i], records, b->sections[s].is_lists);
-            if (fault == NULL) {
-                continue;
-            }
-            tfwi_fail(error, TFW_E_ARGUMENT, fault);
-            if (error != NULL) {
-                error->feature = (int32_t)i;
-                error->list = b->sections[s].is_lists;
-            }
-            return TFW_E_ARGUMENT;
-        }
-    }
-    return TFW_OK;
-}
-
-static bool is_scalar(const tfw_input *in) {
-    return in->splits == NULL && in->steps == NULL && in->presence == NULL && in->count == 1 &&
-           in->kind != TFW_BYTES;
-}
-
-/* Finds the runs of scalars. */
-static void find_runs(section *s) {
-    size_t run = 0;
-    size_t bound = TFWI_SLACK;
-    for (size_t i = s->count; i-- > 0;) {
-        plan *p = &s->plans[i];
-        tfwi_scalar *scalar = &s->scalars[i];
-        s->runs[i] = scalar;
-        if (is_scalar(&p->in) &&
-            tfwi_scalar_init(scalar, &p->entry, p->in.kind, p->in.values)) {
-            run++;
-            bound += tfwi_scalar_bound(scalar);
-        } else {
-            run = 0;
-            bound = TFWI_SLACK;
-        }
-        p->run = run;
-        p->run_bound = bound;
-    }
-}
-
-/* One block of memory for all plans and what they point to. */
-static void *make_plans(batch *b, const tfw_input *const inputs[2]) {
-    bool templates = b->count >= TEMPLATE_RECORDS;
-    size_t plans = 0;
-    size_t words = 0;
-    for (size_t s = 0; s < b->section_count; s++) {
-        plans += b->sections[s].count;
-        for (size_t i = 0; i < b->sections[s].count; i++) {
-            words += plan_words(&inputs[s][i], templates);
-        }
-    }
-    size_t size = plans * (sizeof(plan) + sizeof(tfwi_scalar) + sizeof(tfwi_scalar *)) +
-                  words * sizeof(uint64_t);
-    plan *next = tfwi_calloc(1, size);
-    if (next == NULL) {
-        return NULL;
-    }
-    void *memory = next;
-    tfwi_scalar *scalars = (tfwi_scalar *)(void *)(next + plans);
-    uint64_t *words_left = (uint64_t *)(void *)(scalars + plans);
-    const tfwi_scalar **runs = (const tfwi_scalar **)(void *)(words_left + words);
-    for (section *s = b->sections; s < b->sections + b->section_count; s++) {
-        const tfw_input *in = inputs[s - b->sections];
-        s->plans = next;
-        s->scalars = scalars;
-        s->runs = runs;
-        for (size_t i = 0; i < s->count; i++) {
-            make_plan(next++, &in[i], templates, words_left);
-            words_left += plan_words(&in[i], templates);
-        }
-        scalars += s->count;
-        runs += s->count;
-        find_runs(s);
-    }
-    return memory;
-}
-
 static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done, size_t *out_len,
                   tfw_error *error) {
     *out_done = 0;
     *out_len = 0;
-    int status = check_inputs(b, inputs, error);
+    if (b->first + b->count < b->first) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "first + count overflows");
+    }
+    int status = tfwi_check_inputs(b->sections, inputs, b->first + b->count, error);
     if (status != TFW_OK) {
         return status;
     }
@@ -451,11 +287,10 @@ static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done
     if (tfwi_add_overflows(b->headroom, b->tailroom, &frame)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
     }
-    void *memory = make_plans(b, inputs);
+    void *memory = tfwi_make_plans(b->sections, inputs, b->count);
     if (memory == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for the plans of the columns");
     }
-    b->sections[0].writer = b->sections[1].writer = tfwi_writer_best();
     status = put_records(b, out_done, out_len, error);
     tfw_free(memory);
     return status;
