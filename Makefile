@@ -19,7 +19,7 @@ C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 
 
 .PHONY: build test demo bench gen oracle neighbours lint check-all check-c check-clang check-cross \
-        check-kernels check-sanitized clean
+        check-kernels check-sanitized check-threads check-tiers check-valgrind clean
 
 build: $(NATIVE)
 
@@ -62,7 +62,7 @@ $(BIN)/ruff: $(READY)
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes \
            -Wmissing-prototypes -Werror
-TEST_FLAGS = -std=c11 -g -O1 -DTFW_TEST_FAULTS -Icsrc -Itests/c
+TEST_FLAGS = -std=c11 -g -O1 -pthread -DTFW_TEST_FAULTS -Icsrc -Itests/c
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # $(call c_tests,folder,compiler,flags,runner): compiles the library and every test, runs each.
@@ -98,6 +98,35 @@ check-kernels: $(NATIVE)
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
 	        tests/test_checksum.py tests/test_records.py tests/test_corruption.py || exit 1; \
 	done
+
+# The C tests and the corpus on lesser CPUs of this kind: no features, SSE4.2 and PCLMUL, AVX2 (the
+# sums of TFWI_CPU_ bits in csrc/cpu.h).
+check-tiers: build/c/.replayed
+	for cpu in 0 3 15; do export TFWIRE_TEST_CPU=$$cpu; echo "CPU features: $$cpu"; \
+	    for test in $(TIER_TESTS); do build/c/$$test || exit 1; done; \
+	    for target in $(FUZZ_TARGETS); do \
+	        build/c/$$target tests/fuzz/corpus/$${target#fuzz_} || exit 1; done; \
+	done
+TIER_TESTS = $(filter-out test_correct test_resync test_reader,$(C_TESTS))
+
+# Valgrind emulates no AVX-512: the best tier it has, and none. Of the Python tests, some over the
+# release build; values without a definition are CPython's own (ints of no digits), so they are
+# looked for in C alone.
+VALGRIND = valgrind --quiet --error-exitcode=9 --suppressions=tests/valgrind.supp
+check-valgrind: $(NATIVE)
+	$(call c_tests,valgrind,$(CC),-DTFW_TEST_QUICK,true)
+	for cpu in 0 0xffffffff; do export TFWIRE_TEST_CPU=$$cpu; \
+	    printf '%s\n' $(TIER_TESTS) | xargs -P 2 -I{} $(VALGRIND) --leak-check=full \
+	        --errors-for-leak-kinds=definite,possible build/valgrind/{} || exit 1; \
+	done
+	PYTHONMALLOC=malloc $(VALGRIND) --undef-value-errors=no --leak-check=no \
+	    $(BIN)/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
+	    --hypothesis-profile=emulated tests/test_golden.py tests/test_sequence.py \
+	    tests/test_spans.py tests/test_example.py
+
+check-threads: C_TESTS = test_threads
+check-threads:
+	$(call c_tests,threads,clang,-fsanitize=thread,)
 
 # Measures peak memory, which under ASan is not ours.
 BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
@@ -135,7 +164,8 @@ bench: $(ORACLE_READY) $(NATIVE)
 	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
 
-check-all: lint check-clang check-cross check-kernels check-sanitized oracle neighbours
+check-all: lint check-clang check-cross check-kernels check-tiers check-sanitized check-threads \
+           check-valgrind coverage oracle neighbours
 	$(BIN)/python -m pytest -q -m slow
 
 clean:

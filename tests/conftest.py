@@ -11,6 +11,7 @@ from reading import Bytes, read_outcome
 from reference import Outcome
 from tfwire._records import longreads
 
+settings.register_profile("emulated", max_examples=5, deadline=None, database=None)
 settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
 
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static int check_failures;
-static int check_count;
+static long long check_count; /* fuzzing makes thousands of millions */
 
 #define CHECK(condition)                                                                      \
     do {                                                                                      \
@@ -48,7 +48,7 @@ static int check_count;
 
 /* Ends main: prints one line, returns the exit status. */
 static inline int check_report(const char *name) {
-    printf("%s: %d checks, %d failed\n", name, check_count, check_failures);
+    printf("%s: %lld checks, %d failed\n", name, check_count, check_failures);
     return check_failures != 0;
 }
 

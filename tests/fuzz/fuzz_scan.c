@@ -80,10 +80,27 @@ static void check_packing(const scan *s, const file *f, bool verified) {
     free(framed);
 }
 
-/* The CRC of the file so far follows from those of its records. */
-static void check_crc(const scan *s, const file *f) {
-    CHECK_EQ(tfw_crc32c(0, f->data, s->consumed),
-             tfw_crc32c_records(0, f->data, s->spans, s->count));
+/* The records add up to their part of the file, and one by one to the same hash. */
+static void check_tally(const scan *s, const file *f, unsigned flags, size_t cut) {
+    tfw_tally all = {0}, parts = {0};
+    uint8_t *data = fuzz_copy(f->data, s->consumed);
+    CHECK_EQ(TFW_OK, tfw_tally_block(&all, data, s->consumed, flags, NULL));
+    CHECK_EQ(s->count, all.records);
+    CHECK_EQ(tfw_crc32c(0, data, s->consumed), all.file_crc);
+    for (size_t i = 0; i < s->count; i++) {
+        const tfw_span *span = &s->spans[i];
+        uint32_t footer = tfwi_load32(data + span->offset + span->length);
+        tfw_tally_record(&parts, tfw_crc32c_unmask(footer), span->length);
+    }
+    CHECK(all.hash == parts.hash && all.payload_bytes == parts.payload_bytes);
+    int status = tfw_tally_block(&parts, data, cut, flags, NULL);
+    bool ends = cut == 0;
+    for (size_t i = 0; i < s->count; i++) {
+        ends = ends || s->spans[i].offset + s->spans[i].length + TFW_FOOTER_SIZE == cut;
+    }
+    CHECK_EQ(ends ? TFW_OK : TFW_E_ARGUMENT, status);
+    CHECK(ends || parts.records == s->count);
+    free(data);
 }
 
 static void run(input *in) {
@@ -101,9 +118,7 @@ static void run(input *in) {
     check_against_model(&few, &f, limit, flags, capacity);
     check_prefix(&whole, &f, cut % (f.len + 1), limit, flags);
     check_packing(&whole, &f, flags == 0);
-    if (flags == 0) {
-        check_crc(&whole, &f);
-    }
+    check_tally(&whole, &f, flags, cut % (whole.consumed + 1));
     free(data);
     free(f.data);
 }
