@@ -259,13 +259,17 @@ def encode_whole(columns: Sequence[tuple[bytes, Column]], num_records: int) -> t
     """Encodes all records into one buffer; returns their bytes and int64 offsets."""
     encoder = Encoder(columns)
     buffer = np.empty(BLOCK_SIZE, np.uint8)
-    spans = np.empty((num_records, 2), np.uint64)
+    spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
+    out_spans = ffi.from_buffer("tfw_span[]", spans)
     offsets = np.zeros(num_records + 1, np.int64)
     first = length = 0
     while first < num_records:
         out = ffi.from_buffer("uint8_t[]", buffer)[length : len(buffer)]
-        out_spans = ffi.from_buffer("tfw_span[]", spans[first:])
-        need = encoder.encode(first, (0, 0), out, out_spans, num_records - first)
+        count = min(num_records - first, len(spans))
+        need = encoder.encode(first, (0, 0), out, out_spans, count)
+        found = spans.view(np.int64)[: encoder.done]
+        np.add(found[:, 0], found[:, 1], out=offsets[first + 1 :][: encoder.done])
+        offsets[first + 1 :][: encoder.done] += length
         first += encoder.done
         length += encoder.length
         if need:  # the rest is likely to be as long as what there is
@@ -273,5 +277,4 @@ def encode_whole(columns: Sequence[tuple[bytes, Column]], num_records: int) -> t
             grown = np.empty(length + need + likely + likely // 16 + BLOCK_SIZE, np.uint8)
             grown[:length] = buffer[:length]
             buffer = grown
-    np.cumsum(spans.view(np.int64)[:, 1], out=offsets[1:])
     return buffer[:length], offsets
