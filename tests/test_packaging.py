@@ -62,9 +62,12 @@ def test_wheel_installs_and_works_outside_the_tree(tmp_path):
     (wheel,) = tmp_path.glob("tfwire-*.whl")
     import zipfile
 
-    names = zipfile.ZipFile(wheel).namelist()
+    files = zipfile.ZipFile(wheel).infolist()
+    names = [file.filename for file in files]
     assert not [name for name in names if name.endswith((".c", ".h")) or "test" in name]
-    assert wheel.stat().st_size < 3 * 2**20
+    assert sum(file.file_size for file in files) < 3 * 2**20
+    (native,) = [name for name in names if "_native" in name and not name.endswith(".pyi")]
+    assert b".debug_info" not in zipfile.ZipFile(wheel).read(native)
     target = tmp_path / "site"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, wheel],
