@@ -56,7 +56,9 @@ struct tfw_reader {
     size_t span_count;
     size_t span_next; /* first one not yet delivered */
     size_t scanned;
-    uint64_t record; /* number of the next record to deliver */
+    uint64_t record; /* number of the next record to deliver; gathered: to be found */
+    uint64_t *numbers; /* skipping: of the spans, if gathered: there is damage between them */
+    bool gathered;
 
     tfw_error damage;  /* of the record at begin; status TFW_OK: none known */
     bool examined;     /* whether that is one flipped bit is known */
@@ -118,9 +120,12 @@ int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader
     }
     tfw_reader *reader = tfwi_calloc(1, sizeof *reader);
     tfw_span *spans = tfwi_realloc(NULL, SPANS * sizeof *spans);
-    if (reader == NULL || spans == NULL) {
+    const bool skips = options->on_corrupt == TFW_CORRUPT_SKIP;
+    uint64_t *numbers = skips ? tfwi_realloc(NULL, SPANS * sizeof *numbers) : NULL;
+    if (reader == NULL || spans == NULL || (skips && numbers == NULL)) {
         tfw_free(reader);
         tfw_free(spans);
+        tfw_free(numbers);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a reader");
     }
     size_t buffer_size = options->buffer_size != 0 ? (size_t)options->buffer_size : DEFAULT_BUFFER;
@@ -131,6 +136,7 @@ int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader
     reader->on_corrupt = (enum tfw_on_corrupt)options->on_corrupt;
     reader->offset = options->offset;
     reader->spans = spans;
+    reader->numbers = numbers;
     *out_reader = reader;
     return TFW_OK;
 }
@@ -140,6 +146,7 @@ void tfw_reader_free(tfw_reader *reader) {
         tfwi_resync_free(&reader->resync);
         tfw_free(reader->memory);
         tfw_free(reader->spans);
+        tfw_free(reader->numbers);
         tfw_free(reader->regions);
         tfw_free(reader->flips);
         tfw_free(reader);
@@ -274,6 +281,7 @@ int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_er
     reader->record = record;
     reader->begin = reader->end = reader->scanned = 0;
     reader->span_count = reader->span_next = 0;
+    reader->gathered = false;
     reader->needed = 0;
     reader->ended = reader->examined = reader->searching = false;
     reader->doubtful = reader->input_end = 0;
@@ -588,45 +596,61 @@ static int search(tfw_reader *reader) {
 
 /* As tfwi_scan, within what a record with a wrong length claimed, and so had checksummed already:
  * were there many of those, each would have all that follows checksummed once more. */
-static int scan_doubtful(tfw_reader *reader, size_t *out_consumed, tfw_error *found) {
+static int scan_doubtful(tfw_reader *reader, tfw_span *spans, size_t capacity, size_t *out_count,
+                         size_t *out_consumed, tfw_error *found) {
     int status = tfwi_scan(window(reader) + reader->begin, reader->end - reader->begin,
-                           reader->max_record_size, TFW_NO_DATA_CRC, reader->spans,
-                           DOUBTFUL_SPANS, &reader->span_count, out_consumed, found);
-    for (size_t i = 0; i < reader->span_count; i++) {
-        size_t payload = reader->begin + (size_t)reader->spans[i].offset;
+                           reader->max_record_size, TFW_NO_DATA_CRC, spans,
+                           capacity < DOUBTFUL_SPANS ? capacity : DOUBTFUL_SPANS, out_count,
+                           out_consumed, found);
+    for (size_t i = 0; i < *out_count; i++) {
+        size_t payload = reader->begin + (size_t)spans[i].offset;
         bool verifies = false;
         int verified = tfwi_resync_verify(&reader->resync, window(reader), payload,
-                                          payload + (size_t)reader->spans[i].length, &verifies);
+                                          payload + (size_t)spans[i].length, &verifies);
         if (verified != TFW_OK || !verifies) {
             *out_consumed = payload - TFW_HEADER_SIZE - reader->begin;
-            reader->span_count = i;
+            *out_count = i;
             return tfwi_fail(found, verified != TFW_OK ? verified : TFW_E_DATA_CRC, "");
         }
     }
     return status;
 }
 
+/* Takes over the spans that a scan found at begin, behind those that are there already. */
+static void add_spans(tfw_reader *reader, size_t count) {
+    tfw_span *spans = reader->spans + reader->span_count;
+    for (size_t i = 0; reader->gathered && i < count; i++) {
+        spans[i].offset += reader->begin - reader->scanned;
+        reader->numbers[reader->span_count + i] = reader->record++;
+    }
+    reader->span_count += count;
+}
+
 static int scan(tfw_reader *reader) {
-    size_t consumed = 0;
+    size_t consumed = 0, count = 0;
     tfw_error found;
     int status;
     if (reader->memory == NULL) {
         return TFW_NEED_INPUT;
     }
-    reader->span_next = 0;
-    reader->span_count = 0;
-    reader->scanned = reader->begin;
+    if (!spans_pending(reader)) {
+        reader->span_next = reader->span_count = 0;
+        reader->scanned = reader->begin;
+        reader->gathered = false;
+    }
+    tfw_span *spans = reader->spans + reader->span_count;
+    const size_t capacity = SPANS - reader->span_count;
     if (file_offset(reader, reader->begin) < reader->doubtful) {
-        status = scan_doubtful(reader, &consumed, &found);
+        status = scan_doubtful(reader, spans, capacity, &count, &consumed, &found);
     } else {
         status = tfwi_scan(window(reader) + reader->begin, reader->end - reader->begin,
-                           reader->max_record_size, reader->flags, reader->spans, SPANS,
-                           &reader->span_count, &consumed, &found);
+                           reader->max_record_size, reader->flags, spans, capacity, &count,
+                           &consumed, &found);
     }
     if (status == TFW_E_MEMORY) {
-        reader->span_count = 0;
         return status;
     }
+    add_spans(reader, count);
     reader->begin += consumed;
     reader->needed = status == TFW_NEED_INPUT ? (uint64_t)found.expected : 0;
     if (status < 0) {
@@ -634,7 +658,7 @@ static int scan(tfw_reader *reader) {
         reader->examined = false;
         return TFW_OK;
     }
-    return reader->span_count != 0 ? TFW_OK : TFW_NEED_INPUT;
+    return count != 0 ? TFW_OK : TFW_NEED_INPUT;
 }
 
 /* The input ends, or is known to end, within the record at begin. */
@@ -671,41 +695,72 @@ static int more_input(tfw_reader *reader, tfw_error *error) {
     return read_file(reader, error);
 }
 
-static int step(tfw_reader *reader, tfw_error *error) {
-    int status;
+/* One step within the window. */
+static int advance(tfw_reader *reader) {
     if (reader->damage.status != TFW_OK) {
-        status = may_be_corrected(reader) ? correct_damage(reader) : meet_damage(reader);
-    } else if (reader->searching) {
-        status = search(reader);
-    } else {
-        status = scan(reader);
+        return may_be_corrected(reader) ? correct_damage(reader) : meet_damage(reader);
     }
+    return reader->searching ? search(reader) : scan(reader);
+}
+
+static int step(tfw_reader *reader, tfw_error *error) {
+    int status = advance(reader);
     if (status == TFW_E_MEMORY) {
         return fail_here(reader, error, status, "no memory to note damage");
     }
     return status == TFW_NEED_INPUT ? more_input(reader, error) : status;
 }
 
+/* Adds what comes behind damage that is left out, as far as the window tells: where every second
+ * record is damaged, batches of one would cost far more than the records. */
+static int gather(tfw_reader *reader) {
+    if (reader->numbers == NULL || reader->damage.status == TFW_OK || reader->gathered) {
+        return TFW_OK;
+    }
+    for (size_t i = reader->span_next; i < reader->span_count; i++) {
+        reader->numbers[i] = reader->record++;
+    }
+    reader->gathered = true;
+    int status = TFW_OK;
+    while (reader->span_count < SPANS && status == TFW_OK) {
+        status = advance(reader);
+    }
+    return status == TFW_E_MEMORY ? status : TFW_OK;
+}
+
+/* The records touch each other unless they were gathered: then their frames are all that lies
+ * between. */
+static uint64_t payload_bytes_of(const tfw_reader *reader, const tfw_span *spans, size_t count) {
+    const tfw_span *last = &spans[count - 1];
+    uint64_t sum = 0;
+    if (!reader->gathered) {
+        return last->offset + last->length - spans->offset - (count - 1) * TFWI_FRAME_SIZE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        sum += spans[i].length;
+    }
+    return sum;
+}
+
 static void deliver(tfw_reader *reader, size_t max_records, tfw_batch *out_batch) {
+    const uint64_t *numbers = reader->gathered ? reader->numbers + reader->span_next : NULL;
     const tfw_span *spans = reader->spans + reader->span_next;
     size_t count = reader->span_count - reader->span_next;
     if (max_records != 0 && count > max_records) {
         count = max_records;
     }
-    const tfw_span *last = &spans[count - 1];
     *out_batch = (tfw_batch){
         .data = window(reader) + reader->scanned,
         .data_len = reader->end - reader->scanned + PADDING,
         .spans = spans,
         .count = count,
-        /* The records touch each other, so their frames are all that lies between. */
-        .payload_bytes = last->offset + last->length - spans->offset -
-                         (count - 1) * TFWI_FRAME_SIZE,
+        .payload_bytes = payload_bytes_of(reader, spans, count),
         .offset = file_offset(reader, reader->scanned),
-        .first_record = reader->record,
+        .first_record = numbers != NULL ? numbers[0] : reader->record,
+        .numbers = numbers,
     };
     reader->span_next += count;
-    reader->record += count;
+    reader->record += numbers != NULL ? 0 : count;
 }
 
 int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
@@ -722,6 +777,9 @@ int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch
         if (status != TFW_OK) {
             return status;
         }
+    }
+    if (gather(reader) != TFW_OK) { /* the records are delivered by the next call */
+        return fail_here(reader, error, TFW_E_MEMORY, "no memory to note damage");
     }
     deliver(reader, max_records, out_batch);
     return TFW_OK;

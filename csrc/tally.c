@@ -65,3 +65,18 @@ int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned 
     *tally = sum;
     return TFW_OK;
 }
+
+int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans, size_t count,
+                    unsigned flags, tfw_error *error) {
+    int status = TFW_OK;
+    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+        const uint64_t begin = spans[i].offset - TFW_HEADER_SIZE;
+        uint64_t end = spans[i].offset + spans[i].length + TFW_FOOTER_SIZE;
+        while (i + 1 < count && spans[i + 1].offset == end + TFW_HEADER_SIZE) {
+            i++;
+            end += spans[i].length + TFWI_FRAME_SIZE;
+        }
+        status = tfw_tally_block(tally, data + begin, (size_t)(end - begin), flags, error);
+    }
+    return status;
+}

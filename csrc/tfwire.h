@@ -185,6 +185,10 @@ typedef struct tfw_tally {
 TFW_API int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
                             tfw_error *error);
 
+/* The same for records that lie in data with their frames, as those of a tfw_batch. */
+TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans,
+                            size_t count, unsigned flags, tfw_error *error);
+
 /* Adds one record, whose payload has that CRC and length. */
 TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 
@@ -241,6 +245,8 @@ typedef struct tfw_batch {
     uint64_t offset;        /* file offset of data[0]; a record begins 12 before its payload */
     uint64_t first_record;  /* number of spans[0] in the file; a damaged record counts as one, and
                                so does all that was searched through behind it */
+    const uint64_t *numbers; /* of each record, where something was left out between them; else
+                                NULL: they lie one behind the other, and their numbers follow */
 } tfw_batch;
 
 /* A stretch of the file that was left out. Stretches that touch are one, so the last may grow.

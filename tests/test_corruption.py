@@ -303,3 +303,26 @@ def test_a_bomb_is_stopped_at_max_record_size():
 
 def test_frames_cost_sixteen_bytes():
     assert FRAME == len(frame(b""))
+
+
+def test_records_between_damaged_ones_keep_their_numbers_and_places(tmp_path):
+    """They come in one batch; also where a parser tells which of them does not fit."""
+    path = tmp_path / "data"
+    bad = bytearray(frame(b"bad"))
+    bad[-1] ^= 1
+    path.write_bytes((bytes(bad) + frame(b"good")) * 50)
+    expected = [(path, 2 * i + 1, 39 * i + 19, b"good") for i in range(50)]
+    records = tfw.read_records(path, on_corrupt="skip", receipt=True)
+    with pytest.warns(UserWarning, match="left out 50 damaged"):
+        assert expected == list(records.with_positions())
+    assert tfw.Receipt.of([b"good"] * 50) == records.receipt
+    assert (50, 50 * 19) == (records.skipped.num_regions, records.skipped.num_bytes)
+    assert tfw.Position(100, 50 * 39) == records.position
+    parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
+    for num_threads in (1, 2):
+        batches = parser.parse_file(
+            path, on_corrupt="skip", on_parse_error="skip", num_threads=num_threads
+        )
+        with pytest.warns(UserWarning, match="left out 50"):
+            assert [] == list(batches)
+        assert list(range(1, 100, 2)) == [error.record_index for error in batches.parse_errors]

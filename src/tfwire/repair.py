@@ -9,13 +9,13 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from tfwire._core import ffi
+from tfwire._core import check, ffi, lib, new_error
 from tfwire._records.compression import TFRecordOptions
+from tfwire._records.packing import FRAME
 from tfwire._records.recordfile import RecordFile, display_name, make_options
 from tfwire._records.regions import FlippedBit, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source
-from tfwire._records.tally import block_of
 from tfwire.errors import DataLossError
 
 __all__ = ["FlippedBit", "RepairReport", "repair_file"]
@@ -110,7 +110,7 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
     batch = ffi.new("tfw_batch *")
     try:
         while file.next(0, batch):
-            sink.write([memoryview(ffi.buffer(*block_of(batch, 0)))])
+            sink.write([_framed(batch)])
             records += batch.count
             payload_bytes += batch.payload_bytes
         lost = file.skipped()
@@ -128,6 +128,18 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
         lost,
         file.flipped_bits(),
     )
+
+
+def _framed(batch: Any) -> memoryview:
+    """The records of a batch with their frames, as they were: they verify."""
+    size = batch.payload_bytes + FRAME * batch.count
+    out, error = bytearray(size), new_error()
+    room, written = ffi.from_buffer("uint8_t[]", out), ffi.new("size_t *")
+    status = lib.tfw_pack(
+        batch.data, batch.data_len, batch.spans, batch.count, room, size, written, error
+    )
+    check(status, error)
+    return memoryview(out)
 
 
 def _nothing_left(file: RecordFile, lost: SkippedRegions) -> DataLossError:

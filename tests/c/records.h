@@ -236,6 +236,11 @@ static inline int feed(tfw_reader *reader, const file *f, size_t *fed, feeding *
     return TFW_OK;
 }
 
+/* The number in the file of record i of a batch. */
+static inline uint64_t record_number(const tfw_batch *batch, size_t i) {
+    return batch->numbers != NULL ? batch->numbers[i] : batch->first_record + i;
+}
+
 /* One batch: everything that it says must agree with the file. */
 static inline void take(outcome *o, const file *f, const tfw_batch *batch, const feeding *how) {
     uint64_t payload_bytes = 0;
@@ -246,7 +251,7 @@ static inline void take(outcome *o, const file *f, const tfw_batch *batch, const
         CHECK(span.offset + span.length <= batch->data_len);
         CHECK(offset + span.length <= f->len);
         CHECK(memcmp(batch->data + span.offset, f->data + offset, (size_t)span.length) == 0);
-        outcome_add(o, offset, span.length, batch->first_record + i);
+        outcome_add(o, offset, span.length, record_number(batch, i));
         payload_bytes += span.length;
     }
     CHECK_EQ(payload_bytes, batch->payload_bytes);

@@ -30,7 +30,7 @@ static outcome read_corrected(const file *f, const tfw_reader_options *options, 
         o.status = tfw_reader_next(reader, 0, &batch, &error);
         for (size_t i = 0; o.status == TFW_OK && i < batch.count; i++) {
             const tfw_span *s = &batch.spans[i];
-            uint64_t hash = fuzz_hash(batch.first_record + i, batch.data + s->offset,
+            uint64_t hash = fuzz_hash(record_number(&batch, i), batch.data + s->offset,
                                       (size_t)s->length);
             outcome_add(&o, batch.offset + s->offset, s->length, hash);
         }
@@ -100,7 +100,7 @@ static void check_seek(const file *f, tfw_reader_options options, size_t batches
     while ((found.status = tfw_reader_next(reader, 0, &batch, &error)) == TFW_OK) {
         for (size_t i = 0; i < batch.count; i++) {
             outcome_add(&found, batch.offset + batch.spans[i].offset, batch.spans[i].length,
-                        batch.first_record + i);
+                        record_number(&batch, i));
         }
     }
     found.offset = found.status != TFW_END ? error.offset : -1;

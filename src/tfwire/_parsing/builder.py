@@ -174,5 +174,5 @@ class Builder:
     def _error(self, misfit: Misfit, window: Window, index: int) -> ParseError:
         span = window.spans[index]
         message = ffi.buffer(window.data + span.offset, span.length)
-        place = Place(window.path, window.first_record + index)
+        place = Place(window.path, window.number_of(index))
         return parse_error(misfit, place, self._home.parser._keys(message, misfit))

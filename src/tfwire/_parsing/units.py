@@ -79,6 +79,7 @@ class Sequential:
                         batch.count,
                         self._reader.path,
                         batch.first_record,
+                        batch.numbers,
                     )
                 )
         except Exception as found:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import data_loss, ffi, lib, new_error
+from tfwire._records.batch import number_of, runs_of
 from tfwire._records.regions import Position
 from tfwire._records.sources import Path
 
@@ -33,6 +34,7 @@ class Window(NamedTuple):
         num_records: How many spans there are.
         path: The file.
         first_record: Number of the first record in the file.
+        numbers: ``uint64_t *`` of them all, where something was left out between them.
     """
 
     data: Any
@@ -41,6 +43,11 @@ class Window(NamedTuple):
     num_records: int
     path: Path | None
     first_record: int
+    numbers: Any = None
+
+    def number_of(self, index: int) -> int:
+        """The number in the file of one of the records."""
+        return int(self.numbers[index] if self.numbers else self.first_record + index)
 
 
 class Run(NamedTuple):
@@ -84,13 +91,14 @@ class Block:
 
     def add(self, batch: Any, path: Path | None) -> None:
         """Copies a ``tfw_batch``."""
-        last = batch.spans[batch.count - 1]
-        begin = batch.spans[0].offset - lib.TFW_HEADER_SIZE
-        size = last.offset + last.length + lib.TFW_FOOTER_SIZE - begin
-        to = self._reserve(size)
-        source = ffi.buffer(batch.data + begin, size)
-        self._data[to : to + size] = np.frombuffer(source, np.uint8)
-        self._note(path, batch.first_record, batch.offset + begin, size, batch.count)
+        for first, end in runs_of(batch):
+            last = batch.spans[end - 1]
+            begin = batch.spans[first].offset - lib.TFW_HEADER_SIZE
+            size = last.offset + last.length + lib.TFW_FOOTER_SIZE - begin
+            to = self._reserve(size)
+            source = ffi.buffer(batch.data + begin, size)
+            self._data[to : to + size] = np.frombuffer(source, np.uint8)
+            self._note(path, number_of(batch, first), batch.offset + begin, size, end - first)
 
     def read(
         self, fd: int, path: Path | None, start: Position, max_records: int, max_record_size: int

@@ -9,13 +9,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from tfwire._core import ffi, lib
 from tfwire._records import longreads
+from tfwire._records.batch import number_of, numbers_of, table_of
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.streams import BatchReader
-from tfwire._records.tally import Tally, block_of
+from tfwire._records.tally import Tally
 from tfwire.receipts import Receipt
 
 __all__ = ["RecordBatches"]
@@ -76,7 +75,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
             return strings
         data = ffi.buffer(batch.data, batch.data_len)
-        return [data[begin : begin + length] for begin, length in _table(batch).tolist()]
+        return [data[begin : begin + length] for begin, length in table_of(batch).tolist()]
 
     def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
         """All that is left, with positions."""
@@ -89,17 +88,17 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             records = list(next(self, ()))
             if not records:
                 return None
+            numbers: Sequence[int]
             if self._long is not None:
-                first, offsets = self._long.position.record_index, [self._long.position.offset]
+                numbers, offsets = [self._long.position[0]], [self._long.position[1]]
             else:
-                first = self._batch.first_record
+                numbers = numbers_of(self._batch)
                 header = self._batch.offset - lib.TFW_HEADER_SIZE
-                offsets = (_table(self._batch)[:, 0] + header).tolist()
+                offsets = (table_of(self._batch)[:, 0] + header).tolist()
             done = len(offsets) - len(records)
             path = itertools.repeat(self._reader.path, len(records))
-            indices = range(first + done, first + len(offsets))
             self._current = iter(records)
-            return zip(path, indices, offsets[done:], self._current, strict=True)
+            return zip(path, numbers[done:], offsets[done:], self._current, strict=True)
 
     @property
     def skipped(self) -> SkippedRegions:
@@ -124,7 +123,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
                 return self._long.position
             batch = self._batch
             offset = batch.offset + batch.spans[batch.count - left].offset - lib.TFW_HEADER_SIZE
-            return Position(batch.first_record + batch.count - left, offset)
+            return Position(number_of(batch, batch.count - left), offset)
 
     @property
     def receipt(self) -> Receipt:
@@ -143,7 +142,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         if count and self._long is not None:
             tally.add_record(self._long.crc, len(self._long.payload))
         elif count:
-            tally.add_block(*block_of(self._batch, self._batch.count - count))
+            tally.add_batch(self._batch, self._batch.count - count)
         return tally.receipt
 
     def close(self) -> None:
@@ -153,9 +152,3 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             for _ in self._current:  # the chain holds it too
                 pass
             self._reader.close()
-
-
-def _table(batch: Any) -> np.ndarray[Any, Any]:
-    """Offset and length of every record of a batch, a view of its memory."""
-    size = batch.count * ffi.sizeof("tfw_span")
-    return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)

@@ -8,6 +8,7 @@ import sys
 from typing import Any, NamedTuple
 
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._records.batch import number_of
 from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
@@ -108,7 +109,7 @@ class RecordFile:
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._num_bytes = ffi.new("uint64_t *")
         self._options = options
-        self.position = _BEGINNING
+        self.position = self._native_position = _BEGINNING
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
         self._long: LongReader | None = None  # while it reads in the native reader's place
@@ -172,7 +173,7 @@ class RecordFile:
             )
 
     def _seek(self, position: Position) -> None:
-        number, offset = self.position = position
+        number, offset = self.position = self._native_position = position
         status = lib.tfw_reader_seek(self._reader, offset, number, self._error)
         check(status, self._error, self.path)
 
@@ -183,7 +184,8 @@ class RecordFile:
             if status == lib.TFW_OK:
                 last = batch.spans[batch.count - 1]
                 end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
-                self.position = Position(batch.first_record + batch.count, end)
+                number = number_of(batch, batch.count - 1) + 1
+                self.position = self._native_position = Position(number, end)
                 if self.tally is not None:
                     self.tally.add_batch(batch)
                 return True
@@ -226,7 +228,9 @@ class RecordFile:
             self._long = LongReader(self._source.fd, self.position, longest, self._verify)
         found = self._long.next()
         if found is None:
-            self._seek(self._long.position)
+            # The native reader may have gone on behind damage already, where none were read.
+            if self._long.position != self._native_position:
+                self._seek(self._long.position)
             self._long = None
             return None
         self.position = self._long.position

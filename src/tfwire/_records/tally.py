@@ -9,7 +9,7 @@ from tfwire._core import check, ffi, lib, new_error
 from tfwire._records.sources import open_source
 from tfwire.receipts import Receipt
 
-__all__ = ["Tally", "block_of", "crc32c_of_file"]
+__all__ = ["Tally", "crc32c_of_file"]
 
 _BLOCK = 1 << 20
 
@@ -34,9 +34,11 @@ class Tally:
         error = new_error()
         check(lib.tfw_tally_block(self._sum, data, size, self._flags, error), error)
 
-    def add_batch(self, batch: Any) -> None:
-        """Adds the records of a ``tfw_batch *``."""
-        self.add_block(*block_of(batch, 0))
+    def add_batch(self, batch: Any, first: int = 0) -> None:
+        """Adds the records of a ``tfw_batch *``, from one of them on."""
+        spans, count, error = batch.spans + first, batch.count - first, new_error()
+        status = lib.tfw_tally_spans(self._sum, batch.data, spans, count, self._flags, error)
+        check(status, error)
 
     def add_record(self, crc: int, length: int) -> None:
         """Adds a verified record by the CRC-32C and the length of its payload."""
@@ -50,13 +52,6 @@ class Tally:
     def file_crc32c(self) -> int:
         """The CRC-32C of what preceded the records and of the records."""
         return int(self._sum.file_crc)
-
-
-def block_of(batch: Any, first: int) -> tuple[Any, int]:
-    """Where the records of a batch lie with their frames, from one of them on; how many bytes."""
-    last = batch.spans[batch.count - 1]
-    begin = batch.spans[first].offset - lib.TFW_HEADER_SIZE
-    return batch.data + begin, last.offset + last.length + lib.TFW_FOOTER_SIZE - begin
 
 
 def crc32c_of_file(path: Any) -> int:
