@@ -18,8 +18,9 @@ HEADERS = $(wildcard csrc/*.h) tests/c/check.h
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 
 
-.PHONY: build test demo bench gen oracle neighbours lint check-all check-c check-clang check-cross \
-        check-kernels check-sanitized check-threads check-tiers check-valgrind clean
+.PHONY: build test demo bench bench-check bench-record gen oracle neighbours lint check-all check-c \
+        check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
+        check-valgrind clean
 
 build: $(NATIVE)
 
@@ -164,8 +165,15 @@ bench: $(ORACLE_READY) $(NATIVE)
 	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
 
+# Instructions of the hot loops, against those recorded; bench-record renews the record.
+bench-check:
+	$(PYTHON) benchmarks/counts/counts.py
+
+bench-record:
+	$(PYTHON) benchmarks/counts/counts.py --record
+
 check-all: lint check-clang check-cross check-kernels check-tiers check-sanitized check-threads \
-           check-valgrind coverage oracle neighbours
+           check-valgrind bench-check coverage oracle neighbours
 	$(BIN)/python -m pytest -q -m slow
 
 clean:

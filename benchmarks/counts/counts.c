@@ -1,0 +1,278 @@
+/* What callgrind counts instructions of: the loops that the speed of this library depends on.
+ *
+ * Each runs once before it counts, so that memory has grown, keys are learned and the C library's
+ * functions are bound; then alone between two client requests, of which the second names it in
+ * callgrind's output. stdout says how many items it handled. counts.py runs this and compares.
+ */
+#define _GNU_SOURCE
+
+#include "unpickle.h"
+#include "workloads.h"
+
+#include <stdio.h>
+#include <valgrind/callgrind.h>
+
+static uint8_t *out; /* ROOM bytes */
+static tfw_span out_spans[RECORDS];
+
+/* ---- Checksums and records ------------------------------------------------------------------- */
+
+enum { CALLS = 64 };
+static size_t crc_size;
+static volatile uint32_t sink;
+
+static void checksum(workload *w) {
+    for (int i = 0; i < CALLS; i++) {
+        sink = tfw_crc32c(sink, w->data, crc_size);
+    }
+}
+
+static void scan(workload *w) {
+    size_t count, consumed;
+    expect(TFW_OK, tfw_scan(w->data, w->len, 0, 0, out_spans, RECORDS, &count, &consumed, NULL));
+}
+
+static void frame(workload *w) {
+    expect(TFW_OK, tfw_frame(w->data, w->len, w->spans, RECORDS, NULL));
+}
+
+static FILE *record_file;
+
+static void walk(workload *w) {
+    uint64_t offset = 0;
+    int64_t offsets[RECORDS + 1];
+    size_t count;
+    expect(TFW_END, tfw_walk(fileno(record_file), w->len, &offset, out, 1 << 17, offsets,
+                             RECORDS + 1, &count, NULL));
+}
+
+static void fetch(workload *w) {
+    static int64_t offsets[RECORDS + 1], numbers[RECORDS];
+    for (size_t i = 0; i < RECORDS; i++) {
+        offsets[i] = (int64_t)(w->spans[i].offset - TFW_HEADER_SIZE);
+        numbers[i] = (int64_t)i;
+    }
+    offsets[RECORDS] = (int64_t)w->len;
+    size_t done;
+    expect(TFW_OK, tfw_fetch(fileno(record_file), offsets, numbers, RECORDS, out, ROOM, out_spans,
+                             &done, NULL));
+}
+
+/* ---- Strings to and from Python -------------------------------------------------------------- */
+
+static void pickle_spans(workload *w) {
+    size_t len;
+    expect(TFW_OK, tfw_pickle_spans(w->data, w->spans, RECORDS, out, ROOM, &len));
+}
+
+static uint8_t *stream; /* what Python hands over */
+static size_t stream_len;
+
+static void append(const void *bytes, size_t len) {
+    memcpy(stream + stream_len, bytes, len);
+    stream_len += len;
+}
+
+static void append_op(uint8_t opcode, const void *bytes, size_t len) {
+    append(&opcode, 1);
+    append(bytes, len);
+}
+
+/* marshal.dumps(records, 2) */
+static void marshal_records(const workload *w) {
+    uint8_t count[4];
+    stream_len = 0;
+    tfwi_store32(count, RECORDS);
+    append_op('[', count, 4);
+    for (size_t i = 0; i < RECORDS; i++) {
+        tfwi_store32(count, (uint32_t)w->spans[i].length);
+        append_op('s', count, 4);
+        append(w->data + w->spans[i].offset, (size_t)w->spans[i].length);
+    }
+}
+
+static void marshal_spans(workload *w) {
+    size_t count;
+    expect(TFW_OK, tfw_marshal_spans(stream, stream_len, out_spans, RECORDS, &count));
+    (void)w;
+}
+
+/* A scalar as pickle writes it. */
+static void pickle_value(const tfw_input *input, size_t row) {
+    uint8_t bytes[8];
+    if (input->kind == TFW_INT64) {
+        bytes[0] = (uint8_t)((const int64_t *)input->values)[row];
+        append_op(OP_BININT1, bytes, 1);
+    } else if (input->kind == TFW_FLOAT) {
+        double value = ((const float *)input->values)[row];
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        for (int i = 0; i < 8; i++) {
+            bytes[i] = (uint8_t)(bits >> (56 - 8 * i)); /* big-endian */
+        }
+        append_op(OP_BINFLOAT, bytes, 8);
+    } else {
+        int64_t begin = input->offsets[row];
+        bytes[0] = (uint8_t)(input->offsets[row + 1] - begin);
+        append_op(OP_SHORT_BINBYTES, bytes, 1);
+        append((const uint8_t *)input->values + begin, bytes[0]);
+        append_op(OP_MEMOIZE, NULL, 0);
+    }
+}
+
+/* pickle.dumps(rows, 5), without its frames: keys are written once, then fetched from the memo.
+ * The list is number 0 there, the first row 1; a key follows it and, for each string before it,
+ * one more. */
+static void pickle_rows(const workload *w) {
+    uint8_t places[MOST_INPUTS], next = 2, length;
+    stream_len = 0;
+    append("\x80\x05]\x94(", 5);
+    for (size_t row = 0; row < RECORDS; row++) {
+        append("}\x94(", 3);
+        for (size_t i = 0; i < w->input_count; i++) {
+            const tfw_input *input = &w->inputs[i];
+            if (row == 0) {
+                length = (uint8_t)input->name_len;
+                append_op(OP_SHORT_BINUNICODE, &length, 1);
+                append(input->name, length);
+                append_op(OP_MEMOIZE, NULL, 0);
+                places[i] = next;
+                next = (uint8_t)(next + (input->kind == TFW_BYTES ? 2 : 1));
+            } else {
+                append_op(OP_BINGET, &places[i], 1);
+            }
+            pickle_value(input, row);
+        }
+        append_op(OP_SETITEMS, NULL, 0);
+    }
+    append("e.", 2);
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static void parse(workload *w) {
+    tfw_columns_clear(w->columns);
+    expect(TFW_OK,
+           tfw_parse(w->columns, w->data, w->len, w->spans, RECORDS, 0, NULL, NULL));
+}
+
+static void parse_one(workload *w) {
+    int64_t ends[MOST_INPUTS];
+    for (size_t i = 0; i < RECORDS; i++) {
+        expect(TFW_OK, tfw_parse_one(w->columns, w->data + w->spans[i].offset,
+                                     (size_t)w->spans[i].length, 0, out, ROOM, ends, NULL));
+    }
+}
+
+static void decode(workload *w) {
+    tfw_dicts dicts;
+    size_t done;
+    expect(TFW_OK, tfw_decode(w->data, w->len, w->spans, RECORDS, 0, &dicts, &done, NULL));
+    tfw_free(dicts.pickle);
+    tfw_free(dicts.int64s);
+    tfw_free(dicts.floats);
+    tfw_free(dicts.buffers);
+}
+
+static void encode(workload *w) {
+    uint64_t done;
+    size_t len;
+    expect(TFW_OK, tfw_encode(w->inputs, w->input_count, 0, RECORDS, 0, 0, out, ROOM, out_spans,
+                              &done, &len, NULL));
+}
+
+static tfw_rows *rows;
+
+static void encode_rows(workload *w) {
+    size_t done, len;
+    expect(TFW_OK, tfw_rows_encode(rows, stream, stream_len, 0, 0, 0, out, ROOM, out_spans,
+                                   RECORDS, &done, &len, NULL));
+    expect(RECORDS, (int)done);
+    (void)w;
+}
+
+static void encode_sequences(workload *w) {
+    uint64_t done;
+    expect(TFW_OK, tfw_encode_sequence(&sequences.context, 1, sequences.lists, 2, 0, RECORDS, 0, 0,
+                                       sequences.data, ROOM, sequences.spans, &done,
+                                       &sequences.len, NULL));
+    (void)w;
+}
+
+static void parse_sequences(workload *w) {
+    size_t done;
+    tfw_columns_clear(sequences.context_columns);
+    tfw_columns_clear(sequences.list_columns);
+    expect(TFW_OK, tfw_parse_sequence(sequences.context_columns, sequences.list_columns,
+                                      sequences.data, sequences.len, sequences.spans, RECORDS, 0,
+                                      &done, NULL));
+    (void)w;
+}
+
+/* ---- Counting -------------------------------------------------------------------------------- */
+
+static void count(const char *loop, size_t items, void (*run)(workload *), workload *w) {
+    char name[128];
+    snprintf(name, sizeof name, "%s, %s", loop, w->name);
+    run(w);
+    CALLGRIND_ZERO_STATS;
+    run(w);
+    CALLGRIND_DUMP_STATS_AT(name);
+    printf("%s\t%zu\n", name, items);
+}
+
+static void count_checksums(workload *w) {
+    static const size_t sizes[] = {16, 90, 4096, 65536};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char name[32];
+        workload named = *w;
+        crc_size = sizes[i];
+        snprintf(name, sizeof name, "%zu bytes", crc_size);
+        named.name = name;
+        count("crc32c", CALLS, checksum, &named);
+    }
+}
+
+static void count_records(workload *w) {
+    record_file = tmpfile();
+    if (record_file == NULL || fwrite(w->data, 1, w->len, record_file) != w->len ||
+        fflush(record_file) != 0) {
+        exit(1);
+    }
+    count("scan", RECORDS, scan, w);
+    count("frame", RECORDS, frame, w);
+    count("index walk", RECORDS, walk, w);
+    count("fetch in file order", RECORDS, fetch, w);
+    count("pickle of records", RECORDS, pickle_spans, w);
+    marshal_records(w);
+    count("marshalled list", RECORDS, marshal_spans, w);
+    fclose(record_file);
+}
+
+static void count_messages(workload *w) {
+    count("parse", RECORDS, parse, w);
+    count("encode columns", RECORDS, encode, w);
+    count("decode without a schema", RECORDS, decode, w);
+}
+
+int main(void) {
+    out = reserve(ROOM);
+    stream = reserve(ROOM);
+    workload *w1 = tutorial(), *w4 = embedding();
+    count_checksums(w4);
+    count_records(w1);
+    count_messages(w1);
+    count("parse one message", RECORDS, parse_one, w1);
+    count_messages(w4);
+    count_messages(ctr("W5", false));
+    count("parse", RECORDS, parse, ctr("W5 in random key order", true));
+
+    expect(TFW_OK, tfw_rows_create(&rows, NULL));
+    pickle_rows(w1);
+    count("encode rows", RECORDS, encode_rows, w1);
+    workload w6 = {.name = "W6"};
+    make_sequences();
+    count("encode sequences", RECORDS, encode_sequences, &w6);
+    count("parse sequences", RECORDS, parse_sequences, &w6);
+    return 0;
+}
