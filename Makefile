@@ -182,7 +182,7 @@ clean:
 
 # ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------
 
-.PHONY: fuzz fuzz-report differential coverage
+.PHONY: fuzz fuzz-report differential campaign coverage
 comma = ,
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES = $(wildcard tests/fuzz/*.[ch]) tests/c/check.h tests/c/records.h
@@ -235,6 +235,13 @@ SEED ?= 1
 differential: $(NATIVE)
 	$(BIN)/python tests/fuzz/differential.py --seconds=$(T) --seed=$(SEED) build/fuzz/log
 
+# The Python tests on hostile input, 100,000 cases each.
+campaign: $(NATIVE)
+	mkdir -p build/fuzz/log
+	$(BIN)/python -m pytest -q tests/test_hostile.py --hypothesis-profile=campaign \
+	    --hypothesis-show-statistics > build/fuzz/log/campaign.txt || { tail -n 60 build/fuzz/log/campaign.txt; exit 1; }
+	grep passing build/fuzz/log/campaign.txt
+
 # Writes what all runs of make fuzz add up to into docs/reliability.md.
 fuzz-report:
 	$(PYTHON) tests/fuzz/report.py build/fuzz/log docs/reliability.md
@@ -245,4 +252,5 @@ coverage:
 	$(call c_tests,coverage,$(CC),--coverage -O0 -Dalways_inline=unused,)
 	$(call fuzz_targets,coverage,$(CC),--coverage -O0 tests/fuzz/driver.c)
 	$(call replay,coverage)
-	$(PYTHON) tests/fuzz/coverage.py build/coverage $(MISSING)
+	for test in $(TIER_TESTS); do TFWIRE_TEST_CPU=0 build/coverage/$$test || exit 1; done
+	$(PYTHON) tests/fuzz/coverage.py build/coverage --floor=95 $(MISSING)

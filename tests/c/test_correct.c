@@ -373,6 +373,60 @@ static void a_file_is_corrected_like_fed_bytes(void) {
     free(f.data);
 }
 
+/* x^k repeats in payloads of 256 MiB: the place of a bit cannot be told. */
+static void payloads_that_are_too_long_are_not_corrected(void) {
+    const size_t payload = (size_t)1 << 28, len = payload + TFWI_FRAME_SIZE;
+    uint8_t *record = calloc(len, 1); /* pages of zeros, which take no memory */
+    tfw_flip flip;
+    tfw_error error;
+    if (record == NULL) {
+        return;
+    }
+    tfwi_store64(record, payload);
+    tfwi_store32(record + 8, tfwi_length_crc(tfwi_crc32c_current(), record));
+    CHECK_EQ(TFW_E_DATA_CRC, tfw_correct(record, len, len, 0, &flip, &error));
+    free(record);
+}
+
+#ifdef TFW_TEST_FAULTS
+/* Memory that fails while a bit is noted; the next call corrects it all the same. */
+static void a_reader_survives_failing_memory(void) {
+    file f = file_random(16, 3, 300), damaged = copy_of(&f);
+    outcome expected = whole(&f);
+    int status = TFW_E_MEMORY;
+    flip_bit(damaged.data + file_begin(&f, 1), 8 * 20);
+    for (long n = 0; status == TFW_E_MEMORY; n++) {
+        tfw_reader_options options = {.size = sizeof options, .fd = -1, .flags = TFW_CORRECT};
+        tfw_reader *reader;
+        tfw_batch batch;
+        feeding how = {0};
+        size_t fed = 0;
+        outcome o = {.offset = -1, .record = -1};
+        int first = TFW_OK;
+        CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+        while (fed < damaged.len) {
+            CHECK_EQ(TFW_OK, feed(reader, &damaged, &fed, &how, NULL));
+        }
+        CHECK_EQ(TFW_OK, feed(reader, &damaged, &fed, &how, NULL));
+        tfwi_test_fail_allocation = n;
+        while ((o.status = tfw_reader_next(reader, 0, &batch, NULL)) != TFW_END) {
+            CHECK(o.status == TFW_OK || o.status == TFW_E_MEMORY);
+            first = o.status == TFW_E_MEMORY ? o.status : first;
+            if (o.status == TFW_OK) {
+                take(&o, &f, &batch, &how);
+            }
+        }
+        status = first;
+        tfwi_test_fail_allocation = -1;
+        CHECK_OUTCOME(&expected, &o);
+        CHECK_EQ(1, tfw_reader_flips(reader, 0, NULL, 0));
+        tfw_reader_free(reader);
+    }
+    free(damaged.data);
+    free(f.data);
+}
+#endif
+
 int main(void) {
     RUN(every_bit_of_short_records_is_found);
     RUN(bits_of_long_records_are_found);
@@ -384,11 +438,15 @@ int main(void) {
     RUN(a_flipped_bit_in_header_and_payload_each_is_too_much);
 #ifdef TFW_TEST_FAULTS
     RUN(failing_memory_is_reported);
+    RUN(a_reader_survives_failing_memory);
 #endif
     RUN(a_reader_corrects_every_bit_of_a_file);
     RUN(flips_in_neighbours_are_all_corrected);
     RUN(what_is_not_one_bit_is_left_to_the_policy);
     RUN(a_corrected_header_leads_past_records_within_its_payload);
     RUN(a_file_is_corrected_like_fed_bytes);
+#ifndef TFW_TEST_QUICK
+    RUN(payloads_that_are_too_long_are_not_corrected);
+#endif
     return check_report("correct");
 }

@@ -260,6 +260,18 @@ static void test_room_is_left_around_every_message(void) {
 }
 
 /* Values that Python must look at: the rows before them are encoded. */
+static void test_room_that_overflows_is_refused(void) {
+    const uint8_t stream[] = {0x80, 5, '}', 0x94, '.'};
+    tfw_rows *rows;
+    tfw_span span;
+    size_t done = 1, len = 1;
+    CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_rows_encode(rows, stream, sizeof stream, 0, SIZE_MAX, 1, NULL, 0,
+                                             &span, 1, &done, &len, NULL));
+    CHECK(done == 0 && len == 0);
+    tfw_rows_free(rows);
+}
+
 static void test_what_is_not_known_ends_the_run(void) {
     static const struct {
         const char *value;
@@ -413,6 +425,7 @@ int main(void) {
     RUN(test_the_longer_forms_of_opcodes);
     RUN(test_the_order_of_a_row_can_be_kept);
     RUN(test_room_is_left_around_every_message);
+    RUN(test_room_that_overflows_is_refused);
     RUN(test_what_is_not_known_ends_the_run);
     RUN(test_a_key_twice_is_not_known);
     RUN(test_a_list_within_itself_is_not_known);

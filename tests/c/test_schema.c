@@ -60,6 +60,18 @@ static void test_defaults_that_do_not_fit_are_refused(void) {
     refused(bad);
 }
 
+static void test_sizes_that_overflow_together_are_refused(void) {
+    enum { COUNT = 40 };
+    tfw_feature features[COUNT];
+    tfw_error error;
+    for (size_t i = 0; i < COUNT; i++) { /* each is as long as a name may be; none is looked at */
+        features[i] = dense("name", TFW_INT64, 1);
+        features[i].name_len = SIZE_MAX / 2 / sizeof(int64_t);
+    }
+    CHECK_EQ(TFW_E_SCHEMA, create(features, COUNT, &error));
+    CHECK_EQ(16, error.feature);
+}
+
 static void test_no_features_are_a_schema(void) {
     CHECK_EQ(TFW_OK, create(NULL, 0, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, create(NULL, 1, NULL));
@@ -139,6 +151,7 @@ static void test_every_failing_allocation_is_reported(void) {
 int main(void) {
     RUN(test_invalid_features_are_refused);
     RUN(test_defaults_that_do_not_fit_are_refused);
+    RUN(test_sizes_that_overflow_together_are_refused);
     RUN(test_no_features_are_a_schema);
     RUN(test_everything_is_copied);
     RUN(test_every_key_is_found_and_no_other);

@@ -1,12 +1,15 @@
 """Prints the branch coverage of the C core, a line per file, and the branches never taken.
 
-Usage: ``python tests/fuzz/coverage.py BUILD_FOLDER [--missing]``, where BUILD_FOLDER holds the
-.gcda files of a build with ``--coverage`` after its programs have run. ``make coverage`` makes
-one. A header's branches are counted once, whichever files include it.
+Usage: ``python tests/fuzz/coverage.py [--floor=PERCENT] [--missing] BUILD_FOLDER``, where
+BUILD_FOLDER holds the .gcda files of a build with ``--coverage`` after its programs have run.
+``make coverage`` makes one. A header's branches are counted once, whichever files include it. Less
+than the floor of all branches is a failure; --missing also lists the branches and the lines that
+were never run.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -62,21 +65,34 @@ def flat(lines: Lines) -> list[int]:
     return [count for counts in lines.values() for count in counts]
 
 
+def print_missing(branches: dict[str, Lines], lines: dict[str, Lines]) -> None:
+    for name in sorted(lines):
+        source = Path(name).read_text().splitlines()
+        for line, counts in sorted(lines[name].items()):
+            taken = branches[name].get(line, [])
+            if not any(counts):
+                print(f"{name}:{line}: never run: {source[line - 1].strip()}")
+            elif 0 in taken:
+                missed = f"{taken.count(0)} of {len(taken)}"
+                print(f"{name}:{line}: {missed} never: {source[line - 1].strip()}")
+
+
 def main() -> None:
-    branches, lines = collect(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--floor", type=float, default=0)
+    parser.add_argument("--missing", action="store_true")
+    options = parser.parse_args()
+    branches, lines = collect(options.folder)
     print(f"{'file':24}{'branches taken':>22}{'lines run':>16}")
     for name in sorted(lines):
         print(row(name, flat(branches[name]), flat(lines[name])))
     everything = [count for name in branches for count in flat(branches[name])]
     print(row("all", everything, [count for name in lines for count in flat(lines[name])]))
-    if "--missing" not in sys.argv:
-        return
-    for name in sorted(branches):
-        source = Path(name).read_text().splitlines()
-        for line, counts in sorted(branches[name].items()):
-            if 0 in counts:
-                missed = f"{counts.count(0)} of {len(counts)}"
-                print(f"{name}:{line}: {missed} never: {source[line - 1].strip()}")
+    if options.missing:
+        print_missing(branches, lines)
+    if 100 * sum(map(bool, everything)) < options.floor * len(everything):
+        sys.exit(f"less than {options.floor} % of all branches are taken")
 
 
 if __name__ == "__main__":

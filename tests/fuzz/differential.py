@@ -234,11 +234,10 @@ def run(seed: int, runs: float, seconds: float) -> tuple[int, float, str | None]
 def write_log(folder: Path, count: int, seconds: float, wrong: str | None) -> None:
     git = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() or "unknown"
-    found = "Test unit written to the log\n" if wrong is not None else ""
     log = folder / f"differential-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.log"
     folder.mkdir(parents=True, exist_ok=True)
     log.write_text(
-        f"commit {commit}\n{wrong or 'no difference'}\n{found}"
+        f"commit {commit}\n{wrong or 'no difference'}\n"
         f"stat::number_of_executed_units: {count}\n"
         f"stat::average_exec_per_sec: {count / max(seconds, 1e-9):.0f}\n"
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 BEGIN, END = "<!-- fuzz: begin -->\n", "<!-- fuzz: end -->"
-HEAD = "| target | executions | a second | edges | stopped by a find | last commit | date |"
+HEAD = "| target | executions | a second | edges | last commit | date |"
 
 
 class Run(NamedTuple):
@@ -23,7 +23,6 @@ class Run(NamedTuple):
     executions: int
     seconds: float
     edges: int
-    finds: int
 
 
 def read(log: Path) -> Run:
@@ -37,7 +36,6 @@ def read(log: Path) -> Run:
         executions=executions,
         seconds=executions / max(rate, 1),
         edges=max(map(int, re.findall(r" cov: (\d+) ", text)), default=0),
-        finds=text.count("Test unit written to"),
     )
 
 
@@ -45,10 +43,9 @@ def row(target: str, runs: list[Run]) -> str:
     executions = sum(run.executions for run in runs)
     rate = executions / sum(run.seconds for run in runs)
     edges = max(run.edges for run in runs)
-    finds = sum(run.finds for run in runs)
     last = runs[-1]
     return (
-        f"| {target} | {executions:,} | {rate:,.0f} | {edges or '-'} | {finds or '-'} "
+        f"| {target} | {executions:,} | {rate:,.0f} | {edges or '-'} "
         f"| {last.commit} | {last.date} |"
     )
 
@@ -59,7 +56,7 @@ def main() -> None:
     for log in sorted(folder.glob("*.log")):
         if "stat::number_of_executed_units" in log.read_text(errors="replace"):
             runs[log.stem.split("-")[0]].append(read(log))
-    table = [HEAD, "|---|---|---|---|---|---|---|"]
+    table = [HEAD, "|---|---|---|---|---|---|"]
     table += [row(target, runs[target]) for target in sorted(runs)]
     before, rest = page.read_text().split(BEGIN)
     page.write_text(before + BEGIN + "\n".join(table) + "\n" + END + rest.split(END)[1])
