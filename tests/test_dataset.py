@@ -205,6 +205,22 @@ def test_parallel_reads_take_files_in_turn(files):
     assert [0, 2, 1, 3, 4] == [int(row["n"]) for row in parsed]
 
 
+@pytest.mark.parametrize("drop_remainder", [False, True])
+def test_batches_of_files_are_parsed_without_an_object_per_record(
+    files, drop_remainder, monkeypatch
+):
+    expected = list(TFRecordDataset(files).batch(2, drop_remainder=drop_remainder).map(parsed_list))
+    monkeypatch.setattr("tfwire.records.read_records", None)
+    found = list(TFRecordDataset(files).batch(2, drop_remainder).parse_example(SPEC))
+    assert len(expected) == len(found) > 1
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+def parsed_list(records):
+    return tfw.parse_example(records, SPEC)
+
+
 def test_parsing_and_batching_commute(files):
     """parse_example before batch is parsed by the batch all the same."""
     before = TFRecordDataset(files).parse_example(SPEC).batch(2)

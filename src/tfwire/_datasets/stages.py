@@ -180,6 +180,17 @@ class Records(Stage):
             return self._read(self.paths)
         return self._interleaved()
 
+    def parsed(self, parser: Any, batch: Batch) -> Iterator[Any]:
+        """The batches of these records, read and parsed in C, without an object per record."""
+        batches: Iterator[Any] = parser.parse_file(
+            self.paths,
+            batch.count,
+            compression_type=self.compression_type,
+            on_corrupt=self.options.get("on_corrupt", "raise"),
+            drop_remainder=batch.drop_remainder,
+        )
+        return batches
+
     def _interleaved(self) -> Iterator[bytes]:
         """One record of each of cycle files in turn; a file that ends gives its place to the next,
         as TensorFlow's num_parallel_reads does."""
@@ -248,7 +259,12 @@ class Parse(Stage):
 
     def __iter__(self) -> Iterator[Any]:
         assert self.source is not None
-        return map(self.parser.parse if self.batched else self.parser.parse_single, self.source)
+        if not isinstance(self.source, Batch):
+            return map(self.parser.parse_single, self.source)
+        records = self.source.source
+        if isinstance(records, Records) and records.cycle <= 1:
+            return records.parsed(self.parser, self.source)
+        return map(self.parser.parse, self.source)
 
 
 class Batch(Stage):

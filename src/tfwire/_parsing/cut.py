@@ -80,10 +80,10 @@ def _parts(
 
 def _numbers(values: Array, count: int, size: int) -> Iterator[Array]:
     """An iterator over an array gives its rows without a step of Python."""
-    whole = count // size
-    end = whole * size
-    batches = iter(values[:end].reshape(whole, size, *values.shape[1:]))
-    return chain(batches, [values[end:]]) if end < count else batches
+    whole, rest = divmod(count, size)
+    last = [values[count - rest :]] if rest else []
+    complete = values[: count - rest] if rest else values
+    return chain(complete.reshape(whole, size, *values.shape[1:]), last)
 
 
 def _strings(
