@@ -413,6 +413,13 @@ def row_seeds() -> Seeds:
     yield "native-again", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + known * 2 + b"e."
     for choice in (3, 5, 9, 15, 21, 31, 41):
         yield f"native-no-memory-{choice}", struct.pack("<BBH", choice, 0, 4999) + known
+    # Three rows by marshal, the second of what the first holds, the third the first again.
+    first = b"\xfb\xda\x01a\xe9\7\0\0\0\xda\x01bg" + struct.pack("<d", 1.5)
+    first += b"z\x01cl\xfb\xff\xff\xff" + struct.pack("<5H", 1, 2, 3, 4, 5)
+    first += b"z\x01d\xdb\2\0\0\0TFz\x01eu\2\0\0\0\xc3\xa9" + b"0"
+    rows = first + b"{r\1\0\0\0r\2\0\0\0r\3\0\0\0r\4\0\0\0" + b"0r\0\0\0\0"
+    yield "marshal", struct.pack("<BBH", 0, 0, 999) + b"[\3\0\0\0" + rows
+    yield "marshal-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + b"[\3\0\0\0" + rows
 
 
 # Columns: see make_input in fuzz_encode.c.
