@@ -82,10 +82,12 @@ class Versus:
         ours: Operation,
         peers: dict[str, tuple[Operation, float | None]],
         record_size: float,
+        at_most: float | None = None,
     ) -> None:
         """peers: per name the operation and how many times faster tfwire is to be.
 
         record_size: Bytes that count as one record, for MB/s.
+        at_most: Seconds that a record may take, where no peer does the same.
         """
         mine = Timings(ours)
         theirs = {name: Timings(peer) for name, (peer, _) in peers.items()}
@@ -110,8 +112,20 @@ class Versus:
                     "share": timings.share,
                 }
                 for name, timings in theirs.items()
-            ],
+            ]
+            + ([limit(at_most, mine)] if at_most is not None else []),
         )
+
+
+def limit(seconds: float, mine: Timings) -> dict[str, Any]:
+    """A peer that would take so long for a record."""
+    return {
+        "name": f"(at most {seconds * 1e6:g} microseconds)",
+        "records_per_second": 1 / seconds,
+        "ratio": seconds / mine.per_record,
+        "target": 1,
+        "share": mine.share,
+    }
 
 
 @pytest.fixture

@@ -63,8 +63,12 @@ def peer_cells(peer: dict[str, Any] | None, share: float) -> list[str]:
     reached = "" if target is None else "yes" if peer["ratio"] >= target else "no"
     wanted = "" if target is None else f"{target:g}x"
     rate = f"{peer['records_per_second']:,.0f}"
-    doubt = "?" if min(share, peer["share"]) < BUSY else ""
-    return [peer["name"], rate, f"{peer['ratio']:.3g}x{doubt}", wanted, reached]
+    return [peer["name"], rate, ratio_text(peer, share), wanted, reached]
+
+
+def ratio_text(peer: dict[str, Any], share: float) -> str:
+    """A ratio, doubted where another process was in the way; share: what tfwire had of the core."""
+    return f"{peer['ratio']:.3g}x{'?' if min(share, peer['share']) < BUSY else ''}"
 
 
 HEADER = [
