@@ -13,6 +13,14 @@
 
 enum { STRIDE = 64 };
 
+#ifdef TFW_TEST_FAULTS
+/* Test builds count the bytes that the search checksums. */
+uint64_t tfwi_test_hashed;
+#define COUNT_HASHED(len) (tfwi_test_hashed += (len))
+#else
+#define COUNT_HASHED(len) ((void)0)
+#endif
+
 /* Makes sure that the checksums of all whole strides within [base, end) are there. */
 static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
     size_t needed = (end - resync->base) / STRIDE + 1; /* prefixes[0] is the empty one */
@@ -28,6 +36,7 @@ static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
     uint32_t crc = resync->count != 0 ? resync->prefixes[resync->count - 1] : 0;
     for (size_t i = resync->count; i < needed; i++) {
         if (i != 0) {
+            COUNT_HASHED(STRIDE);
             crc = tfw_crc32c(crc, data + resync->base + (i - 1) * STRIDE, STRIDE);
         }
         resync->prefixes[i] = crc;
@@ -42,6 +51,7 @@ static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
 static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_t at) {
     size_t strides = (at - resync->base) / STRIDE;
     size_t rest = (at - resync->base) % STRIDE;
+    COUNT_HASHED(rest);
     return tfwi_crc32c_current()->crc(resync->prefixes[strides], data + at - rest, rest);
 }
 
@@ -49,6 +59,7 @@ int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, s
                        bool *out_verifies) {
     uint32_t crc;
     if (end - begin <= 2 * STRIDE) { /* cheaper than the detour */
+        COUNT_HASHED(end - begin);
         crc = tfw_crc32c(0, data + begin, end - begin);
     } else {
         if (resync->count == 0) {

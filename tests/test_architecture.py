@@ -137,3 +137,16 @@ def test_versions_agree():
 def test_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         import_module("tfwire").nothing  # noqa: B018
+
+
+def test_the_tests_that_reliability_names_exist():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    goals = page[page.index("## Goals and their tests") :]
+    found = set()
+    for path in [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "c").glob("*.c")]:
+        text = path.read_text(encoding="utf-8")
+        pairs = re.findall(r"^def (test_\w+)|RUN\((\w+)\)", text, re.MULTILINE)
+        found |= {path.name, *map("".join, pairs)}
+    named = set(re.findall(r"`((?:test_)?\w+_\w+(?:\.\w+)?)`", goals)) - {"read_records"}
+    assert len(named) > 50
+    assert set() == named - found

@@ -294,3 +294,44 @@ def test_no_error_tells_a_payload(tmp_path, kind):
         assert SECRET.decode()[:6] not in text
         assert str(path) in str(error)
         assert (len(found), len(found) * (len(SECRET) + 16)) == (error.record_index, error.offset)
+
+
+# ---- Deep messages ----------------------------------------------------------------------------
+
+_DEEP = """
+import threading
+import tfwire as tfw
+from tfwire import train
+deep = b"\\x2b" * 200_000 + b"\\x2c" * 200_000  # groups in groups
+calls = [
+    tfw.decode_example, tfw.decode_sequence_example, train.Example.FromString,
+    lambda record: tfw.decode_examples([record]),
+    lambda record: tfw.parse_tensor(record, tfw.int64),
+    lambda record: tfw.parse_single_example(record, {"x": tfw.FixedLenFeature([], tfw.int64, 0)}),
+    lambda record: tfw.parse_example([record], {"x": tfw.VarLenFeature(tfw.string)}),
+    lambda record: tfw.parse_single_sequence_example(
+        record, sequence_features={"x": tfw.VarLenFeature(tfw.string)}),
+]
+outcomes = []
+
+def run():
+    for call in calls:
+        for record in (deep, deep[:200_000], b"\\x0a\\x80\\xb5\\x18" + deep):
+            try:
+                call(record)
+            except Exception as error:
+                outcomes.append(type(error).__name__)
+            else:
+                outcomes.append("answer")
+
+threading.stack_size(256 * 1024)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+print(len(outcomes), *sorted(set(outcomes) - {"answer", "ParseError", "DecodeError", "ValueError"}))
+"""
+
+
+def test_groups_in_groups_are_an_error_on_a_small_stack():
+    """200,000 of them, on a stack of 256 KiB."""
+    assert f"{8 * 3}\n" == run(_DEEP)

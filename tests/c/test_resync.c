@@ -5,6 +5,8 @@
 
 enum { RECORDS = 5 };
 
+extern uint64_t tfwi_test_hashed;
+
 static feeding in_pieces(size_t piece) { return (feeding){.piece = piece, .seed = 1}; }
 
 /* What a reader should make of f when exactly record bad is damaged, for the given reason. */
@@ -353,6 +355,43 @@ static void many_plausible_headers_are_searched_in_linear_time(void) {
     free(f.data);
 }
 
+/* Reads a file of that size that consists of headers which verify and promise so many bytes, or half
+ * of what follows, but never just up to another header; how many bytes are checksummed for it. */
+static uint64_t hashed_among_headers(size_t len, uint64_t promised) {
+    file f = {.data = malloc(len), .len = len};
+    for (size_t at = 0; at + 12 <= len; at += 12) {
+        uint64_t rest = len - at - 12;
+        tfwi_store64(f.data + at, promised < rest ? promised : rest / 2);
+        tfwi_store32(f.data + at + 8, tfwi_length_crc(tfwi_crc32c_current(), f.data + at));
+    }
+    tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    options.buffer_size = 0;
+    options.fd = file_open(&f);
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    tfwi_test_hashed = 0;
+    while (tfw_reader_next(reader, 0, &batch, NULL) == TFW_OK) {
+    }
+    tfw_reader_free(reader);
+    close(options.fd);
+    free(f.data);
+    return tfwi_test_hashed;
+}
+
+/* By what is counted, not by the clock: each byte goes through the checksum some ten times at most,
+ * and ten times as much input takes ten times as much work. */
+static void the_worst_input_is_checksummed_some_ten_times(void) {
+    const uint64_t promised[] = {17, 101, 501, 5001, 200001, UINT64_MAX};
+    const size_t len = 240000;
+    for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
+        uint64_t once = hashed_among_headers(len, promised[i]);
+        uint64_t often = hashed_among_headers(10 * len, promised[i]);
+        CHECK(once > len && once <= 12 * len);
+        CHECK(often <= 12 * once);
+    }
+}
+
 /* The same between records that are good, so that the search ends and begins anew each time. */
 static void good_records_between_plausible_headers_do_not_multiply_the_work(void) {
     const size_t len = 8 << 20;
@@ -474,6 +513,7 @@ int main(void) {
     RUN(a_record_file_inside_a_record_is_a_trap_only_without_its_header);
     RUN(hostile_lengths_are_refused_before_anything_is_read_for_them);
     RUN(many_plausible_headers_are_searched_in_linear_time);
+    RUN(the_worst_input_is_checksummed_some_ten_times);
     RUN(good_records_between_plausible_headers_do_not_multiply_the_work);
     RUN(candidates_longer_than_the_window_are_decided);
     RUN(damage_is_put_into_words);
