@@ -355,8 +355,8 @@ static void many_plausible_headers_are_searched_in_linear_time(void) {
     free(f.data);
 }
 
-/* Reads a file of that size that consists of headers which verify and promise so many bytes, or half
- * of what follows, but never just up to another header; how many bytes are checksummed for it. */
+/* Reads a file of that size that consists of headers which verify and promise so many bytes, or
+ * half of what follows, but never just up to another header; the bytes checksummed for it. */
 static uint64_t hashed_among_headers(size_t len, uint64_t promised) {
     file f = {.data = malloc(len), .len = len};
     for (size_t at = 0; at + 12 <= len; at += 12) {
@@ -379,8 +379,7 @@ static uint64_t hashed_among_headers(size_t len, uint64_t promised) {
     return tfwi_test_hashed;
 }
 
-/* By what is counted, not by the clock: each byte goes through the checksum some ten times at most,
- * and ten times as much input takes ten times as much work. */
+/* By what is counted, not by the clock: each byte is checksummed some ten times at most, and ten times as much input takes ten times as much work. */
 static void the_worst_input_is_checksummed_some_ten_times(void) {
     const uint64_t promised[] = {17, 101, 501, 5001, 200001, UINT64_MAX};
     const size_t len = 240000;
