@@ -126,7 +126,6 @@ void tfw_columns_free(tfw_columns *columns) {
         tfw_free(column->splits.data);
         tfw_free(column->steps.data);
     }
-    tfw_free(columns->scratch.data);
     tfw_free(columns);
 }
 

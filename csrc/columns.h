@@ -62,9 +62,9 @@ struct tfw_columns {
     tfwi_column *first;     /* learned order: the feature that came first */
     tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */
     const tfwi_kernel *kernel; /* NULL: parse everything completely */
-    tfwi_array scratch;        /* for records too near to the end of the memory they lie in */
     bool lists;
     bool taken;       /* a column was handed over: clear before the next record */
+    uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */
     tfwi_column columns[];
 };
 

@@ -139,10 +139,9 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 }
 
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
-    const tfwi_kernel *kernel = parser->columns->kernel;
     while (p != end) {
-        if (kernel != NULL) {
-            p = kernel->entries(parser->columns, p, end, parser->blocks.limit);
+        if (parser->columns->kernel != NULL) {
+            p = tfwi_match(parser->columns, p, end, parser->blocks.limit);
             if (p == end) {
                 break;
             }
@@ -201,23 +200,15 @@ int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error 
     return TFW_OK;
 }
 
-/* Copying a longer message costs more than parsing its last entry completely. */
-#define LONGEST_COPY 4096
-
-const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size_t len,
-                              const uint8_t **limit) {
-    bool has_room = *limit - message >= TFWI_MATCH_ROOM + (ptrdiff_t)len;
-    if (has_room || len > LONGEST_COPY || columns->kernel == NULL ||
-        !tfwi_array_reserve(&columns->scratch, len + TFWI_MATCH_ROOM)) {
-        return message; /* its end will be parsed completely */
+const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                          const uint8_t *limit) {
+    const tfwi_kernel *kernel = columns->kernel;
+    p = kernel->entries(columns, p, end, limit);
+    if (p != end && limit - p < TFWI_MATCH_ROOM) {
+        tfwi_tail tail = tfwi_tail_of(columns->tail, p, end);
+        p += kernel->entries(columns, tail.begin, tail.end, tail.limit) - tail.begin;
     }
-    uint8_t *copy = columns->scratch.data;
-    if (len != 0) {
-        memcpy(copy, message, len);
-    }
-    memset(copy + len, 0, TFWI_MATCH_ROOM);
-    *limit = copy + len + TFWI_MATCH_ROOM;
-    return copy;
+    return p;
 }
 
 /* Whether a message is one Features message and nothing else; then *p becomes where that begins. */
@@ -234,12 +225,11 @@ static bool is_features_alone(const uint8_t **p, const uint8_t *end) {
 
 static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len,
                         const uint8_t *limit, unsigned flags, tfw_error *error) {
-    message = tfwi_with_room(columns, message, len, &limit);
     tfwi_record_begin(columns);
     const uint8_t *p = message, *end = message + len;
     bool alone = columns->kernel != NULL && is_features_alone(&p, end);
     if (alone) {
-        p = columns->kernel->entries(columns, p, end, limit);
+        p = tfwi_match(columns, p, end, limit);
         if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
             columns->records++;
             return TFW_OK;

@@ -37,10 +37,24 @@ TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
     columns->expected = &columns->first;
 }
 
-/* A message as kernels like it: with room behind it in memory that may be read, for which it is
- * copied where it must be. *limit is the end of that memory. */
-const uint8_t *tfwi_with_room(tfw_columns *columns, const uint8_t *message, size_t len,
-                              const uint8_t **limit);
+/* The last bytes of a message, copied to where kernels have the room behind them that they want. */
+typedef struct tfwi_tail {
+    const uint8_t *begin;
+    const uint8_t *end;
+    const uint8_t *limit;
+} tfwi_tail;
+
+/* REQUIRES: there are at most TFWI_MATCH_ROOM of them. */
+TFWI_INLINE tfwi_tail tfwi_tail_of(uint8_t room[2 * TFWI_MATCH_ROOM], const uint8_t *p,
+                                   const uint8_t *end) {
+    memcpy(room, p, (size_t)(end - p));
+    return (tfwi_tail){room, room + (end - p), room + 2 * TFWI_MATCH_ROOM};
+}
+
+/* Stores entries of a Features message while they match; returns where it stopped.
+ * REQUIRES: the columns have a kernel. */
+const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                          const uint8_t *limit);
 
 /* Reports why a walk was given up; message is where it began. */
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);

@@ -52,12 +52,12 @@ static void let_grow(tfwi_template *t, bool list) {
     const size_t lengths[4] = {last, last - 2, last - 4, 1};
     for (size_t i = 0; i < (list ? 3 : 4); i++) {
         t->grows[lengths[i]] = 0xff;
-        t->grows_mask |= UINT64_C(1) << lengths[i];
     }
-    t->length_at = (uint8_t)last;
-    t->grows_by = 0xff;
     /* The first length is the greatest. */
     t->max_len = (uint8_t)(0x7f - t->bytes[1]);
+    if (t->shape == TFWI_ONE_INT64 && t->max_len > TFWI_MAX_VARINT) {
+        t->max_len = TFWI_MAX_VARINT;
+    }
 }
 
 /* What values of the feature look like: dense floats are always of one size, strings always
@@ -79,7 +79,7 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *o
 
 void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
     uint8_t header[2 * TFWI_HEADER_SIZE];
-    memset(t, 0, sizeof *t);
+    *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
     enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
     if (shape == TFWI_OTHER || feature->name_len >= TFWI_HEADER_SIZE) {
         return;
@@ -92,9 +92,6 @@ void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list)
     t->bytes_mask = ~UINT64_C(0) >> (64 - len);
     t->len = (uint8_t)len;
     t->shape = (uint8_t)shape;
-    bool one_byte = header[1] < 0x80;
-    t->fixed_size = one_byte ? 0 : len + t->fixed_len;
-    t->size_mask = one_byte ? SIZE_MAX : 0;
     if (t->fixed_len == 0) {
         let_grow(t, list);
     }
@@ -123,6 +120,28 @@ TFWI_INLINE uint64_t gather(uint64_t word, uint64_t mask) {
     word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
     word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
     return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+#define SEVENS UINT64_C(0x7f7f7f7f7f7f7f7f)
+#define EIGHTHS UINT64_C(0x8080808080808080)
+
+static bool read_wide_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    bool nine = len == 9 && p[8] < 0x80, ten = len == 10 && p[8] >= 0x80 && p[9] < 0x80;
+    uint64_t high = (p[8] & 0x7fu) | (uint64_t)(ten ? p[9] : 0) << 7;
+    *out = (int64_t)(gather(word, SEVENS) | high << 56);
+    return (word & EIGHTHS) == EIGHTHS && (nine || ten);
+}
+
+TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    unsigned unused = (unsigned)(64 - 8 * len) & 63;
+    /* Of the block's bytes, only the last one ends a varint. */
+    if (TFWI_UNLIKELY(len - 1 >= 8 || (~word & EIGHTHS) << unused != UINT64_C(1) << 63)) {
+        return read_wide_varint(p, len, out);
+    }
+    *out = (int64_t)gather(word, SEVENS >> unused);
+    return true;
 }
 
 static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end, const uint8_t *limit,

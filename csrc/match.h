@@ -36,14 +36,9 @@ typedef struct tfwi_template {
     uint8_t bytes[TFWI_HEADER_SIZE]; /* for a value of fixed_len bytes */
     uint8_t grows[TFWI_HEADER_SIZE]; /* 255 where a length stands that grows with the value's */
     uint64_t bytes_mask;             /* bit i: byte i belongs to the header */
-    uint64_t grows_mask;             /* bit i: grows[i] */
     size_t fixed_len;
-    size_t fixed_size; /* of all of it, if its own length takes more than a byte; else 0 */
-    size_t size_mask;  /* 0 or, if it takes one byte, ~0 */
-    uint8_t len;       /* bytes of the header */
+    uint8_t len;       /* bytes of the header, of which the last one is the value's length */
     uint8_t shape;     /* enum tfwi_shape */
-    uint8_t length_at; /* where the value's length stands, if that varies */
-    uint8_t grows_by;  /* 255, or 0 if the value's length is fixed */
     uint8_t max_len;   /* the longest value whose lengths all take one byte */
 } tfwi_template;
 

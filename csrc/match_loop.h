@@ -3,8 +3,8 @@
  *     TARGET                           the function attribute that allows its instructions
  *     header_is(t, p, len)             whether the header of a value of len bytes is at p;
  *                                      TFWI_HEADER_SIZE bytes can be read there
- *     gather(word, mask)               the bits of word that mask selects, side by side; mask has
- *                                      the lower seven bits of some lower bytes
+ *     read_varint(p, len, out)         whether a block of at most ten bytes is one varint; its
+ *                                      value; 16 bytes can be read
  *     read_varints                     a tfwi_varint_reader
  */
 #ifndef TFWIRE_MATCH_LOOP_H
@@ -14,36 +14,9 @@
 
 #define NO_MATCH SIZE_MAX
 
-/* The longest strings are copied whole, whatever their length: 4 times faster than memcpy. */
+/* Strings up to these lengths are copied as if they had them: 4 times faster than memcpy. */
 #define SHORT_STRING 32
 #define LONG_STRING 128
-
-#define SEVENS UINT64_C(0x7f7f7f7f7f7f7f7f)
-#define EIGHTHS UINT64_C(0x8080808080808080)
-
-/* A block that is one varint of at most eight bytes; 16 bytes can be read. */
-TARGET TFWI_INLINE bool read_short_varint(const uint8_t *p, size_t len, int64_t *out) {
-    uint64_t word = tfwi_load64(p);
-    unsigned unused = (unsigned)(64 - 8 * len) & 63;
-    /* Of the block's bytes, only the last one ends a varint. */
-    if (len - 1 >= 8 || (~word & EIGHTHS) << unused != UINT64_C(1) << 63) {
-        return false;
-    }
-    *out = (int64_t)gather(word, SEVENS >> unused);
-    return true;
-}
-
-/* A block that is one varint of nine or ten bytes. */
-TARGET TFWI_INLINE bool read_wide_varint(const uint8_t *p, size_t len, int64_t *out) {
-    uint64_t word = tfwi_load64(p);
-    bool nine = len == 9 && p[8] < 0x80, ten = len == 10 && p[8] >= 0x80 && p[9] < 0x80;
-    if ((word & EIGHTHS) != EIGHTHS || !(nine || ten)) {
-        return false;
-    }
-    uint64_t high = (p[8] & 0x7fu) | (uint64_t)(ten ? p[9] : 0) << 7;
-    *out = (int64_t)(gather(word, SEVENS) | high << 56);
-    return true;
-}
 
 /* Stores a packed block as the column's values from index first on; returns how many those are,
  * or NO_MATCH. */
@@ -54,7 +27,7 @@ TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const 
         return NO_MATCH; /* no memory: for the complete parser to report */
     }
     int64_t *out = tfwi_int64s(&column->values) + first;
-    if (TFWI_LIKELY(read_short_varint(p, len, out)) || read_wide_varint(p, len, out)) {
+    if (len <= TFWI_MAX_VARINT && read_varint(p, len, out)) {
         return 1;
     }
     const uint8_t *next = read_varints(p, p + len, limit, out, room, &count);
@@ -83,12 +56,17 @@ TARGET TFWI_INLINE size_t store_string(tfwi_column *column, size_t first, const 
     }
     int64_t *offsets = tfwi_int64s(&column->offsets) + first;
     size_t begin = (size_t)offsets[0];
-    if (!tfwi_array_reserve(&column->values, begin + LONG_STRING)) {
+    size_t end;
+    if (tfwi_add_overflows(begin, len > LONG_STRING ? len : LONG_STRING, &end) ||
+        !tfwi_array_reserve(&column->values, end)) {
         return NO_MATCH;
     }
-    memcpy(column->values.data + begin, p, SHORT_STRING);
-    if (len > SHORT_STRING) {
-        memcpy(column->values.data + begin, p, LONG_STRING);
+    uint8_t *out = column->values.data + begin;
+    memcpy(out, p, SHORT_STRING);
+    if (len > LONG_STRING) {
+        memcpy(out, p, len);
+    } else if (len > SHORT_STRING) {
+        memcpy(out, p, LONG_STRING);
     }
     offsets[1] = (int64_t)(begin + len);
     return 1;
@@ -100,9 +78,10 @@ TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
                              : column->multiple <= 1 || count % column->multiple == 0;
 }
 
-/* Stores a value of any size in a cell. */
-TARGET TFWI_INLINE bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
-                                   size_t len, const uint8_t *limit) {
+/* Stores a value of any size in a cell. Not inlined, for the loop over single numbers to keep what
+ * it needs in registers. */
+TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                            size_t len, const uint8_t *limit) {
     size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
                                     : (size_t)(cell * column->count);
     size_t count;
@@ -121,86 +100,160 @@ TARGET TFWI_INLINE bool store_cell(tfwi_column *column, uint64_t cell, const uin
     return true;
 }
 
-/* Bytes of a value, and of all of an entry or step. */
-typedef struct extent {
-    size_t len;
-    size_t size;
-} extent;
-
-/* Whether an entry or step of the usual shape is at p. The header is asked first and without a
- * branch on the template: where keys come in no order, wrong guesses all fail at the same place,
+/* Whether the header of an entry or step of the usual shape is at p. It is asked first and without
+ * a branch on the template: where keys come in no order, wrong guesses all fail at the same place,
  * which is predicted, and cost a comparison each. */
-TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p, const uint8_t *end,
-                                 extent *out) {
-    size_t grown = p[t->length_at] & t->grows_by;
-    /* By its own length and not by the value's, though both are the same when it matches: where
-     * the next one begins is what everything waits for, and so it is known soonest. */
-    size_t size = t->fixed_size != 0 ? t->fixed_size : 2u + p[1];
-    *out = (extent){.len = t->fixed_len + grown, .size = size};
-    return header_is(t, p, grown) && grown <= t->max_len && (size_t)(end - p) >= size;
+TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p) {
+    return header_is(t, p, p[t->len - 1u]);
 }
 
-/* Stores what is_usual found in a cell; false when it is not of the usual shape either. */
-TARGET TFWI_INLINE bool store_usual(tfwi_column *column, uint64_t cell, const uint8_t *p,
-                                    size_t len, const uint8_t *limit) {
-    const uint8_t *value = p + column->usual.len;
-    if (column->usual.shape == TFWI_ONE_INT64) {
-        int64_t *out = tfwi_int64s(&column->values) + cell;
-        return TFWI_LIKELY(read_short_varint(value, len, out)) ||
-               read_wide_varint(value, len, out);
+/* Stores the value behind such a header in a cell; returns what lies behind it, or NULL: it is not
+ * of the usual shape either, or leaves the message. */
+TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                              const uint8_t *end, const uint8_t *limit) {
+    const tfwi_template *t = &column->usual;
+    const uint8_t *value = p + t->len;
+    size_t len = value[-1];
+    if (TFWI_LIKELY(t->shape == TFWI_ONE_INT64)) { /* read before it is known where it ends: */
+        bool single = len <= t->max_len &&
+                      read_varint(value, len, tfwi_int64s(&column->values) + cell);
+        value += len; /* there is room */
+        return TFWI_LIKELY(single && value <= end) ? value : NULL;
     }
-    if (column->usual.shape == TFWI_ONE_FLOAT) {
+    if (TFWI_LIKELY(t->shape == TFWI_ONE_FLOAT)) {
         tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
-        return true;
+        value += sizeof(float);
+        return TFWI_LIKELY(value <= end) ? value : NULL;
     }
-    return store_cell(column, cell, value, len, limit);
+    if (t->fixed_len != 0) {
+        len = t->fixed_len;
+    } else if (len > t->max_len) {
+        return NULL;
+    }
+    if (value > end || len > (size_t)(end - value) ||
+        !store_cell(column, cell, value, len, limit)) {
+        return NULL;
+    }
+    return value + len;
 }
 
-/* The feature whose entry seems to begin at p, or TFWI_NOT_FOUND. Only hashes are compared: a
- * match proves the key. */
-TARGET TFWI_INLINE size_t peek_feature(const tfw_schema *schema, const uint8_t *p,
-                                       const uint8_t *end) {
+/* The column whose entry seems to begin at p, NULL: none does. Only hashes are compared: a match
+ * proves the key. */
+TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const uint8_t *p,
+                                                     const uint8_t *end) {
+    const tfw_schema *schema = columns->schema;
     size_t left = (size_t)(end - p);
     if (left < 4 || p[2] != TFWI_TAG(1, TFWI_BYTES) || p[3] > 0x7f || p[3] > left - 4) {
-        return TFWI_NOT_FOUND;
+        return NULL;
     }
     uint64_t hash = tfwi_hash(p + 4, p[3]);
     size_t i = (size_t)hash & schema->mask;
     while (schema->slots[i].feature != 0) {
         if (schema->slots[i].hash == (uint32_t)(hash >> 32)) {
-            return schema->slots[i].feature - 1;
+            return &columns->columns[schema->slots[i].feature - 1];
         }
         i = (i + 1) & schema->mask;
     }
-    return TFWI_NOT_FOUND;
+    return NULL;
+}
+
+/* ---- Entries of the usual shape with lengths of more than a byte ---------------------------- */
+
+/* A length of up to three bytes; returns what lies behind it, or NULL. */
+TARGET TFWI_INLINE const uint8_t *read_len(const uint8_t *p, size_t *out) {
+    *out = p[0] & 0x7fu;
+    if (p[0] < 0x80) {
+        return p + 1;
+    }
+    *out |= (size_t)(p[1] & 0x7f) << 7;
+    if (p[1] < 0x80) {
+        return p + 2;
+    }
+    *out |= (size_t)p[2] << 14;
+    return p[2] < 0x80 ? p + 3 : NULL;
+}
+
+/* The content of a field that fills the bytes up to end, or NULL. */
+TARGET TFWI_INLINE const uint8_t *enter(const uint8_t *p, const uint8_t *end, uint32_t tag) {
+    size_t len;
+    if (p == NULL || end - p < 4 || *p != tag || (p = read_len(p + 1, &len)) == NULL) {
+        return NULL;
+    }
+    return (size_t)(end - p) == len ? p : NULL;
+}
+
+/* Stores an entry of the usual shape that is read, not compared; returns what lies behind it, or
+ * NULL. */
+TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, const uint8_t *p,
+                                                      const uint8_t *end, const uint8_t *limit) {
+    size_t size, key_len;
+    if (*p != TFWI_TAG(1, TFWI_BYTES) || (p = read_len(p + 1, &size)) == NULL || p > end ||
+        size > (size_t)(end - p) || size < 8 || *p != TFWI_TAG(1, TFWI_BYTES)) {
+        return NULL;
+    }
+    end = p + size;
+    const uint8_t *key = read_len(p + 1, &key_len);
+    if (key == NULL || key > end || key_len > (size_t)(end - key)) {
+        return NULL;
+    }
+    tfwi_column *column = tfwi_columns_find(columns, key, key_len);
+    if (column == NULL || column->serial >= columns->serial || column->usual.fixed_len != 0) {
+        return NULL;
+    }
+    p = enter(key + key_len, end, TFWI_TAG(2, TFWI_BYTES));
+    p = enter(p, end, TFWI_TAG(column->kind, TFWI_BYTES));
+    p = enter(p, end, TFWI_TAG(1, TFWI_BYTES));
+    if (p == NULL || limit - p < LONG_STRING ||
+        !store_cell(column, columns->records, p, (size_t)(end - p), limit)) {
+        return NULL;
+    }
+    column->serial = columns->serial + TFWI_FILLED;
+    columns->filled++;
+    return end;
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
+/* Entries and steps that begin before it have the room behind them that a kernel wants. */
+TARGET TFWI_INLINE const uint8_t *stop_of(const uint8_t *p, const uint8_t *end,
+                                          const uint8_t *limit) {
+    ptrdiff_t usable = limit - p - TFWI_MATCH_ROOM + 1;
+    return usable < end - p ? p + (usable > 0 ? usable : 0) : end;
 }
 
 TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p,
                                            const uint8_t *end, const uint8_t *limit) {
     const uint64_t cell = columns->records, serial = columns->serial;
+    const uint8_t *const stop = stop_of(p, end, limit);
     tfwi_column **expected = columns->expected;
     size_t filled = 0;
-    while (limit - p >= TFWI_MATCH_ROOM && p != end) {
-        extent found;
+    while (p < stop) {
         tfwi_column *column = *expected;
-        if (!is_usual(&column->usual, p, end, &found) || column->serial >= serial) {
-            size_t other = peek_feature(columns->schema, p, end);
-            if (other == TFWI_NOT_FOUND) {
-                break;
+        if (TFWI_UNLIKELY(!is_usual(&column->usual, p) || column->serial >= serial)) {
+            if (p[1] > 0x7f) {
+                columns->expected = expected;
+                const uint8_t *next = store_long(columns, p, end, limit);
+                if (next == NULL) {
+                    break;
+                }
+                expected = columns->expected;
+                p = next;
+                continue;
             }
-            column = &columns->columns[other];
-            if (!is_usual(&column->usual, p, end, &found) || column->serial >= serial) {
+            column = peek_column(columns, p, end);
+            if (column == NULL || !is_usual(&column->usual, p) || column->serial >= serial) {
                 break;
             }
             *expected = column;
         }
-        if (!store_usual(column, cell, p, found.len, limit)) {
+        const uint8_t *next = store_usual(column, cell, p, end, limit);
+        if (TFWI_UNLIKELY(next == NULL)) {
             break;
         }
         column->serial = serial + TFWI_FILLED;
         expected = &column->next;
         filled++;
-        p += found.size;
+        p = next;
     }
     columns->expected = expected;
     columns->filled += filled;
@@ -209,15 +262,18 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
 
 TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                          const uint8_t *end, const uint8_t *limit) {
-    while (limit - p >= TFWI_MATCH_ROOM && p != end) {
-        extent found;
-        if (!is_usual(&column->usual, p, end, &found) ||
+    const uint8_t *const stop = stop_of(p, end, limit);
+    while (p < stop) {
+        if (!is_usual(&column->usual, p) ||
             (column->variable &&
-             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) ||
-            !store_usual(column, cell, p, found.len, limit)) {
+             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t)))) {
             break;
         }
-        p += found.size;
+        const uint8_t *next = store_usual(column, cell, p, end, limit);
+        if (next == NULL) {
+            break;
+        }
+        p = next;
         cell++;
         column->steps_found++;
     }

@@ -53,15 +53,26 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
     return true;
 }
 
+/* Stores steps of a feature list while they match; returns where it stopped. */
+static const uint8_t *match_steps(tfw_columns *lists, tfwi_column *column, uint64_t first_cell,
+                                  const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
+    const tfwi_kernel *kernel = lists->kernel;
+    p = kernel->steps(column, first_cell + column->steps_found, p, end, limit);
+    if (p != end && limit - p < TFWI_MATCH_ROOM) {
+        tfwi_tail tail = tfwi_tail_of(lists->tail, p, end);
+        p += kernel->steps(column, first_cell + column->steps_found, tail.begin, tail.end,
+                           tail.limit) - tail.begin;
+    }
+    return p;
+}
+
 /* A FeatureList or a piece of one. */
 static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t *p,
                         const uint8_t *end) {
-    const tfwi_kernel *kernel = parser->columns->kernel;
     tfwi_column *column = parser->column;
     while (p != end) {
-        if (kernel != NULL && column->status == TFW_OK) {
-            p = kernel->steps(column, first_cell + column->steps_found, p, end,
-                              parser->blocks.limit);
+        if (parser->columns->kernel != NULL && column->status == TFW_OK) {
+            p = match_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
             if (p == end) {
                 break;
             }
@@ -191,11 +202,9 @@ static int parse_record(const sequence *s, const uint8_t *message, size_t len,
                         const uint8_t *limit, tfw_error *error) {
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
-        message = tfwi_with_room(s->context, message, len, &limit);
     }
     if (s->lists != NULL) {
         tfwi_record_begin(s->lists);
-        message = tfwi_with_room(s->lists, message, len, &limit); /* at most one of them copies */
     }
     int status = walk_record(s, message, len, limit, error);
     if (status == TFW_OK && s->context != NULL) {

@@ -57,7 +57,8 @@ static blob usual_feature(int32_t kind, size_t count) {
     blob values = NOTHING;
     if (kind == TFW_BYTES) {
         for (size_t i = 0; i < count; i++) {
-            values = JOIN(values, field(1, repeat(RAW("s"), one_in(20) ? below(300) : below(40))));
+            size_t longest = !one_in(20) ? 40 : one_in(5) ? 20000 : 300;
+            values = JOIN(values, field(1, repeat(RAW("s"), below(longest))));
         }
         return field(1, values);
     }
@@ -78,7 +79,7 @@ static size_t some_count(const tfw_feature *f) {
     switch (f->layout) {
     case TFW_DENSE: return (size_t)f->count;
     case TFW_REPEATED: return (size_t)f->count * below(4);
-    default: return one_in(10) ? below(60) : below(3);
+    default: return one_in(10) ? below(one_in(4) ? MOST_VALUES : 60) : below(3);
     }
 }
 
@@ -352,11 +353,18 @@ static void test_usual_messages_take_the_fast_path(void) {
     expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 1000))), true);
     f.layout = TFW_VARIABLE;
     expect_usual(&f, FLOATS(1, 2, 3), true);
-    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 100))), false);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 100))), true);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 2000))), true);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 500))), true);
+    expect_usual(&f, JOIN(field(2, field(1, repeat(RAW("1234"), 100))), tag(9, 0), varint(1)),
+                 false);
     expect_usual(&f, field(2, field(1, NOTHING)), false);
     f.kind = TFW_BYTES;
     expect_usual(&f, STRING("text"), true);
     expect_usual(&f, STRING(""), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 200))), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 100000))), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 3000000))), false);
     expect_usual(&f, JOIN(STRING("a"), STRING("b")), false);
 }
 
