@@ -379,7 +379,8 @@ static uint64_t hashed_among_headers(size_t len, uint64_t promised) {
     return tfwi_test_hashed;
 }
 
-/* By what is counted, not by the clock: each byte is checksummed some ten times at most, and ten times as much input takes ten times as much work. */
+/* By what is counted, not by the clock: each byte is checksummed some ten times at most, and ten
+ * times as much input takes ten times as much work. */
 static void the_worst_input_is_checksummed_some_ten_times(void) {
     const uint64_t promised[] = {17, 101, 501, 5001, 200001, UINT64_MAX};
     const size_t len = 240000;
