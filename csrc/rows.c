@@ -1,145 +1,10 @@
-/* Rows to messages: what unpickle.c reads becomes Examples. */
-#include "numbers.h"
-#include "unpickle.h"
-
-/* A key's use from which on its template pays. */
-#define TEMPLATE_USES 4
+/* Rows to messages: what is read from the stream becomes Examples. */
+#include "rows.h"
 
 /* Keys are remembered from call to call, up to this number. */
 #define MAX_KEYS 4096
 
-/* The prefixes of a key, by kind less one. */
-typedef struct key_prefixes {
-    tfwi_scalar scalars[3]; /* where the prefix has a template; else all 0 */
-    tfwi_prefix of[3];
-    uint32_t uses[3]; /* 0: not made yet */
-} key_prefixes;
-
-struct tfw_rows {
-    tfwi_unpickler u;
-    TFWI_ARRAY(key_prefixes) prefixes; /* by key */
-    TFWI_ARRAY(void *) blocks;         /* their memory */
-    TFWI_ARRAY(uint32_t) order;        /* of the pairs, by name */
-    TFWI_ARRAY(const tfwi_scalar *) scalars; /* of a run of numbers */
-    const tfwi_writer *writer;
-    bool sort_keys;                    /* what order was made for */
-    uint64_t stamp;
-    size_t guess; /* bytes of the last message's length */
-};
-
-/* ---- Order of the keys ---------------------------------------------------------------------- */
-
-static bool comes_before(const tfw_rows *r, uint32_t i, uint32_t j) {
-    const tfwi_key *a = &r->u.keys.of[r->u.pairs.of[i].key];
-    const tfwi_key *b = &r->u.keys.of[r->u.pairs.of[j].key];
-    int order = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
-    return order != 0 ? order < 0 : a->len < b->len;
-}
-
-/* Sorts order[0, count) by merging halves; spare is as long. */
-static void sort(const tfw_rows *r, uint32_t *order, uint32_t *spare, size_t count) {
-    if (count < 2) {
-        return;
-    }
-    size_t half = count / 2;
-    sort(r, order, spare, half);
-    sort(r, order + half, spare, count - half);
-    memcpy(spare, order, half * sizeof *order);
-    for (size_t i = 0, j = half, k = 0; i < half; k++) {
-        if (j < count && comes_before(r, order[j], spare[i])) {
-            order[k] = order[j++];
-        } else {
-            order[k] = spare[i++];
-        }
-    }
-}
-
-/* Finds the order for keys that are not those of the row before. */
-static int find_order(tfw_rows *r) {
-    size_t count = r->u.pairs.count;
-    r->order.count = 0;
-    r->stamp++;
-    if (count > UINT32_MAX / 2) {
-        return TFWI_UNKNOWN;
-    }
-    if (TFWI_RESERVE(r->order, 2 * count) != TFW_OK ||
-        TFWI_RESERVE(r->scalars, count) != TFW_OK) {
-        return TFW_E_MEMORY;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *stamp = &r->u.keys.of[r->u.pairs.of[i].key].stamp;
-        if (*stamp == r->stamp) {
-            return TFWI_UNKNOWN; /* the same key as str and as bytes */
-        }
-        *stamp = r->stamp;
-        r->order.of[i] = (uint32_t)i;
-    }
-    if (r->sort_keys && count > 1) {
-        sort(r, r->order.of, r->order.of + count, count);
-    }
-    return TFW_OK;
-}
-
 /* ---- Writing -------------------------------------------------------------------------------- */
-
-static uint64_t *take_words(tfw_rows *r, size_t words) {
-    if (TFWI_RESERVE(r->blocks, 1) != TFW_OK) {
-        return NULL;
-    }
-    void *block = tfwi_calloc(words, sizeof(uint64_t));
-    if (block != NULL) {
-        r->blocks.of[r->blocks.count++] = block;
-    }
-    return block;
-}
-
-/* Gives every key a place for its prefixes. */
-static int make_places(tfw_rows *r) {
-    size_t more = r->u.keys.count - r->prefixes.count;
-    if (TFWI_RESERVE(r->prefixes, more) != TFW_OK) {
-        return TFW_E_MEMORY;
-    }
-    memset(r->prefixes.of + r->prefixes.count, 0, more * sizeof *r->prefixes.of);
-    r->prefixes.count += more;
-    return TFW_OK;
-}
-
-/* Makes a prefix, or its template. */
-static int make_prefix(tfw_rows *r, uint32_t index, int32_t kind, uint32_t use) {
-    const tfwi_key *key = &r->u.keys.of[index];
-    tfwi_prefix *f = &r->prefixes.of[index].of[kind - 1];
-    uint64_t *memory = take_words(r, use == 0 ? tfwi_prefix_text_words(key->len)
-                                              : tfwi_prefix_template_words(key->len));
-    if (memory == NULL) {
-        return TFW_E_MEMORY;
-    }
-    if (use == 0) {
-        tfwi_prefix_init(f, (const char *)key->name, key->len, kind, memory);
-    } else {
-        tfwi_prefix_prepare(f, memory);
-        tfwi_scalar scalar;
-        if (tfwi_scalar_init(&scalar, f, kind, NULL)) {
-            r->prefixes.of[index].scalars[kind - 1] = scalar;
-        }
-    }
-    return TFW_OK;
-}
-
-/* The prefix for a key and a kind; NULL: no memory. */
-TFWI_INLINE tfwi_prefix *prefix_of(tfw_rows *r, uint32_t index, int32_t kind) {
-    if (TFWI_UNLIKELY(index >= r->prefixes.count) && make_places(r) != TFW_OK) {
-        return NULL;
-    }
-    key_prefixes *prefixes = &r->prefixes.of[index];
-    uint32_t use = prefixes->uses[kind - 1];
-    if (TFWI_UNLIKELY(use <= TEMPLATE_USES)) {
-        if ((use == 0 || use == TEMPLATE_USES) && make_prefix(r, index, kind, use) != TFW_OK) {
-            return NULL;
-        }
-        prefixes->uses[kind - 1] = use + 1;
-    }
-    return &prefixes->of[kind - 1];
-}
 
 static double number_of(uint64_t bits, uint64_t type) {
     double value;
@@ -247,7 +112,7 @@ TFWI_INLINE int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
     if (kind == TFW_NONE) {
         return TFWI_UNKNOWN;
     }
-    tfwi_prefix *f = prefix_of(r, pair->key, kind);
+    tfwi_prefix *f = tfwi_rows_prefix(r, pair->key, kind);
     if (f == NULL) {
         return TFW_E_MEMORY;
     }
@@ -323,7 +188,7 @@ static int put_pairs(tfw_rows *r, tfwi_output *out) {
 }
 
 static int put_row(tfw_rows *r, tfwi_output *out) {
-    int status = r->u.same_keys ? TFW_OK : find_order(r);
+    int status = r->u.same_keys ? TFW_OK : tfwi_rows_order(r);
     if (status != TFW_OK) {
         return status;
     }
@@ -353,18 +218,9 @@ int tfw_rows_create(tfw_rows **out_rows, tfw_error *error) {
     return TFW_OK;
 }
 
-static void forget_keys(tfw_rows *r) {
-    for (size_t i = 0; i < r->blocks.count; i++) {
-        tfw_free(r->blocks.of[i]);
-    }
-    r->blocks.count = 0;
-    r->prefixes.count = 0;
-    tfwi_unpickle_clear(&r->u);
-}
-
 void tfw_rows_free(tfw_rows *r) {
     if (r != NULL) {
-        forget_keys(r);
+        tfwi_rows_forget(r);
         tfw_free(r->blocks.of);
         tfw_free(r->prefixes.of);
         tfw_free(r->order.of);
@@ -394,7 +250,7 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
         return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
     }
     if (r->u.keys.count > MAX_KEYS) {
-        forget_keys(r);
+        tfwi_rows_forget(r);
     }
     bool sort_keys = (flags & TFW_KEEP_ORDER) == 0;
     if (r->sort_keys != sort_keys) {
