@@ -8,17 +8,11 @@ of a call when it meets damage is lost; then zlib goes over the stream again and
 from __future__ import annotations
 
 import zlib
-from importlib import import_module
 from typing import Any
 
 from tfwire._core import ffi, lib
-from tfwire._records.compression import window_bits
+from tfwire._records.compression import fast_zlib as _fast, window_bits
 from tfwire._records.sources import Source
-
-try:
-    _fast: Any = import_module("isal.isal_zlib")
-except ImportError:  # no wheel for this platform
-    _fast = zlib
 
 __all__ = ["InflatedSource", "StreamDamage"]
 
@@ -67,8 +61,8 @@ class InflatedSource:
         self._damage: StreamDamage | None = None
         self._repeated = 0  # bytes that were searched though they had been inflated
 
-    def readinto(self, buffer: Any) -> int:
-        """Fills some of a buffer; 0 at the end.
+    def read(self, size: int) -> bytes:
+        """Some bytes, at most size of them; none at the end.
 
         Raises:
             StreamDamage: After all that comes before the damage was delivered; again on every
@@ -76,13 +70,12 @@ class InflatedSource:
         """
         while self._damage is None:
             if self._inflater is None and not self._begin():
-                return 0
+                return b""
             ended = not self._tail and not self._pull()
-            piece = self._inflate(len(buffer))
+            piece = self._inflate(size)
             if piece:
-                buffer[: len(piece)] = piece
                 self._produced += len(piece)
-                return len(piece)
+                return piece
             if ended and self._inflater is not None and self._damage is None:
                 text = f"the {self._name} stream ends too early"
                 self._damage = StreamDamage(text, self._position, cut=True)

@@ -11,7 +11,8 @@ from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._records.batch import number_of
 from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
-from tfwire._records.inflate import InflatedSource, StreamDamage
+from tfwire._records.inflate import StreamDamage
+from tfwire._records.inflate_ahead import InflatedAhead
 from tfwire._records.longreads import LongReader, LongRecord
 from tfwire._records.regions import (
     FlippedBit,
@@ -104,7 +105,7 @@ class RecordFile:
 
     def __init__(self, source: Source, options: Options, start: Position = _BEGINNING) -> None:
         self.path = source.path
-        self._source: Source | InflatedSource = source
+        self._source: Source | InflatedAhead = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._num_bytes = ffi.new("uint64_t *")
@@ -123,7 +124,7 @@ class RecordFile:
             if self._auto:
                 self.compression = detect_compression(source.peek(DETECT_SIZE))
             if self.compression:
-                self._source = InflatedSource(source, self.compression)
+                self._source = InflatedAhead(source, self.compression)
             self.at_hand: bool = getattr(source, "regular", False)
             self._fed = not (self._source is source and self.at_hand)
             self._reader = self._create(options)
@@ -241,7 +242,7 @@ class RecordFile:
     @property
     def bytes_read(self) -> int:
         """How far the file has been read by the records delivered, in bytes of the file itself."""
-        if isinstance(self._source, InflatedSource):
+        if isinstance(self._source, InflatedAhead):
             return self._source.offset
         return self.position.offset
 
@@ -252,7 +253,7 @@ class RecordFile:
         behind the beginning."""
         if self.tally is None or self.skipped() or self._start != _BEGINNING:
             return None
-        if isinstance(self._source, InflatedSource):
+        if isinstance(self._source, InflatedAhead):
             return self._source.crc32c
         return self.tally.file_crc32c
 
@@ -278,7 +279,7 @@ class RecordFile:
         that can be read, begins anew: the beginning of a record before the damage and what lies
         behind may verify as one record, and be none.
         """
-        assert isinstance(self._source, InflatedSource)
+        assert isinstance(self._source, InflatedAhead)
         policy = self._options.on_corrupt
         if policy == "raise" or (policy == "tail" and not damage.cut):
             self._damage = damage

@@ -1,0 +1,181 @@
+"""Compressed files inflated by a thread, ahead of the one that reads the records.
+
+isal and zlib let the GIL go while they work, so that inflating costs the reader nothing where there
+is another core for it. Small files, pipes and file objects, whose owner may not expect a thread,
+are inflated by the reader itself; so is everything where there is but one core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any, NamedTuple
+
+from tfwire._ahead import Ahead
+from tfwire._records.inflate import InflatedSource, StreamDamage
+from tfwire._records.sources import Source
+
+__all__ = ["InflatedAhead"]
+
+# Bytes inflated at a time, and before a thread is worth while.
+_UNIT = 1 << 20
+
+
+class Unit(NamedTuple):
+    """Some of what a stream holds.
+
+    Attributes:
+        pieces: Its bytes, the last ones first.
+        offset: How far the compressed source has been used for them.
+        last: Whether the stream ends behind them.
+    """
+
+    pieces: list[bytes]
+    offset: int
+    last: bool
+
+
+class InflatedAhead:
+    """What InflatedSource makes of a source, and as it does: the same bytes, and the same damage
+    behind them.
+
+    A process that forks may go on reading on both sides: the one that the thread is not in inflates
+    the file once more up to where it was.
+
+    Args:
+        source: The compressed bytes; this object takes it over.
+        name: "GZIP" or "ZLIB".
+
+    Attributes:
+        offset: How far the compressed source has been used.
+    """
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.offset = 0
+        self._source = source
+        self._name = name
+        self._inflated = InflatedSource(source, name)
+        self._threaded = getattr(source, "regular", False) and _num_cores() > 1
+        self._ahead: Ahead | None = None
+        self._pieces: list[bytes] = []  # ready, the last ones first
+        self._given = 0  # bytes that were inflated, up to those
+        self._resumed = 0  # times
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of a buffer; 0 at the end.
+
+        Raises:
+            StreamDamage: As InflatedSource.readinto.
+        """
+        if not self._pieces:
+            self._load(len(buffer))
+        if not self._pieces:
+            return 0
+        piece = self._pieces.pop()
+        size = len(buffer)
+        if len(piece) > size:
+            self._pieces.append(piece[size:])
+            piece = piece[:size]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def resume(self) -> int | None:
+        """As InflatedSource.resume, behind damage that ``readinto`` has met."""
+        self._resumed += 1
+        found = self._inflated.resume()
+        self.offset = self._inflated.offset
+        return found
+
+    def size(self) -> int | None:
+        """Bytes of the compressed source, where known."""
+        return self._source.size()
+
+    @property
+    def crc32c(self) -> int | None:
+        """At the end, the CRC-32C of the source; None where some of it was taken twice."""
+        return self._inflated.crc32c
+
+    def close(self) -> None:
+        self._stop()
+        self._inflated.close()
+
+    def __del__(self) -> None:
+        # The thread does not hold this object, so that an iterator that is dropped ends it.
+        if getattr(self, "_ahead", None) is not None:
+            self._ahead.stop()  # type: ignore[union-attr]
+
+    # ---- The thread ---------------------------------------------------------------------------
+
+    def _load(self, size: int) -> None:
+        """Gets more pieces: of the thread, where there is one; else about size bytes."""
+        if self._ahead is not None and self._ahead.forked:
+            self._ahead = None
+            self._repeat()
+        if self._ahead is None and self._threaded and self._given >= _UNIT:
+            self._start()
+        try:
+            unit = self._ahead.next() if self._ahead is not None else _read(self._inflated, size)
+        except BaseException:
+            self._stop()
+            self.offset = self._inflated.offset
+            raise
+        self._pieces = unit.pieces
+        self._given += sum(map(len, unit.pieces))
+        self.offset = unit.offset
+        if unit.last:
+            self._stop()
+            self._threaded = False
+
+    def _start(self) -> None:
+        inflated = self._inflated
+        with contextlib.suppress(RuntimeError):  # no more threads: at exit, or at some limit
+            self._ahead = Ahead(lambda: _read(inflated, _UNIT), _same, 1)
+
+    def _stop(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close()
+
+    def _repeat(self) -> None:
+        """Inflates once more what was given; in the thread of the other process it went on from
+        there, and is here for ever in the midst of that."""
+        self._source.rewind(0)
+        self._inflated = InflatedSource(self._source, self._name)
+        left, resumes = self._given, self._resumed
+        while left or resumes:
+            try:
+                left -= len(self._inflated.read(min(left, _UNIT) or 1))
+            except StreamDamage:
+                if not resumes or self._inflated.resume() is None:
+                    raise
+                resumes -= 1
+
+
+def _read(inflated: InflatedSource, size: int) -> Unit:
+    """Inflates so many bytes or somewhat less; damage behind them is met by the next call."""
+    pieces: list[bytes] = []
+    last = False
+    while size > 0 and not last:
+        try:
+            piece = inflated.read(size)
+        except StreamDamage:
+            if not pieces:
+                raise
+            break
+        last = not piece
+        size -= len(piece)
+        if piece:
+            pieces.append(piece)
+    pieces.reverse()
+    return Unit(pieces, inflated.offset, last)
+
+
+def _same(unit: Unit) -> Unit:
+    return unit
+
+
+def _num_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,181 @@
+"""Compressed files that a thread inflates ahead of their reader: all is as without it."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import os
+import random
+import threading
+import time
+import zlib
+
+import pytest
+
+import tfwire as tfw
+from reading import read_outcome
+from reference import frame
+from tfwire._records import inflate_ahead
+
+RECORDS = [random.Random(i).randbytes(i * 61 % 1500) + bytes(i % 700) for i in range(300)]
+CONTENT = b"".join(map(frame, RECORDS))
+COMPRESS = {"GZIP": gzip.compress, "ZLIB": zlib.compress}
+
+
+def num_threads() -> int:
+    """How many threads inflate."""
+    return sum(thread.name.startswith("tfwire-") for thread in threading.enumerate())
+
+
+@pytest.fixture(autouse=True)
+def thread(monkeypatch):
+    """A thread from the first kilobyte on, and none at the end."""
+    monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    before = num_threads()
+    yield
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while num_threads() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert before == num_threads()
+
+
+@pytest.fixture(params=["GZIP", "ZLIB"])
+def path(request, tmp_path):
+    (tmp_path / "data").write_bytes(COMPRESS[request.param](CONTENT))
+    return tmp_path / "data"
+
+
+def small_reader(path, **options):
+    """A reader that has much to go when it has given one record."""
+    return tfw.read_records(path, buffer_size=500, **options)
+
+
+def check_against_no_thread(path, monkeypatch, policy):
+    """Returns what is found, with the thread and without it."""
+    found = read_outcome(path, on_corrupt=policy, buffer_size=500)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 1)
+    expected = read_outcome(path, on_corrupt=policy, buffer_size=500)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    assert expected.records == found.records
+    assert expected.damage == found.damage
+    if policy == "stop":  # the region ends with what had been inflated, which is not the same
+        assert [r.begin for r in expected.skipped] == [r.begin for r in found.skipped]
+    else:
+        assert expected.skipped == found.skipped
+    return found
+
+
+def test_the_records_are_the_same_in_the_same_order(path):
+    reader = small_reader(path, receipt=True)
+    head = [next(reader) for _ in range(20)]
+    assert 1 == num_threads()
+    assert RECORDS == head + list(reader)
+    assert 0 == num_threads()
+    assert tfw.crc32c(path.read_bytes()) == reader.file_crc32c
+
+
+@pytest.mark.parametrize("how", ["close", "drop"])
+def test_an_iterator_that_is_left_takes_its_thread_along(path, how):
+    reader = small_reader(path)
+    for _ in range(20):
+        next(reader)
+    assert 1 == num_threads()
+    if how == "close":
+        reader.close()
+        assert 0 == num_threads()
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
+def test_damage_is_met_as_without_a_thread(path, monkeypatch, policy):
+    intact = path.read_bytes()
+    for place in range(7, len(intact), len(intact) // 23):
+        damaged = bytearray(intact)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        check_against_no_thread(path, monkeypatch, policy)
+    path.write_bytes(intact[:-5])
+    check_against_no_thread(path, monkeypatch, policy)
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
+def test_damaged_members_are_left_out_as_without_a_thread(tmp_path, monkeypatch, policy):
+    members = [gzip.compress(b"".join(map(frame, RECORDS[i : i + 30]))) for i in range(0, 300, 30)]
+    for number in (2, 5, 6):
+        damaged = bytearray(members[number])
+        damaged[len(damaged) // 2] ^= 0xFF
+        members[number] = bytes(damaged)
+    (tmp_path / "data").write_bytes(b"".join(members))
+    found = check_against_no_thread(tmp_path / "data", monkeypatch, policy)
+    if policy == "skip":
+        assert RECORDS[-90:] == found.records[-90:]
+
+
+def test_an_error_in_the_thread_comes_behind_the_records_before_it(path, monkeypatch):
+    pread = os.pread
+
+    def fail_in_a_thread(fd, size, offset):
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError(5, "no more")
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", fail_in_a_thread)
+    found = []
+    with pytest.raises(OSError, match="no more"):
+        found.extend(small_reader(path))
+    assert found
+    assert RECORDS[: len(found)] == found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_both_sides_of_a_fork_go_on(path):
+    reader = small_reader(path)
+    head = [next(reader) for _ in range(20)]
+    assert 1 == num_threads()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if head + list(reader) == RECORDS else 2
+        finally:
+            os._exit(status)
+    rest = list(reader)
+    assert 0 == os.waitpid(child, 0)[1]
+    assert RECORDS == head + rest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_goes_on_behind_damage(tmp_path):
+    members = [gzip.compress(b"".join(map(frame, RECORDS[i : i + 50]))) for i in range(0, 300, 50)]
+    members[1] = members[1][:40] + bytes(200) + members[1][240:]
+    (tmp_path / "data").write_bytes(b"".join(members))
+    with pytest.warns(UserWarning, match="left out"):
+        expected = list(small_reader(tmp_path / "data", on_corrupt="skip"))
+    reader = small_reader(tmp_path / "data", on_corrupt="skip")
+    head = [next(reader) for _ in range(150)]
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.warns(UserWarning, match="left out"):
+                rest = list(reader)
+            os.write(write_end, b"same" if head + rest == expected else b"other")
+        finally:
+            os._exit(0)
+    with pytest.warns(UserWarning, match="left out"):
+        assert expected == head + list(reader)
+    os.waitpid(child, 0)
+    assert b"same" == os.read(read_end, 10)
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_file_objects_are_read_by_the_thread_that_asks(path):
+    with open(path, "rb") as file:
+        reader = small_reader(file)
+        assert RECORDS[:20] == [next(reader) for _ in range(20)]
+        assert 0 == num_threads()
+        assert RECORDS[20:] == list(reader)
