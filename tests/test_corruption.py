@@ -266,6 +266,20 @@ def test_no_record_reaches_across_what_was_lost():
     assert Region(21, 33, 1, "truncated") in outcome.skipped
 
 
+def test_a_torn_stored_member_does_not_give_the_records_of_the_next_one_twice():
+    """Wherever the first is cut, its stored block runs on into the second, whose records verify
+    in there; then they are found again where they belong."""
+    records = [b"%d " % i + bytes(range(i, i + 40)) for i in range(12)]
+    first, second = (gzip.compress(file_of(half), 0) for half in (records[:6], records[6:]))
+    for cut in range(1, len(first)):
+        reader = tfw.read_records(io.BytesIO(first[:cut] + second), "GZIP", on_corrupt="skip")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [next(reader), *reader]
+        assert records[6:] == found[-6:], cut
+        assert records[: len(found) - 6] == found[:-6], cut
+
+
 def test_without_another_member_the_loss_reaches_to_the_end(outcome_of):
     data = gzip.compress(file_of(LONGER), mtime=0)
     damaged = data[: len(data) // 2] + b"\xff" * 20 + data[len(data) // 2 + 20 :]

@@ -24,6 +24,7 @@ from tfwire._records.regions import (
     skipped_regions,
     torn_tail,
 )
+from tfwire._records.repeats import Repeats
 from tfwire._records.sources import FileSource, Path, Source
 from tfwire._records.tally import Tally
 from tfwire.errors import DataLossError
@@ -115,6 +116,8 @@ class RecordFile:
         self._damage: StreamDamage | None = None
         self._long: LongReader | None = None  # while it reads in the native reader's place
         self._resumed = False  # behind damage that the native reader takes for the end
+        self._went_back = False  # to a member within what had been inflated
+        self._repeats: Repeats | None = None
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
         self._auto = options.compression == "auto"
@@ -125,6 +128,8 @@ class RecordFile:
                 self.compression = detect_compression(source.peek(DETECT_SIZE))
             if self.compression:
                 self._source = InflatedAhead(source, self.compression)
+                if options.on_corrupt == "skip":
+                    self._repeats = Repeats()
             self.at_hand: bool = getattr(source, "regular", False)
             self._fed = not (self._source is source and self.at_hand)
             self._reader = self._create(options)
@@ -187,6 +192,10 @@ class RecordFile:
                 end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
                 number = number_of(batch, batch.count - 1) + 1
                 self.position = self._native_position = Position(number, end)
+                if self._repeats is not None:
+                    damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
+                    if not self._repeats.take_off(batch, damaged):
+                        continue
                 if self.tally is not None:
                     self.tally.add_batch(batch)
                 return True
@@ -196,6 +205,8 @@ class RecordFile:
                 raise self._stream_error(self._damage)
             elif status == lib.TFW_END and self._resumed:
                 self._resumed = False
+                if self._repeats is not None and self._went_back:
+                    self._repeats.expect()
                 self._feed()
             elif status == lib.TFW_END:
                 return False
@@ -293,6 +304,7 @@ class RecordFile:
         )
         self._stream_regions.add(SkippedRegions([region], 1, end - begin))
         self._resumed = resumed is not None
+        self._went_back = resumed is not None and resumed < damage.offset
 
     # ---- Damage -------------------------------------------------------------------------------
 
