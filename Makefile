@@ -216,7 +216,7 @@ COMMIT = $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 
 fuzz:
 	mkdir -p build/fuzz/log
-	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} clang $(TEST_FLAGS) $(WARNINGS) -O2 \
+	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} clang $(TEST_FLAGS) $(WARNINGS) \
 	    -fsanitize-coverage=$(COUNTERS) $(SANITIZE) -c csrc/{}.c -o build/fuzz/{}.o
 	$(call fuzz_targets,fuzz,clang,-O2 -fsanitize=fuzzer $(SANITIZE) \
 	    -fno-sanitize-coverage=$(COUNTERS)$(comma)trace-cmp$(comma)indirect-calls)
