@@ -1,6 +1,7 @@
 """Batches, errors and what is left out do not depend on the number of threads or on sizes."""
 
 import gzip
+import os
 import threading
 
 import numpy as np
@@ -106,3 +107,39 @@ def test_nothing_depends_on_the_number_of_threads(
         patch.setattr(blocks, "_BYTES", max(16, read // 3))
         for num_threads in (1, 2, 3, 8):
             assert expected == everything(paths, batch_size, num_threads, **options)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_batches_of_a_pipe_do_not_wait_for_others(num_threads):
+    """Of regular files several are made in one go; who writes to a pipe may take his time."""
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb", 0) as source, os.fdopen(writable, "wb", 0) as sink:
+        sink.write(b"".join(framed(record(n)) for n in range(12)))
+        batches = tfw.Parser(FEATURES).parse_file(source, 4, num_threads=num_threads)
+        for first in (0, 4, 8):
+            assert list(range(first, first + 4)) == next(batches)["n"].tolist()
+        sink.close()
+        assert [] == list(batches)
+
+
+def test_a_thread_that_cannot_read_leaves_it_to_the_reader(tmp_path, monkeypatch):
+    path = tmp_path / "x.tfrecord"
+    tfw.write_records(path, [record(n) for n in range(100)])
+
+    def fail(*arguments):
+        raise OSError("no")
+
+    expected = everything([path], 16, 1)
+    monkeypatch.setattr(blocks.os, "preadv", fail)
+    assert expected == everything([path], 16, 2)
+
+
+def test_records_longer_than_what_is_read_at_once(tmp_path):
+    path = tmp_path / "long.tfrecord"
+    records = [tfw.encode_example({"s": bytes([n]) * (n << 20)}) for n in (1, 0, 5, 2)]
+    tfw.write_records(path, records)
+    parser = tfw.Parser({"s": tfw.FixedLenFeature([], tfw.string)})
+    for batch_size in (1, 3):
+        batches = parser.parse_file([path, path], batch_size, num_threads=2)
+        strings = [string for batch in batches for string in batch["s"]]
+        assert [bytes([n]) * (n << 20) for n in (1, 0, 5, 2)] * 2 == strings
