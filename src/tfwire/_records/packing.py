@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,6 +14,9 @@ __all__ = ["FRAME", "Packer", "frame_apart"]
 
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
+# For more than about 128 KiB malloc asks the system for fresh memory every time.
+_BLOCK = 3 << 15
+
 
 class Packer:
     """Frames records into memory that it keeps from call to call."""
@@ -21,6 +24,12 @@ class Packer:
     def __init__(self) -> None:
         self._spans = np.empty((0, 2), np.uint64)
         self._out = bytearray()
+
+    def blocks(self, records: Sequence[bytes], size: int) -> Iterator[memoryview]:
+        """Records of about that many bytes in all, some at a time; each block as of ``pack``."""
+        step = max(1, len(records) * _BLOCK // size)
+        for first in range(0, len(records), step):
+            yield self.pack(records[first : first + step])
 
     def pack(self, records: Sequence[bytes]) -> memoryview:
         """Records framed and joined; valid until the next call."""

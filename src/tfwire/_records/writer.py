@@ -39,7 +39,7 @@ class TFRecordWriter:
         path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``; the last
             is not closed. A file is made or emptied, but no folder is made.
         options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
-        compression_level: 0 to 9 or -1; takes precedence over the options'.
+        compression_level: 0 to 9 or -1, as for TFRecordOptions, whose own it replaces.
         append: Continue the file instead of emptying it. Its headers and its last record are
             checked first. A GZIP file gets another member; ZLIB cannot be continued.
         repair_tail: With append, cut off a torn last record instead of refusing the file.
@@ -203,7 +203,8 @@ class TFRecordWriter:
         if size >= _LONG * len(records):
             self._guarded(self._write_long, records)
         else:
-            self._guarded(self._write_block, self._packer.pack(records))
+            for block in self._packer.blocks(records, size):
+                self._guarded(self._write_block, block)
 
     def _write_block(self, block: memoryview) -> None:
         """Writes framed records."""
