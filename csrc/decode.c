@@ -187,7 +187,7 @@ int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_erro
     return fault->status;
 }
 
-int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error) {
+static int check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error) {
     for (size_t i = 0; i < count; i++) {
         if (spans[i].offset > len || spans[i].length > len - spans[i].offset) {
             tfwi_fail(error, TFW_E_ARGUMENT, "a span leaves the data");
@@ -198,6 +198,18 @@ int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error 
         }
     }
     return TFW_OK;
+}
+
+int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
+                       const tfw_span *spans, size_t count, unsigned flags, tfw_error *error) {
+    static const uint8_t nothing[1];
+    if ((flags & TFW_ADDRESSES) != 0) {
+        *m = (tfwi_messages){.spans = spans};
+        return TFW_OK;
+    }
+    /* Pointers into no bytes are compared, too. */
+    *m = (tfwi_messages){.data = data != NULL ? data : nothing, .len = data_len, .spans = spans};
+    return check_spans(spans, count, data_len, error);
 }
 
 const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
@@ -223,21 +235,21 @@ static bool is_features_alone(const uint8_t **p, const uint8_t *end) {
     return true;
 }
 
-static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len,
-                        const uint8_t *limit, unsigned flags, tfw_error *error) {
+static int parse_record(tfw_columns *columns, tfwi_message message, unsigned flags,
+                        tfw_error *error) {
     tfwi_record_begin(columns);
-    const uint8_t *p = message, *end = message + len;
+    const uint8_t *p = message.begin, *end = p + message.len;
     bool alone = columns->kernel != NULL && is_features_alone(&p, end);
     if (alone) {
-        p = tfwi_match(columns, p, end, limit);
+        p = tfwi_match(columns, p, end, message.limit);
         if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
             columns->records++;
             return TFW_OK;
         }
     }
-    tfwi_parser parser = tfwi_parser_of(columns, flags, limit);
+    tfwi_parser parser = tfwi_parser_of(columns, flags, message.limit);
     if (!(alone ? tfwi_parse_features(&parser, p, end) : parse_example(&parser, p, end))) {
-        return tfwi_parser_fail(&parser, message, error);
+        return tfwi_parser_fail(&parser, message.begin, error);
     }
     int status = tfwi_columns_finish(columns, flags, error);
     columns->records += status == TFW_OK;
@@ -246,22 +258,20 @@ static int parse_record(tfw_columns *columns, const uint8_t *message, size_t len
 
 int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len, const tfw_span *spans,
               size_t count, unsigned flags, size_t *out_done, tfw_error *error) {
-    static const uint8_t nothing[1];
+    tfwi_messages messages;
     size_t done = 0;
     if (out_done != NULL) {
         *out_done = 0;
     }
-    if (columns->lists || (flags & ~(unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE)) != 0) {
+    if (columns->lists || (flags & ~TFWI_PARSE_FLAGS) != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "columns of feature lists, or unknown flags");
     }
-    int status = tfwi_check_spans(spans, count, data_len, error);
+    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
     if (status == TFW_OK) {
         status = tfwi_columns_prepare(columns, count, error);
     }
-    data = data != NULL ? data : nothing; /* pointers into no bytes are compared, too */
     for (; status == TFW_OK && done < count; done += status == TFW_OK) {
-        status = parse_record(columns, data + spans[done].offset, (size_t)spans[done].length,
-                              data + data_len, flags, error);
+        status = parse_record(columns, tfwi_message_at(&messages, done), flags, error);
         if (status != TFW_OK && error != NULL) {
             error->record = (int64_t)done;
         }

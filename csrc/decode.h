@@ -30,6 +30,9 @@ bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 /* Adds the entries of a Features message, or a piece of one, to the record begun. */
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end);
 
+/* The flags that callers may give. */
+#define TFWI_PARSE_FLAGS ((unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES))
+
 /* Begins a record. */
 TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
     columns->serial += 2;
@@ -59,7 +62,31 @@ const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t 
 /* Reports why a walk was given up; message is where it began. */
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);
 
-/* Whether spans lie within len bytes. */
-int tfwi_check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error);
+/* Messages as a caller gives them. */
+typedef struct tfwi_messages {
+    const uint8_t *data; /* NULL: spans hold addresses */
+    size_t len;
+    const tfw_span *spans;
+} tfwi_messages;
+
+/* A message in memory that may be read up to limit. */
+typedef struct tfwi_message {
+    const uint8_t *begin;
+    size_t len;
+    const uint8_t *limit;
+} tfwi_message;
+
+/* Checks that count spans lie within the data. */
+int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
+                       const tfw_span *spans, size_t count, unsigned flags, tfw_error *error);
+
+TFWI_INLINE tfwi_message tfwi_message_at(const tfwi_messages *m, size_t i) {
+    size_t len = (size_t)m->spans[i].length;
+    if (m->data == NULL) {
+        const uint8_t *begin = (const uint8_t *)(uintptr_t)m->spans[i].offset;
+        return (tfwi_message){begin, len, begin + len};
+    }
+    return (tfwi_message){m->data + m->spans[i].offset, len, m->data + m->len};
+}
 
 #endif /* TFWIRE_DECODE_H */

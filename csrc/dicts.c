@@ -457,13 +457,14 @@ static void decoder_free(decoder *d) {
 }
 
 /* Decodes messages until one is malformed; what that one had written is taken back. */
-static bool put_messages(decoder *d, const uint8_t *data, const tfw_span *spans, size_t count,
-                         unsigned flags, size_t *out_done) {
+static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
+                         size_t *out_done) {
     for (*out_done = 0; *out_done < count; ++*out_done) {
-        const uint8_t *message = data + spans[*out_done].offset;
+        tfwi_message message = tfwi_message_at(messages, *out_done);
         size_t pickle = d->pickle.count, int64s = d->int64s.count, floats = d->floats.count;
         size_t buffers = d->buffers.count;
-        if (!put_message(d, message, message + spans[*out_done].length, flags)) {
+        d->blocks.limit = message.limit;
+        if (!put_message(d, message.begin, message.begin + message.len, flags)) {
             d->pickle.count = pickle;
             d->int64s.count = int64s;
             d->floats.count = floats;
@@ -499,13 +500,13 @@ static bool begin(decoder *d) {
     return PUT(d, PROTO, 5, EMPTY_LIST, MARK);
 }
 
-static int decode_failed(const decoder *d, const tfw_span *spans, const uint8_t *data, size_t done,
+static int decode_failed(const decoder *d, const tfwi_messages *messages, size_t done,
                          tfw_error *error) {
     tfwi_fail(error, d->fault.status, d->fault.text);
     if (error != NULL) {
         error->record = (int64_t)done;
         if (d->fault.status == TFW_E_WIRE) {
-            error->offset = d->fault.at - (data + spans[done].offset);
+            error->offset = d->fault.at - tfwi_message_at(messages, done).begin;
         }
     }
     return d->fault.status;
@@ -513,25 +514,24 @@ static int decode_failed(const decoder *d, const tfw_span *spans, const uint8_t 
 
 int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error) {
-    static const uint8_t nothing[1];
+    tfwi_messages messages;
     decoder d = {.memo = NULL};
     size_t done = 0;
     *out_dicts = (tfw_dicts){.pickle = NULL};
     if (out_done != NULL) {
         *out_done = 0;
     }
-    if ((flags & ~(unsigned)TFW_SEQUENCE) != 0) {
+    if ((flags & ~(unsigned)(TFW_SEQUENCE | TFW_ADDRESSES)) != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
     }
-    int status = tfwi_check_spans(spans, count, data_len, error);
+    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
     if (status != TFW_OK) {
         return status;
     }
-    data = data != NULL ? data : nothing;
-    d.blocks = (tfwi_blocks){.varints = tfwi_kernel_best()->varints, .limit = data + data_len};
-    bool complete = begin(&d) && put_messages(&d, data, spans, count, flags, &done);
+    d.blocks.varints = tfwi_kernel_best()->varints;
+    bool complete = begin(&d) && put_messages(&d, &messages, count, flags, &done);
     if (!complete) {
-        status = decode_failed(&d, spans, data, done, error);
+        status = decode_failed(&d, &messages, done, error);
     }
     if (status != TFW_E_MEMORY && !PUT(&d, APPENDS, STOP)) {
         status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");

@@ -141,6 +141,26 @@ int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t co
     return at == end ? TFW_OK : TFW_E_ARGUMENT;
 }
 
+/* ---- Objects -------------------------------------------------------------------------------- */
+
+static uintptr_t word_at(uintptr_t object, size_t offset) {
+    uintptr_t word;
+    memcpy(&word, (const uint8_t *)object + offset, sizeof word);
+    return word;
+}
+
+int tfw_object_spans(const uintptr_t *objects, size_t count, const tfw_object_layout *layout,
+                     tfw_span *out_spans) {
+    for (size_t i = 0; i < count; i++) {
+        if (TFWI_UNLIKELY(word_at(objects[i], layout->type_at) != layout->type)) {
+            return TFW_E_UNSUPPORTED;
+        }
+        out_spans[i] = (tfw_span){.offset = objects[i] + layout->data_at,
+                                  .length = word_at(objects[i], layout->length_at)};
+    }
+    return TFW_OK;
+}
+
 /* ---- Marshal -------------------------------------------------------------------------------- */
 
 enum {

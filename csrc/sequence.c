@@ -175,38 +175,36 @@ static int failed(int status, bool list, tfw_error *error) {
 }
 
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
-static int walk_record(const sequence *s, const uint8_t *message, size_t len,
-                       const uint8_t *limit, tfw_error *error) {
-    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFW_SEQUENCE, limit);
-    tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, limit);
-    const uint8_t *p = message, *end = message + len;
+static int walk_record(const sequence *s, tfwi_message message, tfw_error *error) {
+    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFW_SEQUENCE, message.limit);
+    tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, message.limit);
+    const uint8_t *p = message.begin, *end = p + message.len;
     while (p != end) {
         tfwi_field field;
         p = tfwi_read_field(p, end, &field, &context.fault);
         if (p == NULL) {
-            return failed(tfwi_parser_fail(&context, message, error), false, error);
+            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
         }
         if (field.tag == TFWI_TAG(1, TFWI_BYTES) && s->context != NULL &&
             !tfwi_parse_features(&context, field.data, field.data + field.len)) {
-            return failed(tfwi_parser_fail(&context, message, error), false, error);
+            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
         }
         if (field.tag == TFWI_TAG(2, TFWI_BYTES) && s->lists != NULL &&
             !parse_feature_lists(&lists, field.data, field.data + field.len)) {
-            return failed(tfwi_parser_fail(&lists, message, error), true, error);
+            return failed(tfwi_parser_fail(&lists, message.begin, error), true, error);
         }
     }
     return TFW_OK;
 }
 
-static int parse_record(const sequence *s, const uint8_t *message, size_t len,
-                        const uint8_t *limit, tfw_error *error) {
+static int parse_record(const sequence *s, tfwi_message message, tfw_error *error) {
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
     }
     if (s->lists != NULL) {
         tfwi_record_begin(s->lists);
     }
-    int status = walk_record(s, message, len, limit, error);
+    int status = walk_record(s, message, error);
     if (status == TFW_OK && s->context != NULL) {
         status = tfwi_columns_finish(s->context, s->flags | TFW_SEQUENCE, error);
         failed(status, false, status == TFW_OK ? NULL : error);
@@ -229,27 +227,25 @@ static int parse_record(const sequence *s, const uint8_t *message, size_t len,
 int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,
                        size_t data_len, const tfw_span *spans, size_t count, unsigned flags,
                        size_t *out_done, tfw_error *error) {
-    static const uint8_t nothing[1];
+    tfwi_messages messages;
     const sequence s = {.context = context, .lists = lists, .flags = flags};
     size_t done = 0;
     if (out_done != NULL) {
         *out_done = 0;
     }
     if ((context != NULL && context->lists) || (lists != NULL && !lists->lists) ||
-        (flags & ~(unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE)) != 0) {
+        (flags & ~TFWI_PARSE_FLAGS) != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "columns of the other sort, or unknown flags");
     }
-    int status = tfwi_check_spans(spans, count, data_len, error);
+    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
     if (status == TFW_OK && context != NULL) {
         status = tfwi_columns_prepare(context, count, error);
     }
     if (status == TFW_OK && lists != NULL) {
         status = tfwi_columns_prepare(lists, count, error);
     }
-    data = data != NULL ? data : nothing; /* pointers into no bytes are compared, too */
     for (; status == TFW_OK && done < count; done += status == TFW_OK) {
-        status = parse_record(&s, data + spans[done].offset, (size_t)spans[done].length,
-                              data + data_len, error);
+        status = parse_record(&s, tfwi_message_at(&messages, done), error);
         if (status != TFW_OK && error != NULL) {
             error->record = (int64_t)done;
         }

@@ -360,6 +360,21 @@ TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, s
 /* An upper bound of the pickle of count strings of payload_bytes in all. */
 TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
 
+/* How an interpreter lays out its byte strings: where an object has the address of its type, its
+ * length (of the size of a pointer) and its bytes. */
+typedef struct tfw_object_layout {
+    uint64_t type; /* the address that byte strings have there */
+    size_t type_at;
+    size_t length_at;
+    size_t data_at;
+} tfw_object_layout;
+
+/* The byte strings that objects are: spans with addresses for offsets, as TFW_ADDRESSES takes them.
+ * TFW_E_UNSUPPORTED: one is of another type.
+ * REQUIRES: the objects live, and are laid out so. */
+TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,
+                             const tfw_object_layout *layout, tfw_span *out_spans);
+
 /* Finds the strings in marshal.dumps(list_or_tuple, 2): spans over the stream itself. Bytes-like
  * objects and (as UTF-8) str are known; TFW_E_UNSUPPORTED when the stream holds anything else,
  * TFW_NEED_SPACE when there are more than capacity (*out_count says how many). */
@@ -465,6 +480,9 @@ TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *value
 /* A grown column, lent: the pointers live until the next call on the columns. */
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
+
+#define TFW_ADDRESSES 8 /* flag: the offsets of spans are addresses: messages lie anywhere, nothing
+                           around them is read, data and data_len do not count */
 
 #define TFW_EMPTY_IS_MISSING 1 /* flag: a dense feature with an empty list counts as missing */
 #define TFW_SINGLE 2           /* flag: duplicates of a key as TensorFlow's single-record parser */

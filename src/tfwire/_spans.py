@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import marshal
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,22 +11,14 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["LONG", "Spans", "bytes_of", "slices_of", "strings_of"]
-
-# What marshal writes as plain bytes. Exact types: a subclass may have a buffer of its own mind.
-_BYTES_TYPES = frozenset({bytes, bytearray, memoryview})
+__all__ = ["Spans", "bytes_of", "slices_of", "strings_of"]
 
 # Below this mean length a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
 
-# marshal needs no Python code per string but copies into a growing buffer; join knows its size
-# beforehand. They break even near this length.
-LONG = 4096
-
-# Bytes that are copied and then parsed while they are in the processor's second cache. A copy of
-# all messages would go to memory and back, and pages fresh from the system cost more than parsing:
-# blocks below 128 KiB come from memory that the allocator keeps.
-_SLICE = 120 << 10
+# Messages that C gets at once: their heads stay in the processor's second cache until it parses
+# them.
+_SLICE = 4096
 
 Array = np.ndarray[Any, Any]
 
@@ -41,6 +33,7 @@ class Spans(NamedTuple):
         spans: ``tfw_span *``, ``num_spans`` of them.
         num_spans: Number of messages.
         first: Index of the first one in the list that this is a slice of.
+        flags: TFW_ADDRESSES where messages lie anywhere and ``data`` is NULL.
     """
 
     owner: Any
@@ -49,6 +42,7 @@ class Spans(NamedTuple):
     spans: Any
     num_spans: int
     first: int = 0
+    flags: int = 0
 
     def message(self, i: int) -> Any:
         """The bytes of message i, in place."""
@@ -103,33 +97,50 @@ def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
 
 
 def _slices(messages: list[Any] | tuple[Any, ...]) -> Iterator[Spans]:
-    """Slices of about _SLICE bytes each, by the mean size in the one before."""
-    first, size = 0, LONG
-    if messages and type(messages[0]) is bytes:
-        size = len(messages[0])
-    while first < len(messages):
-        count = _SLICE // max(size, 1) or 1
-        spans = _list_spans(messages[first : first + count], first)
-        yield spans
-        first += spans.num_spans
-        size = spans.data_len // spans.num_spans
+    for first in range(0, len(messages), _SLICE):
+        some = messages[first : first + _SLICE]
+        yield _addresses(some, first) or _joined_spans(_bytes_objects(some, first), first)
 
 
-def _list_spans(messages: list[Any] | tuple[Any, ...], first: int) -> Spans:
-    """Some messages, the first of which has this index, in one buffer."""
-    exact = list(map(type, messages))
-    # All bytes, by far the most frequent, is found in less time than a set is made.
-    types = {bytes} if exact.count(bytes) == len(exact) else set(exact)
-    if len(messages) > 1 and types <= _BYTES_TYPES and len(messages[0]) < LONG:
-        found = _marshalled(messages)
-        if found is not None:
-            return _spans(*found, first)
-    if not types <= {bytes, bytearray}:  # where len() is the number of bytes
-        messages = [
-            bytes(bytes_of(message, f"serialized message {i}"))
-            for i, message in enumerate(messages, first)
-        ]
-    return _joined_spans(messages, first)
+def _bytes_layout() -> Any:
+    """Where CPython keeps the type, the length and the bytes of a bytes object, or None.
+
+    The first two are members of PyObject and PyVarObject, part of the stable ABI: the last word of
+    the one and the first behind it. The bytes end with the object's fixed part, which has room for
+    their NUL. Another interpreter, or another layout, is noticed by a look at an example.
+    """
+    if sys.implementation.name != "cpython":
+        return None
+    head, word = object.__basicsize__, ffi.sizeof("uintptr_t")
+    layout = ffi.new("tfw_object_layout *", (id(bytes), head - word, head, bytes.__basicsize__ - 1))
+    example = bytes(range(256))
+    spans = _addresses([example], 0, layout)
+    return layout if spans is not None and spans.message(0)[:] == example else None
+
+
+def _addresses(
+    messages: list[Any] | tuple[Any, ...], first: int, layout: Any = None
+) -> Spans | None:
+    """Bytes objects where they lie; None where one is of another type. A copy of all messages
+    would cost as much as parsing them."""
+    layout = layout or _LAYOUT
+    if layout is None:
+        return None
+    objects = np.fromiter(messages, object, len(messages))
+    table = np.empty((len(messages), 2), np.uint64)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    pointers = ffi.from_buffer("uintptr_t[]", objects)
+    if lib.tfw_object_spans(pointers, len(objects), layout, spans) != lib.TFW_OK:
+        return None
+    return Spans((objects, spans), _NOWHERE, 0, spans, len(objects), first, lib.TFW_ADDRESSES)
+
+
+def _bytes_objects(messages: list[Any] | tuple[Any, ...], first: int) -> list[bytes]:
+    """The messages, whatever holds them, the first of which has this index."""
+    return [
+        bytes(bytes_of(message, f"serialized message {i}"))
+        for i, message in enumerate(messages, first)
+    ]
 
 
 def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
@@ -156,27 +167,7 @@ def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
 
 
-def _marshalled(strings: list[Any] | tuple[Any, ...]) -> tuple[bytes, Array] | None:
-    """Strings as a marshal stream and a table of (offset, length) of them in it.
-
-    None: marshal or C declines.
-    """
-    try:
-        stream = marshal.dumps(strings, 2)
-    except ValueError:  # a strided view, or more than 2 GiB in one message
-        return None
-    table = np.empty((len(strings), 2), np.uint64)
-    status = lib.tfw_marshal_spans(
-        stream,
-        len(stream),
-        ffi.from_buffer("tfw_span[]", table),
-        len(strings),
-        ffi.new("size_t *"),
-    )
-    return (stream, table) if status == lib.TFW_OK else None
-
-
-def _joined_spans(messages: list[Any] | tuple[Any, ...], first: int) -> Spans:
+def _joined_spans(messages: list[bytes], first: int) -> Spans:
     """Messages one after the other; a single one stays where it is."""
     joined = messages[0] if len(messages) == 1 else b"".join(messages)
     table = np.empty((len(messages), 2), np.uint64)
@@ -225,3 +216,8 @@ def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
             return strings
     data = ffi.buffer(ffi.from_buffer(buffer))  # whose slices are bytes objects
     return [data[begin : begin + length] for begin, length in spans.tolist()]
+
+
+_NOWHERE = ffi.cast("uint8_t *", 0)
+_LAYOUT: Any = None
+_LAYOUT = _bytes_layout()

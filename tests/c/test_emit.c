@@ -243,7 +243,30 @@ static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
     guarded_free(stream);
 }
 
+/* Objects as some interpreter lays them out. */
+typedef struct object {
+    uintptr_t references;
+    uintptr_t type;
+    size_t length;
+    char bytes[8];
+} object;
+
+static void test_byte_strings_are_found_in_objects(void) {
+    const object a = {1, 77, 3, "abc"}, b = {1, 77, 0, ""}, other = {1, 78, 3, "abc"};
+    const uintptr_t objects[] = {(uintptr_t)&a, (uintptr_t)&b, (uintptr_t)&other};
+    const tfw_object_layout layout = {77, offsetof(object, type), offsetof(object, length),
+                                      offsetof(object, bytes)};
+    tfw_span spans[3];
+    CHECK_EQ(TFW_OK, tfw_object_spans(objects, 2, &layout, spans));
+    CHECK_EQ((uintptr_t)a.bytes, spans[0].offset);
+    CHECK_EQ(3, spans[0].length);
+    CHECK_EQ(0, spans[1].length);
+    CHECK_EQ(TFW_E_UNSUPPORTED, tfw_object_spans(objects, 3, &layout, spans));
+    CHECK_EQ(TFW_OK, tfw_object_spans(objects, 0, &layout, spans));
+}
+
 int main(void) {
+    RUN(test_byte_strings_are_found_in_objects);
     RUN(pickled_spans_read_back);
     RUN(strings_are_framed_where_they_lie);
     RUN(spans_in_any_order_read_back);

@@ -227,6 +227,8 @@ static void parse_both(table *complete, table *fast, blob message, bool sequence
     tfw_error errors[2];
     size_t room = one_in(2) ? 0 : below(2) * TFWI_MATCH_ROOM + below(300);
     unsigned flags = (unsigned)below(4);
+    bool anywhere = one_in(3);
+    room = anywhere ? 0 : room;
     uint8_t *data = malloc(message.len + room + 1);
     memcpy(data + 1, message.data, message.len);
     memset(data + 1 + message.len, (int)below(256), room);
@@ -236,6 +238,10 @@ static void parse_both(table *complete, table *fast, blob message, bool sequence
     for (size_t i = 0; i < 2; i++) {
         table *t = tables[i];
         size_t len = message.len + room + 1, done;
+        if (i == 1 && anywhere) { /* in a block of its own, with nothing to be read around it */
+            span.offset = (uintptr_t)(data + 1);
+            flags |= TFW_ADDRESSES;
+        }
         status[i] = sequence ? tfw_parse_sequence(t->columns, t->lists, data, len, &span, 1, flags,
                                                   &done, &errors[i])
                              : tfw_parse(t->columns, data, len, &span, 1, flags, &done, &errors[i]);

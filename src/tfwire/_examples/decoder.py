@@ -63,7 +63,7 @@ def decode_messages(serialized: Any, flags: int) -> list[Any]:
     """
     call, decoded = _Call(), []
     for s in slices_of(serialized)[1]:
-        decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, flags, s.first)
+        decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, flags | s.flags, s.first)
     return decoded
 
 

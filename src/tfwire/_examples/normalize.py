@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import ffi, lib
-from tfwire._spans import LONG
 
 __all__ = [
     "Array",
@@ -32,6 +31,10 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+# marshal needs no Python code per string but copies into a growing buffer; join knows its size
+# beforehand. They break even near this length.
+_LONG = 4096
 
 Name = str | bytes | None  # of the feature that a message is about; None: a value on its own
 
@@ -282,7 +285,7 @@ def pack_strings(values: Sequence[Any], name: Name, types: set[type] | None = No
     """
     if types is None:
         types = types_of(values)
-    if types == {bytes} and len(values) > 1 and len(values[0]) < LONG:
+    if types == {bytes} and len(values) > 1 and len(values[0]) < _LONG:
         strings = _strings_by_marshal(values)
         if strings is not None:
             return strings

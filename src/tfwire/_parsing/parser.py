@@ -189,7 +189,7 @@ class BaseParser:
     def _append(self, session: Session, spans: Spans, names: Any) -> None:
         """Parses a slice of a batch."""
         try:
-            session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans)
+            session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans, spans.flags)
         except Misfit as misfit:
             record = misfit.record
             if record is None:

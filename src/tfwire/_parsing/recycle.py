@@ -20,7 +20,7 @@ __all__ = ["IDLE_LIMIT", "Spare"]
 Array = np.ndarray[Any, Any]
 
 # Below this the allocator keeps memory by itself.
-_LARGE = 1 << 17
+_LARGE = 1 << 15
 
 # A parser that is not reading files keeps no larger block than this.
 IDLE_LIMIT = 1 << 23

@@ -181,16 +181,15 @@ class Session:
             if columns is not None:
                 columns.grow(capacity, count)
 
-    def parse(self, data: Any, data_len: int, spans: Any, count: int, single: bool = False) -> None:
+    def parse(self, data: Any, data_len: int, spans: Any, count: int, flags: int = 0) -> None:
         """Appends the records of a batch.
 
         Raises:
             Misfit: A record does not fit; self.done[0] came before it and were appended.
             MemoryError: Out of memory.
         """
-        flags = self.flags | lib.TFW_SINGLE if single else self.flags
         status: int = self.parse_function(
-            *self.handles, data, data_len, spans, count, flags, self.done, self.error
+            *self.handles, data, data_len, spans, count, self.flags | flags, self.done, self.error
         )
         if status != lib.TFW_OK:
             self._fail(status)
@@ -231,7 +230,7 @@ class Session:
         """
         data = ffi.from_buffer("uint8_t[]", message)
         self.span.length = len(data)
-        self.parse(data, len(data), self.span, 1, single=True)
+        self.parse(data, len(data), self.span, 1, lib.TFW_SINGLE)
 
     def _fail(self, status: int) -> None:
         part = self.columns[-1 if self.error.list == 1 else 0]
