@@ -1,8 +1,8 @@
-"""Writes what the runs of ``make fuzz`` add up to into a table of a page.
+"""Writes what the runs of ``make fuzz``, ``differential`` and ``campaign`` add up to into a page.
 
-Usage: ``python tests/fuzz/report.py LOG_FOLDER PAGE``. A log is named for its target and time,
-begins with the commit and ends with libFuzzer's statistics. The page has two marks that enclose
-the table.
+Usage: ``python tests/fuzz/report.py LOG_FOLDER PAGE``. A log of fuzzing is named for its target and
+time, begins with the commit and ends with libFuzzer's statistics; ``campaign*.txt`` are pytest's
+output with hypothesis' statistics. Two marks on the page enclose each of the tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-BEGIN, END = "<!-- fuzz: begin -->\n", "<!-- fuzz: end -->"
 HEAD = "| target | executions | a second | edges | last commit | date |"
 
 
@@ -50,16 +49,33 @@ def row(target: str, runs: list[Run]) -> str:
     )
 
 
-def main() -> None:
-    folder, page = map(Path, sys.argv[1:])
+def fuzz_table(folder: Path) -> list[str]:
     runs: dict[str, list[Run]] = defaultdict(list)
     for log in sorted(folder.glob("*.log")):
         if "stat::number_of_executed_units" in log.read_text(errors="replace"):
             runs[log.stem.split("-")[0]].append(read(log))
-    table = [HEAD, "|---|---|---|---|---|---|"]
-    table += [row(target, runs[target]) for target in sorted(runs)]
-    before, rest = page.read_text().split(BEGIN)
-    page.write_text(before + BEGIN + "\n".join(table) + "\n" + END + rest.split(END)[1])
+    return [HEAD, "|---|---|---|---|---|---|"] + [row(name, runs[name]) for name in sorted(runs)]
+
+
+def campaign_table(folder: Path) -> list[str]:
+    table = ["| test of tests/test_hostile.py | cases |", "|---|---|"]
+    for log in sorted(folder.glob("campaign*.txt")):
+        found = re.findall(r"::(\w+):\n(?:.*\n)*? *- (\d+) passing, 0 failing", log.read_text())
+        table += [f"| {name} | {int(count):,} |" for name, count in found]
+    return table
+
+
+def replace(page: str, name: str, table: list[str]) -> str:
+    """The page with another table between its marks."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    before, rest = page.split(begin)
+    return before + begin + "\n".join(table) + "\n" + end + rest.split(end)[1]
+
+
+def main() -> None:
+    folder, page = map(Path, sys.argv[1:])
+    text = replace(page.read_text(), "fuzz", fuzz_table(folder))
+    page.write_text(replace(text, "campaign", campaign_table(folder)))
 
 
 if __name__ == "__main__":
