@@ -2,6 +2,8 @@
 
 import itertools
 import threading
+import time
+import tracemalloc
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import tfwire as tfw
 from tfwire import Dataset, TFRecordDataset
+from tfwire._datasets.random import draws, key_of, permuted
 
 
 def numbers(count):
@@ -271,3 +274,154 @@ def test_damaged_records_can_be_left_out(tmp_path, num_parallel_reads):
         list(tfw.TFRecordDataset(paths))
     with pytest.raises(ValueError, match="on_corrupt"):
         list(tfw.TFRecordDataset(paths, on_corrupt="ignore"))
+
+
+# ---- Indexed files ------------------------------------------------------------------------------
+
+
+def test_indexed_files_have_a_length(files):
+    dataset = TFRecordDataset(files, indexed=True)
+    assert 5 == len(dataset)
+    assert list(TFRecordDataset(files)) == list(dataset)
+    assert 3 == len(dataset.batch(2))
+    assert "length=5" in repr(dataset)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100, 5000])
+def test_indexed_records_are_shuffled_whole(tmp_path, count):
+    """Without a buffer: the records are read in random order, each once."""
+    records = [b"%d" % i for i in range(count)]
+    tfw.write_records(tmp_path / "data", records)
+    dataset = TFRecordDataset(tmp_path / "data", indexed=True).shuffle(count, seed=1)
+    first, second = list(dataset), list(dataset)
+    assert sorted(records) == sorted(first) == sorted(second)
+    assert (first == second) == (count == 1) or count <= 3
+    assert first == list(TFRecordDataset(tmp_path / "data", indexed=True).shuffle(count, seed=1))
+
+
+def test_a_whole_shuffle_takes_no_memory_per_record(tmp_path):
+    """It holds the records of one read, whatever the number of all."""
+    tfw.write_records(tmp_path / "data", [b"x"] * 200_000)
+    dataset = TFRecordDataset(tmp_path / "data", indexed=True).shuffle(10**9, seed=1)
+    elements = iter(dataset)
+    next(elements)
+    tracemalloc.start()
+    try:
+        for _ in elements:
+            pass
+        assert tracemalloc.get_traced_memory()[1] < 200_000 * 4
+    finally:
+        tracemalloc.stop()
+
+
+def test_orders_are_evenly_spread():
+    """Every place gets every number about as often: of 5 numbers in 2,000 orders, 400 times with
+    a standard deviation of 18."""
+    seen = np.zeros((5, 5), int)
+    for key in range(2000):
+        seen[np.arange(5), permuted(key_of(key), 5, np.arange(5))] += 1
+    assert seen.min() > 400 - 5 * 18
+    assert seen.max() < 400 + 5 * 18
+
+
+def test_random_numbers_are_those_of_every_machine():
+    """The first numbers of SplitMix64 with the seed 1234567, as its authors' code gives them."""
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert expected == draws(1234567, 0, 3).tolist()
+    assert expected[1:] == draws(1234567, 1, 2).tolist()
+
+
+# ---- Thresholds, padding, names --------------------------------------------------------------
+
+
+def test_shuffle_batch_gives_batches_as_soon_as_there_is_enough():
+    drawn = []
+
+    def generate():
+        for i in range(100):
+            drawn.append(i)
+            yield i
+
+    dataset = Dataset.from_generator(generate).shuffle_batch(4, 50, 10, seed=1)
+    elements = iter(dataset)
+    first = next(elements)
+    assert len(drawn) < 50
+    assert max(first) < len(drawn)
+    rest = list(elements)
+    assert sorted(drawn) == sorted(np.concatenate([first, *rest]).tolist())
+    assert {4} == set(map(len, rest))
+
+
+def test_shuffle_batch_keeps_a_smaller_last_batch_on_demand():
+    dataset = numbers(10)
+    assert [4, 4] == list(map(len, dataset.shuffle_batch(4, 8, 5)))
+    smaller = dataset.shuffle_batch(4, 8, 5, allow_smaller_final_batch=True)
+    assert [4, 4, 2] == list(map(len, smaller))
+    for least in (0, 9):
+        with pytest.raises(ValueError, match="min_after_dequeue"):
+            dataset.shuffle_batch(4, 8, least)
+
+
+def test_padded_batch():
+    rows = [{"x": np.arange(i), "name": b"n", "m": np.ones((i, 2))} for i in (1, 3, 0)]
+    dataset = Dataset.from_generator(lambda: rows)
+    two, one = dataset.padded_batch(2, padding_values={"x": -1, "name": None, "m": 0.5})
+    assert [[0, -1, -1], [0, 1, 2]] == two["x"].tolist()
+    assert [b"n", b"n"] == two["name"].tolist()
+    assert (2, 3, 2) == two["m"].shape
+    assert [[1, 1], [0.5, 0.5], [0.5, 0.5]] == two["m"][0].tolist()
+    assert (1, 0) == one["x"].shape
+    assert 1 == len(list(dataset.padded_batch(2, drop_remainder=True)))
+    shapes = {"x": [4], "name": [], "m": [None, 3]}
+    (padded,) = dataset.padded_batch(3, shapes)
+    assert ((3, 4), (3, 3, 3)) == (padded["x"].shape, padded["m"].shape)
+
+
+def test_padded_batch_of_tuples_and_single_values():
+    dataset = Dataset.from_generator(lambda: [([1], [2.0, 3.0]), ([1, 1], [2.0])])
+    ((a, b),) = dataset.padded_batch(2, ([None], (5,)), padding_values=(9, 0.0))
+    assert [[1, 9], [1, 1]] == a.tolist()
+    assert (2, 5) == b.shape
+    (values,) = Dataset.from_generator(lambda: [[1], [1, 2]]).padded_batch(2, [None])
+    assert [[1, 0], [1, 2]] == values.tolist()
+
+
+@pytest.mark.parametrize("shape", [[1], [2, 2], []])
+def test_padded_batch_refuses_what_does_not_fit(shape):
+    dataset = Dataset.from_generator(lambda: [np.arange(2)])
+    with pytest.raises(ValueError, match=r"does not fit|ranks"):
+        list(dataset.padded_batch(1, shape))
+
+
+def test_range_and_zip():
+    assert [2, 5, 8] == values(Dataset.range(2, 10, 3))
+    assert [(0, 5), (1, 6)] == [
+        (int(a), int(b)) for a, b in Dataset.zip((Dataset.range(9), Dataset.range(5, 7)))
+    ]
+    assert 2 == len(Dataset.zip(Dataset.range(9), Dataset.range(5, 7)))
+
+
+def test_files_are_found_by_patterns(files, tmp_path):
+    names = sorted(str(path).encode() for path in files)
+    pattern = str(tmp_path / "*.tfrecord")
+    assert names == list(Dataset.list_files(pattern, shuffle=False))
+    assert names == sorted(Dataset.list_files([pattern], seed=1))
+    assert 5 == sum(1 for _ in TFRecordDataset(pattern))
+    assert 5 == sum(1 for _ in TFRecordDataset(Dataset.list_files(pattern)))
+    with pytest.raises(ValueError, match="no files match"):
+        Dataset.list_files(str(tmp_path / "*.none"))
+    with pytest.raises(FileNotFoundError, match="none"):
+        list(TFRecordDataset(str(tmp_path / "*.none")))
+
+
+def test_threads_end_with_their_iterator():
+    before = threading.active_count()
+    elements = iter(numbers(1000).prefetch(2))
+    next(elements)
+    assert before + 1 == threading.active_count()
+    del elements
+    for _ in range(1000):
+        if threading.active_count() == before:
+            break
+        time.sleep(0.01)
+    assert before == threading.active_count()

@@ -80,7 +80,7 @@ _EXPORTS = {
     "json_format": ["decode_json_example", "example_to_json"],
     "inference": ["Schema", "infer_schema"],
     "schema_files": ["read_schema", "write_schema"],
-    "dataset": ["Dataset", "TFRecordDataset"],
+    "dataset": ["Dataset", "DatasetIterator", "TFRecordDataset"],
     "index": ["RecordIndex", "TFRecordFile", "TFRecordFiles"],
     "sharding": ["ShardedWriter", "recommend_num_shards"],
     "repair": ["FlippedBit", "RepairReport", "repair_file"],

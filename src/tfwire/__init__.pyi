@@ -16,6 +16,7 @@ from tfwire.columns import (
 )
 from tfwire.dataset import (
     Dataset as Dataset,
+    DatasetIterator as DatasetIterator,
     TFRecordDataset as TFRecordDataset,
 )
 from tfwire.errors import (

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from tfwire._datasets import stages
-from tfwire._datasets.stages import map_structure
+import numpy as np
 
-__all__ = ["Dataset", "TFRecordDataset"]
+from tfwire._datasets import numbered, sources, stages
+from tfwire._datasets.iterator import DatasetIterator, iterate
+from tfwire._datasets.prefetch import Prefetch
+from tfwire._datasets.shuffle import Shuffle
+from tfwire._datasets.stage import Stage
+from tfwire._datasets.structure import map_structure
+
+__all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 
 D = TypeVar("D", bound="Dataset")
 
@@ -29,7 +36,7 @@ class Dataset:
         array([10, 20])
     """
 
-    def __init__(self, stage: stages.Stage, name: str = "Dataset") -> None:
+    def __init__(self, stage: Stage, name: str = "Dataset") -> None:
         self._stage = stage
         self._name = name
 
@@ -43,7 +50,7 @@ class Dataset:
     def _hide(leaf: Any) -> Any:
         return leaf
 
-    def _next(self: D, stage: stages.Stage, name: str) -> D:
+    def _next(self: D, stage: Stage, name: str) -> D:
         """A dataset of the same kind on a further stage."""
         result = object.__new__(Dataset if type(self) is TFRecordDataset else type(self))
         Dataset.__init__(result, stage, name)
@@ -74,7 +81,7 @@ class Dataset:
             ValueError: A scalar, or arrays that disagree in their first axis.
         """
         result = object.__new__(cls)
-        Dataset.__init__(result, stages.Slices(tensors), "from_tensor_slices")
+        Dataset.__init__(result, sources.Slices(tensors), "from_tensor_slices")
         return result
 
     @classmethod
@@ -103,11 +110,55 @@ class Dataset:
         arguments = args or ()
         hide = cls._hide
         result = object.__new__(cls)
-        stage = stages.Generator(
-            lambda: (map_structure(hide, element) for element in generator(*arguments)), None
+        stage = sources.Generator(
+            lambda: (map_structure(hide, element) for element in generator(*arguments))
         )
         Dataset.__init__(result, stage, "from_generator")
         return result
+
+    @classmethod
+    def range(cls: type[D], *args: int, name: str | None = None) -> D:
+        """The numbers of Python's ``range``, as int64."""
+        numbers = range(*args)
+        return cls.from_tensor_slices(np.arange(numbers.start, numbers.stop, numbers.step))
+
+    @classmethod
+    def zip(cls: type[D], *datasets: Any, name: str | None = None) -> D:
+        """Tuples of one element of every dataset, as many as the shortest has.
+
+        Args:
+            datasets: Datasets, or a tuple of them.
+        """
+        parts = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
+        result = object.__new__(cls)
+        Dataset.__init__(result, stages.Zip(tuple(part._stage for part in parts)), "zip")
+        return result
+
+    @classmethod
+    def list_files(
+        cls: type[D],
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> D:
+        """The names of the files that match a pattern, as bytes.
+
+        Args:
+            file_pattern: A pattern of ``glob``, or several.
+            shuffle: In random order, another in every pass: the default, as TensorFlow's; False
+                sorts them.
+            seed: As for :meth:`shuffle`.
+
+        Raises:
+            ValueError: No file matches.
+        """
+        patterns = [file_pattern] if isinstance(file_pattern, (str, os.PathLike)) else file_pattern
+        names = sorted({name for pattern in patterns for name in glob.glob(os.fspath(pattern))})
+        if not names:
+            raise ValueError(f"no files match {file_pattern!r}")
+        files = cls.from_tensor_slices(list(map(os.fsencode, names)))
+        return files if shuffle is False else files.shuffle(len(names), seed)
 
     # ---- Transformations ----
 
@@ -154,10 +205,41 @@ class Dataset:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, found {batch_size}")
         stage = self._stage
-        if isinstance(stage, stages.Parse) and stage.source is not None and not stage.batched:
+        if isinstance(stage, stages.Parse) and not stage.batched:
             batches = stages.Batch(stage.source, batch_size, drop_remainder)
-            return self._next(stages.Parse(batches, stage.parser, stage.features), "batch")
+            return self._next(stage.over(batches), "batch")
         return self._next(stages.Batch(stage, batch_size, drop_remainder), "batch")
+
+    def padded_batch(
+        self: D,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> D:
+        """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
+
+        Args:
+            padded_shapes: For every leaf, in the structure of an element, or for all of them: the
+                shape to pad to. None or -1 in it, or None in place of it: as long as the longest of
+                the batch.
+            padding_values: For every leaf, or for all of them; None is 0 or b"".
+            drop_remainder: Leave out a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape.
+
+        Example:
+            >>> ds = Dataset.from_generator(lambda: [np.arange(1), np.arange(3)])
+            >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
+            [[0, -1, -1], [0, 1, 2]]
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        padding = (padded_shapes, padding_values)
+        stage = stages.Batch(self._stage, batch_size, drop_remainder, padding)
+        return self._next(stage, "padded_batch")
 
     def parse_example(self: D, features: Mapping[Any, Any]) -> D:
         """Serialized Examples parsed by a specification; before or after ``batch``.
@@ -181,11 +263,47 @@ class Dataset:
 
         Args:
             buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
-            seed: Makes the order repeat from run to run.
+                Right behind a TFRecordDataset with ``indexed=True`` that costs no memory at all:
+                the records are then read in random order.
+            seed: Makes the order repeat from run to run, and from machine to machine.
             reshuffle_each_iteration: A new order for every iteration, the default.
+
+        Raises:
+            ValueError: ``buffer_size`` is below 1.
         """
         again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        return self._next(stages.Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+        return self._next(Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+
+    def shuffle_batch(
+        self: D,
+        batch_size: int,
+        capacity: int,
+        min_after_dequeue: int,
+        seed: int | None = None,
+        allow_smaller_final_batch: bool = False,
+    ) -> D:
+        """Random batches, with the two thresholds of TensorFlow 1's ``tf.train.shuffle_batch``.
+
+        Args:
+            batch_size: Elements of a batch.
+            capacity: Elements held in memory at most.
+            min_after_dequeue: Elements that are left for mixing, until the source ends; batches are
+                given as soon as there are so many, while the buffer is still growing.
+            seed: As for :meth:`shuffle`.
+            allow_smaller_final_batch: Keep a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``min_after_dequeue`` is below 1 or above ``capacity``.
+        """
+        if not 1 <= min_after_dequeue <= capacity:
+            raise ValueError(
+                f"min_after_dequeue must be within [1, capacity], found {min_after_dequeue} and "
+                f"capacity {capacity}"
+            )
+        shuffled = Shuffle(self._stage, capacity, seed, True, min_after_dequeue)
+        return self._next(shuffled, "shuffle_batch").batch(
+            batch_size, drop_remainder=not allow_smaller_final_batch
+        )
 
     def repeat(self: D, count: int | None = None, name: str | None = None) -> D:
         """The elements ``count`` times over; for ever when ``count`` is None or -1."""
@@ -194,6 +312,35 @@ class Dataset:
     def shard(self: D, num_shards: int, index: int, name: str | None = None) -> D:
         """Every ``num_shards``-th element, beginning with element ``index``."""
         return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+
+    def shard_source(self: D, num_shards: int, index: int, rule: str = "even") -> D:
+        """The same pipeline over one share of the data at its source, so that no shard reads what
+        is another's.
+
+        Shards are contiguous records where these are numbered (``indexed=True``, arrays), whole
+        files otherwise (file i is shard i mod num_shards), and every num_shards-th element of a
+        generator. Over all shards no record is lost or doubled, save as the rule says. For hosts
+        with several workers each: ``shard_source(hosts * workers, host * workers + worker)``.
+
+        Args:
+            num_shards: How many shards.
+            index: Which of them, from 0.
+            rule: "even": sizes differ by one record at most; "drop": equal sizes, the records that
+                are left over are in no shard; "pad": equal sizes, the first records are in the last
+                shards once more. The last two need numbered records.
+
+        Raises:
+            ValueError: No such shard or rule, or the rule needs an index.
+
+        Example:
+            >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
+            [[0, 1, 2], [3, 4, 0]]
+        """
+        if not 0 <= index < num_shards:
+            raise ValueError(f"shard index must be within [0, {num_shards}), found {index}")
+        if rule not in numbered.RULES:
+            raise ValueError(f"expected a rule of {', '.join(numbered.RULES)}, found {rule!r}")
+        return self._next(self._stage.sharded(num_shards, index, rule), self._name)
 
     def prefetch(self: D, buffer_size: int, name: str | None = None) -> D:
         """The same elements, made by a thread while those before are being used.
@@ -205,15 +352,15 @@ class Dataset:
             ValueError: ``buffer_size`` is 0 or below -1.
         """
         count = _AUTO_PREFETCH if buffer_size == -1 else buffer_size
-        return self._next(stages.Prefetch(self._stage, count), "prefetch")
+        return self._next(Prefetch(self._stage, count), "prefetch")
 
     # ---- Looking at it ----
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> DatasetIterator:
         show = self._show
         if show is Dataset._show:
-            return iter(self._stage)
-        return (map_structure(show, element) for element in self._stage)
+            return iterate(self._stage)
+        return iterate(self._stage, lambda element: map_structure(show, element))
 
     def __len__(self) -> int:
         """The number of elements.
@@ -227,7 +374,7 @@ class Dataset:
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as numpy values and bytes."""
-        return iter(self._stage)
+        return iterate(self._stage)
 
     @property
     def element_spec(self) -> Any:
@@ -244,13 +391,18 @@ class TFRecordDataset(Dataset):
     """The records of TFRecord files, as bytes; every checksum is verified.
 
     Args:
-        filenames: A path (str or PathLike), or an iterable of paths.
+        filenames: A path (str or PathLike), a pattern like "train-*" (its files in the order of
+            their names), or an iterable of paths.
         compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
         buffer_size: Bytes read at a time; None chooses.
         num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
             them; None or 1 reads one file after the other.
         on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
             ``read_records``; what is left out of a file is said in a warning at its end.
+        indexed: Read by an index of each file, the one saved beside it (``tfwire index``) or one
+            made now from the headers. Then the length is known, shards are exact by the record, and
+            shuffling of all records takes no memory. Not together with ``num_parallel_reads`` and
+            ``on_corrupt``.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
@@ -269,11 +421,19 @@ class TFRecordDataset(Dataset):
         name: str | None = None,
         *,
         on_corrupt: str = "raise",
+        indexed: bool = False,
     ) -> None:
         paths = _paths(filenames)
         options = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
         cycle = max(num_parallel_reads or 1, 1)  # AUTOTUNE is -1: one after the other
-        stage = stages.Records(paths, compression_type or "", cycle, **options)
+        stage: Stage = sources.Records(paths, compression_type or "", cycle, **options)
+        if indexed:
+            if cycle > 1 or on_corrupt != "raise":
+                raise ValueError("indexed excludes num_parallel_reads and on_corrupt")
+            from tfwire.index import TFRecordFiles
+
+            files = TFRecordFiles(paths)
+            stage = numbered.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
 
 
@@ -283,5 +443,9 @@ def _paths(filenames: Any) -> list[Any]:
     if hasattr(filenames, "numpy"):
         filenames = filenames.numpy()
     if isinstance(filenames, (str, bytes, os.PathLike)):
-        filenames = [filenames]
+        name = os.fsdecode(filenames)
+        if glob.has_magic(name) and "://" not in name and not os.path.exists(name):
+            filenames = sorted(glob.glob(name)) or [name]  # the name says what is missing
+        else:
+            filenames = [filenames]
     return [os.fsdecode(path) if isinstance(path, bytes) else path for path in filenames]

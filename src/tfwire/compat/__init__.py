@@ -17,7 +17,7 @@ import numpy as np
 
 import tfwire as _tfw
 from tfwire import dataset as _dataset, images as _images, train as _train
-from tfwire._datasets.stages import map_structure as _map_structure
+from tfwire._datasets.structure import map_structure as _map_structure
 from tfwire._version import __version__ as __version__
 from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._eager import (

@@ -1,0 +1,167 @@
+"""The iterator that users of a Dataset hold: elements, and where it stands."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tfwire._datasets.shuffle import Shuffle
+from tfwire._datasets.stage import Cursor, Stage
+
+__all__ = ["DatasetIterator", "iterate"]
+
+_VERSION = 1
+_AT_ONCE = 256  # elements taken at a time where no function of the user's sees it
+
+
+class DatasetIterator(chain[Any]):
+    """One pass over a Dataset, made by ``iter(dataset)``. It can be saved and resumed.
+
+    Example:
+        >>> elements = iter(dataset)
+        >>> first = next(elements)
+        >>> state = elements.state_dict()  # small, and JSON takes it
+        >>> resumed = iter(dataset)  # in another process, perhaps
+        >>> resumed.load_state_dict(state)
+        >>> next(resumed)  # what comes behind first
+    """
+
+    # chain's __next__, in C, costs nothing; it draws on the pieces below.
+    _pieces: _Pieces
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this iterator stands.
+
+        What it holds is small, save that a shuffle by a buffer has a number for every element in
+        its buffer, and of JSON's types.
+
+        Raises:
+            ValueError: The dataset reads from a file object or a pipe, which nobody can read again.
+        """
+        return self._pieces.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where another iterator stood, over the same pipeline on the same files: with the
+        same elements in the same order as that one has yet to give.
+
+        Functions of ``map`` and ``filter`` must give what they gave, generators generate what they
+        generated: they run again from the beginning, as compressed files are read again.
+
+        Args:
+            state: What ``state_dict`` returned, also after a way through JSON.
+
+        Raises:
+            ValueError: It is the state of another pipeline, of other files, or none at all.
+        """
+        self._pieces.load(state)
+
+    def close(self) -> None:
+        """Stops threads and closes files; there are no elements any more."""
+        self._pieces.close()
+
+
+def iterate(stage: Stage, show: Any = None) -> DatasetIterator:
+    """An iterator over a stage; show is applied to every element that is given away."""
+    pieces = _Pieces(stage, show)
+    elements = DatasetIterator.from_iterable(pieces)
+    assert isinstance(elements, DatasetIterator)
+    elements._pieces = pieces
+    return elements
+
+
+class _Pieces(Iterator[Iterator[Any]]):
+    """The elements of a pass, some at a time."""
+
+    def __init__(self, stage: Stage, show: Any) -> None:
+        self._stage = stage
+        self._show = show
+        self._size = _AT_ONCE if stage.quiet else 1
+        self._pass = _begin_pass(stage)
+        self._cursor: Cursor | None = None
+        self._before: Any = None  # the snapshot before the piece at hand
+        self._piece: Iterator[Any] = iter(())
+        self._count = 0  # elements of it
+        self._closed = False
+
+    def __next__(self) -> Iterator[Any]:
+        if self._closed:
+            raise StopIteration
+        cursor = self._opened()
+        if self._size > 1:
+            self._before = cursor.snapshot()
+        elements = cursor.take(self._size)
+        if not elements:
+            raise StopIteration
+        if self._show is not None:
+            elements = list(map(self._show, elements))
+        self._count = len(elements)
+        self._piece = iter(elements)
+        return self._piece
+
+    def _opened(self, at: Any = None) -> Cursor:
+        if self._cursor is None:
+            self._cursor = self._stage.open(str(self._pass), at)
+        return self._cursor
+
+    def state(self) -> dict[str, Any]:
+        left = operator.length_hint(self._piece)
+        at = self._before if left else self._opened().snapshot()
+        return {
+            "version": _VERSION,
+            "pipeline": _describe(self._stage),
+            "pass": self._pass,
+            "at": _plain(at),
+            "given": self._count - left if left else 0,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        if not isinstance(state, dict) or state.get("version") != _VERSION:
+            raise ValueError(f"expected the state of an iterator of version {_VERSION}")
+        if (found := _describe(self._stage)) != state["pipeline"]:
+            raise ValueError(
+                f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
+            )
+        self.close()
+        self._closed = False
+        self._pass = state["pass"]
+        for stage in self._stage.chain():
+            if isinstance(stage, Shuffle):
+                stage.passes = max(stage.passes, self._pass + 1)
+        cursor = self._opened(state["at"])
+        cursor.take(state["given"])
+
+    def close(self) -> None:
+        for _ in self._piece:  # the chain holds it too
+            pass
+        if self._cursor is not None:
+            self._cursor.close()
+        self._cursor = None
+        self._closed = True
+
+
+def _begin_pass(stage: Stage) -> int:
+    """The number of a pass, which no other iterator over its shuffles has."""
+    shuffles = [below for below in stage.chain() if isinstance(below, Shuffle)]
+    number = max((shuffle.passes for shuffle in shuffles), default=0)
+    for shuffle in shuffles:
+        shuffle.passes = number + 1
+    return number
+
+
+def _describe(stage: Stage) -> list[str]:
+    return [below.describe() for below in stage.chain()]
+
+
+def _plain(value: Any) -> Any:
+    """A snapshot in the types of JSON."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,134 @@
+"""Records that have numbers: indexed files, and shares of what has a length."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tfwire._datasets.stage import Cursor, Stage, collect
+
+__all__ = ["RULES", "IndexedRecords", "NumberedCursor", "file_facts", "share"]
+
+Array = np.ndarray[Any, Any]
+
+RULES = ("even", "drop", "pad")
+
+
+def share(count: int, num_shards: int, index: int, rule: str) -> range:
+    """The numbers of a shard out of range(count); by "pad" they may go beyond it, to begin anew."""
+    if rule == "even":
+        return range(count * index // num_shards, count * (index + 1) // num_shards)
+    size = count // num_shards if rule == "drop" else -(-count // num_shards)
+    return range(size * index, size * (index + 1))
+
+
+def file_facts(path: Any) -> list[Any]:
+    """The name and size of a file, by which a saved state knows it; size None where unknown.
+
+    Raises:
+        ValueError: A file object, which nobody can open again.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a TFRecordDataset of a {type(path).__name__} cannot be resumed")
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        size = None  # a URL
+    return [os.path.basename(os.fspath(path)), size]
+
+
+class IndexedRecords(Stage):
+    """Records by number: their count is known, and any of them can be read.
+
+    Args:
+        files: A TFRecordFiles.
+        numbers: Which of its records; beyond their count it begins anew.
+    """
+
+    spec = "string[]"
+
+    def __init__(self, files: Any, numbers: range) -> None:
+        self.files = files
+        self.numbers = numbers
+        self.length: int = len(numbers)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return NumberedCursor(self, None, at or 0)
+
+    def fetch(self, places: Array) -> list[bytes]:
+        """The records at these places of this stage."""
+        numbers = self.numbers.start + places
+        found: list[bytes] = self.files[numbers % max(len(self.files), 1)]
+        return found
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        part = share(self.length, num_shards, index, rule)
+        if part.stop > self.length:  # pad: the records of this stage, once more
+            own = IndexedRecords(self.files, self.numbers)
+            return _Wrapped(own, part)
+        return IndexedRecords(self.files, self.numbers[part.start : part.stop])
+
+    def describe(self) -> str:
+        facts = [file_facts(path) for path in self.files.paths]
+        return f"TFRecordDataset({facts}, {self.numbers})"
+
+
+class _Wrapped(IndexedRecords):
+    """Places of other indexed records; behind the last comes the first."""
+
+    def __init__(self, records: IndexedRecords, places: range) -> None:
+        super().__init__(records.files, places if records.length else range(0))
+        self._records = records
+
+    def fetch(self, places: Array) -> list[bytes]:
+        return self._records.fetch((self.numbers.start + places) % self._records.length)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return _Wrapped(self, share(self.length, num_shards, index, rule))
+
+    def describe(self) -> str:
+        return f"{self._records.describe()}[{self.numbers}]"
+
+
+class NumberedCursor(Cursor):
+    """Indexed records, read some thousand at a time.
+
+    Args:
+        stage: The records.
+        order: Turns places of the pass into places of the stage; None: they are the same.
+        at: Where to begin.
+    """
+
+    _AT_ONCE = 4096
+
+    def __init__(
+        self, stage: IndexedRecords, order: Callable[[Array], Array] | None, at: int
+    ) -> None:
+        self._stage = stage
+        self._order = order
+        self._at = at
+        self._ready: Iterator[bytes] = iter(())
+        self._fetched = at
+
+    def take(self, count: int) -> list[bytes]:
+        found = collect(self._some, count)
+        self._at += len(found)
+        return found
+
+    def _some(self, count: int) -> list[bytes] | None:
+        if piece := list(islice(self._ready, count)):
+            return piece
+        if self._fetched >= self._stage.length:
+            return None
+        end = min(self._fetched + self._AT_ONCE, self._stage.length)
+        places = np.arange(self._fetched, end)
+        records = self._stage.fetch(places if self._order is None else self._order(places))
+        self._fetched, self._ready = end, iter(records)
+        return []
+
+    def snapshot(self) -> Any:
+        return self._at

@@ -1,0 +1,134 @@
+"""What the stages of a Dataset have in common.
+
+A stage describes; a cursor is one pass through it. Cursors are pulled: ``take(n)`` consumes of the
+stages below exactly what n elements need, so that where a pipeline stands is told by where each of
+its cursors stands, and nothing is under way. Whatever looks ahead (Prefetch, and the iterator that
+users hold) keeps the snapshot that belongs to what it gave away last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+__all__ = ["Cursor", "Derived", "Gathering", "Stage", "collect"]
+
+
+class Cursor:
+    """One pass through a stage."""
+
+    def take(self, count: int) -> list[Any]:
+        """The next elements: count of them, fewer only at the end or before an error, which the
+        next call raises."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Any:
+        """Where the pass stands: dicts, lists, numbers and strings, and arrays of integers."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Releases files and threads."""
+
+
+class Stage:
+    """A sequence of elements that can be gone through again and again.
+
+    Attributes:
+        source: The stage below, None for a source.
+        length: Number of elements where it is known without reading, else None.
+        spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
+        quiet: Whether no function of the user's runs here or below, so that nobody notices when
+            elements are made ahead of time.
+    """
+
+    source: Stage | None = None
+    length: int | None = None
+    spec: Any = None
+    quiet = True
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        """A pass from the beginning, or from where the snapshot ``at`` was taken.
+
+        Args:
+            epoch: Tells one pass from another, for those who draw random numbers.
+            at: What ``snapshot`` gave, or the same after a way through JSON.
+        """
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The stage and what it was told, to compare a pipeline with that of a saved state."""
+        return type(self).__name__
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """This stage over a share of the records at its source."""
+        raise NotImplementedError
+
+    def chain(self) -> Iterator[Stage]:
+        """This stage and those below."""
+        yield self
+        if self.source is not None:
+            yield from self.source.chain()
+
+
+class Derived(Stage):
+    """A stage on another one.
+
+    Args:
+        source: The stage below.
+        arguments: What else the stage was made of; ``over`` makes it again.
+    """
+
+    def __init__(self, source: Stage, *arguments: Any) -> None:
+        self.source: Stage = source
+        self.arguments = arguments
+        self.length = source.length
+        self.spec = source.spec
+        self.quiet = source.quiet
+
+    def over(self, source: Stage) -> Stage:
+        """The same on another stage."""
+        return type(self)(source, *self.arguments)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return self.over(self.source.sharded(num_shards, index, rule))
+
+    def describe(self) -> str:
+        told = ", ".join(str(a) for a in self.arguments if isinstance(a, (int, type(None))))
+        return f"{type(self).__name__}({told})"
+
+
+def collect(some: Callable[[int], list[Any] | None], count: int) -> list[Any]:
+    """count elements of a function that gives some of those asked for, or none for now, and None at
+    the end. An error comes behind the elements before it: the function raises it again."""
+    found: list[Any] = []
+    while len(found) < count:
+        try:
+            piece = some(count - len(found))
+        except Exception:
+            if found:
+                break
+            raise
+        if piece is None:
+            break
+        found = found + piece if found else piece
+    return found
+
+
+class Gathering(Cursor):
+    """A cursor over an iterator: an error comes behind the elements before it."""
+
+    def __init__(self) -> None:
+        self._error: Exception | None = None
+
+    def gather(self, iterator: Iterator[Any], count: int) -> list[Any]:
+        if self._error is not None:
+            raise self._error
+        found: list[Any] = []
+        try:
+            found.extend(islice(iterator, count))
+        except Exception as error:
+            self._error = error
+            if not found:
+                raise
+        return found
