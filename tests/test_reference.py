@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
+import tfwire as tfw
 from cases import reference
+from cases.reading import Fault, submessage
 from cases.replay import answer
 from cases.strategies import cases, sequence_cases
 
@@ -28,6 +31,15 @@ def test_usual_messages(case):
 def test_odd_and_damaged_messages(case):
     expected, found = reference.answer(case), answer(case)
     assert same(expected, found), f"expected {expected}, found {found}"
+
+
+def test_a_damaged_part_is_not_mended_by_the_next():
+    """A fixed64 in a group of the first features, whose missing bytes the second ones have."""
+    data = bytes.fromhex("0a044b09054c0a074b430a0178444c")
+    with pytest.raises(Fault):
+        submessage(data, 1)
+    with pytest.raises(tfw.ParseError, match="malformed|leaves"):
+        tfw.decode_example(data)
 
 
 @settings(max_examples=150, deadline=None)

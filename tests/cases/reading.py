@@ -85,8 +85,11 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def submessage(data: bytes, number: int) -> bytes:
-    """All occurrences of a message field, merged."""
-    return b"".join(v for n, wire_type, v in fields(data) if (n, wire_type) == (number, 2))
+    """All occurrences of a message field, merged; what is damaged in one is not another's to mend."""
+    found = [v for n, wire_type, v in fields(data) if (n, wire_type) == (number, 2)]
+    for part in found:
+        list(fields(part))
+    return b"".join(found)
 
 
 def map_entries(data: bytes) -> list[tuple[bytes, bytes]]:
