@@ -93,6 +93,7 @@ class _Pieces(Iterator[Iterator[Any]]):
         cursor = self._opened()
         if self._size > 1:
             self._before = cursor.snapshot()
+        self._count = 0
         elements = cursor.take(self._size)
         if not elements:
             raise StopIteration
@@ -109,13 +110,15 @@ class _Pieces(Iterator[Iterator[Any]]):
 
     def state(self) -> dict[str, Any]:
         left = operator.length_hint(self._piece)
-        at = self._before if left else self._opened().snapshot()
+        # Not where the cursor stands: it may be behind an error that has yet to be raised.
+        before = self._before is not None
+        at = self._before if before else self._opened().snapshot()
         return {
             "version": _VERSION,
             "pipeline": _describe(self._stage),
             "pass": self._pass,
             "at": _plain(at),
-            "given": self._count - left if left else 0,
+            "given": self._count - left if before else 0,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -127,6 +130,7 @@ class _Pieces(Iterator[Iterator[Any]]):
             )
         self.close()
         self._closed = False
+        self._before = None
         self._pass = state["pass"]
         for stage in self._stage.chain():
             if isinstance(stage, Shuffle):

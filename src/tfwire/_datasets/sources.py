@@ -69,7 +69,7 @@ class Slices(Stage):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         numbers = share(self.length, num_shards, index, rule)
-        wrapped = np.asarray(numbers) % max(self.length, 1)
+        wrapped = np.asarray(numbers, np.int64) % max(self.length, 1)
         return Slices(map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays))
 
     def describe(self) -> str:
