@@ -254,6 +254,24 @@ def test_an_error_comes_behind_the_elements_before_it(tmp_path):
     assert [[b"0", b"1", b"2", b"3"], [b"4", b"5", b"6", b"7"], [b"8"]] == found
 
 
+def test_an_error_to_come_is_kept():
+    """Elements are taken many at a time: the error behind them must not get lost with a state."""
+
+    def make():
+        dataset = Dataset.range(7)
+        for _ in range(2):
+            dataset = dataset.shuffle_batch(2, 5, 1, seed=0, allow_smaller_final_batch=True)
+        return iter(dataset)
+
+    expected = some(make())
+    assert ERROR == expected[-1]
+    for place in range(len(expected)):
+        whole, resumed = make(), make()
+        some(whole, place)
+        resumed.load_state_dict(json.loads(json.dumps(whole.state_dict())))
+        assert expected[place:] == some(resumed)
+
+
 def test_a_closed_iterator_has_no_elements(folder):
     elements = iter(TFRecordDataset(files(folder, "plain")).prefetch(2))
     next(elements)

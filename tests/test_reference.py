@@ -38,7 +38,7 @@ def test_a_damaged_part_is_not_mended_by_the_next():
     data = bytes.fromhex("0a044b09054c0a074b430a0178444c")
     with pytest.raises(Fault):
         submessage(data, 1)
-    with pytest.raises(tfw.ParseError, match="malformed|leaves"):
+    with pytest.raises(tfw.ParseError, match=r"malformed|leaves"):
         tfw.decode_example(data)
 
 

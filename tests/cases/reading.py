@@ -85,20 +85,28 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def submessage(data: bytes, number: int) -> bytes:
-    """All occurrences of a message field, merged; what is damaged in one is not another's to mend."""
-    found = [v for n, wire_type, v in fields(data) if (n, wire_type) == (number, 2)]
-    for part in found:
-        list(fields(part))
-    return b"".join(found)
+    """All occurrences of a message field, merged; none may mend what is damaged in another."""
+    return merged(parts(data, number))
 
 
-def map_entries(data: bytes) -> list[tuple[bytes, bytes]]:
-    """(key, value) of a map's entries; the values are not looked into."""
+def parts(data: bytes, number: int) -> list[bytes]:
+    """The occurrences of a message field, not looked into."""
+    return [v for n, wire_type, v in fields(data) if (n, wire_type) == (number, 2)]
+
+
+def merged(messages: list[bytes]) -> bytes:
+    for message in messages:
+        list(fields(message))
+    return b"".join(messages)
+
+
+def map_entries(data: bytes) -> list[tuple[bytes, list[bytes]]]:
+    """(key, parts of the value) of a map's entries; the values are not looked into."""
     found = []
     for number, wire_type, entry in fields(data):
         if (number, wire_type) == (1, 2):
             keys = [v for n, t, v in fields(entry) if (n, t) == (1, 2)]
-            found.append((keys[-1] if keys else b"", submessage(entry, 2)))
+            found.append((keys[-1] if keys else b"", parts(entry, 2)))
     return found
 
 

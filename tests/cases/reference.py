@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.reading import Fault, fields, map_entries, read_feature, submessage
+from cases.reading import Fault, fields, map_entries, merged, read_feature, submessage
 from cases.results import PARTITIONS, array, plain_default
 
 DTYPES = {"string": object, "float32": np.float32, "int64": np.int64}
@@ -16,13 +16,14 @@ DTYPES = {"string": object, "float32": np.float32, "int64": np.int64}
 
 # ---- Lookup ---------------------------------------------------------------------------------
 
+Entries = list[tuple[bytes, list[bytes]]]
 Found = tuple[str | None, list[Any]] | None  # None: the key is not there
 
 
-def lookup(entries: list[tuple[bytes, bytes]], key: str, last_only: bool) -> Found:
+def lookup(entries: Entries, key: str, last_only: bool) -> Found:
     """The last entry of a key counts; one without a kind lets the entry before it through. All
     entries of the key must be well-formed."""
-    found = [read_feature(data) for name, data in entries if name == key.encode()]
+    found = [read_feature(merged(value)) for name, value in entries if name == key.encode()]
     with_kind = [feature for feature in found if feature[0] is not None]
     if not last_only and with_kind:
         return with_kind[-1]
@@ -50,7 +51,7 @@ def to_array(values: list[Any], dtype: str, shape: list[int]) -> np.ndarray[Any,
 class Records:
     """The requested values of several messages: a list per key, an item per record."""
 
-    def __init__(self, maps: list[list[tuple[bytes, bytes]]], single: bool, context: bool) -> None:
+    def __init__(self, maps: list[Entries], single: bool, context: bool) -> None:
         self.maps = maps
         self.single = single
         self.context = context  # a SequenceExample's: a Feature without a kind is an empty list
@@ -229,7 +230,7 @@ def sparse(records: Records, key: str, spec: dict[str, Any]) -> Any:
 class Lists:
     """The requested feature lists of several SequenceExamples."""
 
-    def __init__(self, maps: list[list[tuple[bytes, bytes]]], single: bool) -> None:
+    def __init__(self, maps: list[Entries], single: bool) -> None:
         self.maps = maps
         self.single = single
 
@@ -238,13 +239,11 @@ class Lists:
         return [read_steps(entries, key, spec) for entries in self.maps]
 
 
-def read_steps(
-    entries: list[tuple[bytes, bytes]], key: str, spec: dict[str, Any]
-) -> list[list[Any]]:
+def read_steps(entries: Entries, key: str, spec: dict[str, Any]) -> list[list[Any]]:
     """The values of the steps of one record; none when the list is absent and may be."""
     dense = spec["type"] == "FixedLenSequence"
     size = int(np.prod(spec["shape"], dtype=int)) if dense else None
-    lists = [data for name, data in entries if name == key.encode()]
+    lists = [merged(value) for name, value in entries if name == key.encode()]
     if not lists:
         if dense and not spec.get("allow_missing", False):
             raise Fault("missing", key)
