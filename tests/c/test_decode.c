@@ -609,6 +609,11 @@ static void test_arguments_are_checked(void) {
     CHECK_EQ(TFW_OK, table_open(&t));
     CHECK_EQ(TFW_E_ARGUMENT,
              tfw_parse(t.columns, good.data, good.len, &outside, 1, 0, &done, NULL));
+    const tfw_span both[2] = {span, far};
+    tfw_error error = {.status = TFW_OK};
+    CHECK_EQ(TFW_E_ARGUMENT,
+             tfw_parse(t.columns, good.data, good.len, both, 2, 0, &done, &error));
+    CHECK_EQ(1, error.record);
     CHECK_EQ(0, done);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, &far, 1, 0, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, &span, 1, 64, NULL, NULL));

@@ -82,11 +82,13 @@ static void check_packing(const scan *s, const file *f, bool verified) {
 
 /* The records add up to their part of the file, and one by one to the same hash. */
 static void check_tally(const scan *s, const file *f, unsigned flags, size_t cut) {
-    tfw_tally all = {0}, parts = {0};
+    tfw_tally all = {0}, parts = {0}, spans = {0};
     uint8_t *data = fuzz_copy(f->data, s->consumed);
     CHECK_EQ(TFW_OK, tfw_tally_block(&all, data, s->consumed, flags, NULL));
     CHECK_EQ(s->count, all.records);
     CHECK_EQ(tfw_crc32c(0, data, s->consumed), all.file_crc);
+    CHECK_EQ(TFW_OK, tfw_tally_spans(&spans, data, s->spans, s->count, flags, NULL));
+    CHECK(memcmp(&all, &spans, sizeof all) == 0);
     for (size_t i = 0; i < s->count; i++) {
         const tfw_span *span = &s->spans[i];
         uint32_t footer = tfwi_load32(data + span->offset + span->length);
