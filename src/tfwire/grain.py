@@ -1,14 +1,18 @@
-"""TFRecord files for Grain, JAX's input pipelines: a data source by record number."""
+"""TFRecord files for Grain, JAX's input pipelines: by record number, and as a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import grain
+
+from tfwire._datasets.iterator import iterate
+from tfwire.dataset import Dataset
 from tfwire.index import TFRecordFiles
 from tfwire.parsing import Parser
 
-__all__ = ["TFRecordDataSource"]
+__all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
 
 
 class TFRecordDataSource:
@@ -66,3 +70,49 @@ class TFRecordDataSource:
         batches = "" if self._batch_size is None else f", batch_size={self._batch_size}"
         files = [str(path) for path in self._records.paths]
         return f"TFRecordDataSource({files!r}, {len(self._records)} records{batches})"
+
+
+class TFRecordIterDataset(grain.IterDataset[Any]):
+    """A tfwire Dataset as a ``grain.IterDataset``: elements as they come, no index needed.
+
+    Its iterators are saved and resumed with those of Grain around them. With ``mp_prefetch`` every
+    worker process reads its share of the source.
+
+    Args:
+        dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
+
+    Example:
+        >>> stream = tfw.TFRecordDataset(paths).shuffle(10_000).batch(256).parse_example(features)
+        >>> for batch in TFRecordIterDataset(stream).map(augment):
+        ...     batch["x"]  # an array of shape (256, ...)
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__()
+        self._dataset = dataset
+        self._share = dataset
+
+    def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
+        """Grain's way to give worker ``sl.start`` of ``sl.step`` its share."""
+        self._share = self._dataset.shard_source(sl.step, sl.start)
+
+    def __iter__(self) -> _Iterator:
+        return _Iterator(self._share)
+
+    def __repr__(self) -> str:
+        return f"TFRecordIterDataset({self._dataset!r})"
+
+
+class _Iterator(grain.DatasetIterator[Any]):
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__()
+        self._elements = iterate(dataset._stage)
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def get_state(self) -> dict[str, Any]:
+        return self._elements.state_dict()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self._elements.load_state_dict(state)

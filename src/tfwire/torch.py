@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch.utils import data
 
+from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire.columns import RaggedTensor, SparseTensor
+from tfwire.dataset import Dataset
 from tfwire.index import TFRecordFiles
 from tfwire.parsing import Parser
 
-__all__ = ["TFRecordMapDataset", "as_tensors"]
+__all__ = ["TFRecordIterableDataset", "TFRecordMapDataset", "as_tensors"]
 
 
 def as_tensors(element: Any) -> Any:
@@ -59,6 +61,76 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
     if not array.flags.writeable:  # torch writes where it pleases
         array = array.copy()
     return torch.from_numpy(array)
+
+
+# ---- Iterable style ---------------------------------------------------------------------------
+
+
+class TFRecordIterableDataset(data.IterableDataset):
+    """A tfwire Dataset for DataLoader: every worker of every rank reads its share of the source.
+
+    For ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. Threads decode while
+    torch computes (``prefetch``, or num_workers=1); more workers pay when ``map`` is slow. Handing
+    over a batch from a worker takes torch 1 to 2 ms, whatever its size: make it large there.
+
+    Shuffles draw another order in every epoch: in workers by torch's own seed of the epoch, thus
+    the same ones after ``torch.manual_seed``. StatefulDataLoader saves and resumes the iterators.
+
+    Args:
+        dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
+        rule: How its source is divided, as for :meth:`tfwire.Dataset.shard_source`. Ranks that must
+            run the same number of steps want "drop" or "pad", and ``indexed=True``.
+        rank: This process among others; None: as torch.distributed says, if it is initialized.
+        world_size: How many there are; None likewise.
+
+    Raises:
+        ValueError: From iterating: the rule needs an index.
+
+    Example:
+        >>> dataset = tfw.TFRecordDataset(paths, indexed=True).shuffle(10_000)
+        >>> dataset = dataset.batch(1024).parse_example(features)
+        >>> loader = DataLoader(TFRecordIterableDataset(dataset), batch_size=None, num_workers=2)
+        >>> for batch in loader:
+        ...     batch["x"]  # a tensor of shape (1024, ...)
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        rule: str = "even",
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        self._dataset = dataset
+        self._rule = rule
+        self._rank = rank
+        self._world_size = world_size
+
+    def __iter__(self) -> DatasetIterator:
+        rank, world_size = self._process()
+        worker = data.get_worker_info()
+        number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        share = self._dataset
+        if world_size * workers > 1:
+            share = share.shard_source(world_size * workers, rank * workers + number, self._rule)
+        # Worker processes are made anew for every epoch: they cannot count them.
+        epoch = None if worker is None else worker.seed - worker.id
+        return iterate(share._stage, as_tensors, epoch)
+
+    def _process(self) -> tuple[int, int]:
+        """The rank of this process and how many there are."""
+        distributed = torch.distributed
+        running = distributed.is_available() and distributed.is_initialized()
+        rank, world_size = self._rank, self._world_size
+        if world_size is None:
+            world_size = distributed.get_world_size() if running else 1
+        if rank is None:
+            rank = distributed.get_rank() if running else 0
+        return rank, world_size
+
+    def __repr__(self) -> str:
+        return f"TFRecordIterableDataset({self._dataset!r})"
 
 
 # ---- Map style --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from absl import flags
 from sample import COUNT, SPEC, columns
 
 import tfwire as tfw
-from tfwire.grain import TFRecordDataSource
+from tfwire.grain import TFRecordDataSource, TFRecordIterDataset
 
 
 def test_elements_are_what_the_parser_gives(files):
@@ -82,3 +82,38 @@ def test_sources_pickle_and_are_told_apart(files):
     assert source[3]["id"].tolist() == copy[3]["id"].tolist()
     assert repr(source) != repr(TFRecordDataSource(files, SPEC))
     assert repr(source) != repr(TFRecordDataSource(files[:2], SPEC, batch_size=10))
+
+
+# ---- Streams ------------------------------------------------------------------------------------
+
+
+def stream(files, size=40):
+    return tfw.TFRecordDataset(files).shuffle(100, seed=1).batch(size).parse_example(SPEC)
+
+
+def test_a_stream_is_mapped_and_read_to_its_end(files):
+    batches = list(TFRecordIterDataset(stream(files)).map(lambda batch: batch["id"] + 1))
+    assert [40] * 25 == list(map(len, batches))
+    assert list(range(1, COUNT + 1)) == sorted(np.concatenate(batches).tolist())
+
+
+def test_a_stream_goes_on_where_it_was(files):
+    dataset = TFRecordIterDataset(stream(files)).map(lambda batch: batch["id"].tolist())
+    iterator = iter(dataset)
+    for _ in range(9):
+        next(iterator)
+    state = iterator.get_state()
+    rest = list(iterator)
+    again = iter(TFRecordIterDataset(stream(files)).map(lambda batch: batch["id"].tolist()))
+    again.set_state(state)
+    assert rest == list(again)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_share_a_stream(files, workers):
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["pytest"])  # worker processes ask for them
+    options = grain.multiprocessing.MultiprocessingOptions(num_workers=workers)
+    batches = TFRecordIterDataset(stream(files)).mp_prefetch(options)
+    ids = np.concatenate([batch["id"] for batch in batches])
+    assert list(range(COUNT)) == sorted(ids.tolist())

@@ -64,9 +64,15 @@ class DatasetIterator(chain[Any]):
         self._pieces.close()
 
 
-def iterate(stage: Stage, show: Any = None) -> DatasetIterator:
-    """An iterator over a stage; show is applied to every element that is given away."""
-    pieces = _Pieces(stage, show)
+def iterate(stage: Stage, show: Any = None, number: int | None = None) -> DatasetIterator:
+    """An iterator over a stage.
+
+    Args:
+        stage: What to go through.
+        show: Is applied to every element that is given away.
+        number: Of the pass, by which shuffles tell it from others; None: the next one.
+    """
+    pieces = _Pieces(stage, show, number)
     elements = DatasetIterator.from_iterable(pieces)
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
@@ -76,11 +82,11 @@ def iterate(stage: Stage, show: Any = None) -> DatasetIterator:
 class _Pieces(Iterator[Iterator[Any]]):
     """The elements of a pass, some at a time."""
 
-    def __init__(self, stage: Stage, show: Any) -> None:
+    def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
         self._stage = stage
         self._show = show
         self._size = _AT_ONCE if stage.quiet else 1
-        self._pass = _begin_pass(stage)
+        self._pass = _begin_pass(stage) if number is None else number
         self._cursor: Cursor | None = None
         self._before: Any = None  # the snapshot before the piece at hand
         self._piece: Iterator[Any] = iter(())

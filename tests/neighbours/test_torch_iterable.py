@@ -1,0 +1,110 @@
+"""TFRecordIterableDataset under a real DataLoader and a StatefulDataLoader."""
+
+import itertools
+
+import pytest
+import torch
+from sample import COUNT, SPEC
+from torch.utils.data import DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+import tfwire as tfw
+from tfwire.torch import TFRecordIterableDataset
+
+
+def batches(files, *, indexed=False, shuffled=False, size=64):
+    dataset = tfw.TFRecordDataset(files, indexed=indexed)
+    if shuffled:
+        dataset = dataset.shuffle(100, seed=1)
+    return dataset.batch(size).parse_example(SPEC)
+
+
+def ids_of(loader):
+    return [number for batch in loader for number in batch["id"].tolist()]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_workers_lose_and_double_nothing(files, workers, indexed):
+    dataset = TFRecordIterableDataset(batches(files, indexed=indexed))
+    loader = DataLoader(dataset, batch_size=None, num_workers=workers)
+    found = list(loader)
+    assert list(range(COUNT)) == sorted(ids_of(found))
+    assert torch.float32 == found[0]["x"].dtype
+    assert (64, 3) == tuple(found[0]["x"].shape)
+    assert b"name 0" == found[0]["name"][0]
+
+
+@pytest.mark.parametrize("rule", ["even", "drop", "pad"])
+def test_ranks_and_workers_share_the_records(files, rule):
+    seen = []
+    for rank in range(3):
+        dataset = TFRecordIterableDataset(
+            batches(files, indexed=True), rule=rule, rank=rank, world_size=3
+        )
+        seen.append(ids_of(DataLoader(dataset, batch_size=None, num_workers=2)))
+    together = list(itertools.chain(*seen))
+    sizes = set(map(len, seen))
+    if rule == "even":
+        assert list(range(COUNT)) == sorted(together)
+    elif rule == "drop":
+        assert {COUNT // 6 * 2} == sizes
+        assert len(set(together)) == len(together)
+    else:
+        assert {-(-COUNT // 6) * 2} == sizes
+        assert set(range(COUNT)) == set(together)
+
+
+def test_an_initialized_process_group_is_asked(files, tmp_path):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1
+    )
+    try:
+        dataset = TFRecordIterableDataset(batches(files))
+        assert list(range(COUNT)) == ids_of(DataLoader(dataset, batch_size=None))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_epochs_are_shuffled_anew(files, workers):
+    """And alike from run to run: by the dataset's seed, in workers by torch's too."""
+
+    def epochs():
+        torch.manual_seed(5)
+        dataset = TFRecordIterableDataset(batches(files, shuffled=True))
+        loader = DataLoader(dataset, batch_size=None, num_workers=workers)
+        return ids_of(loader), ids_of(loader)
+
+    first, second = epochs()
+    assert first != second
+    assert list(range(COUNT)) == sorted(first) == sorted(second)
+    assert (first, second) == epochs()
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # called by torchdata
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_a_stateful_loader_goes_on_where_it_was(files, workers):
+    def loader():
+        torch.manual_seed(7)
+        dataset = TFRecordIterableDataset(batches(files, shuffled=True, size=20))
+        return StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    whole = loader()
+    elements = iter(whole)
+    for _ in range(17):
+        next(elements)
+    state = whole.state_dict()
+    rest = ids_of(elements)
+    assert rest
+    resumed = loader()
+    resumed.load_state_dict(state)
+    assert rest == ids_of(resumed)
+
+
+def test_errors_of_a_worker_reach_the_user(files):
+    spec = {"other": tfw.FixedLenFeature([], tfw.int64)}
+    dataset = tfw.TFRecordDataset(files).batch(10).parse_example(spec)
+    loader = DataLoader(TFRecordIterableDataset(dataset), batch_size=None, num_workers=1)
+    with pytest.raises(tfw.ParseError, match="other"):
+        list(loader)
