@@ -150,6 +150,13 @@ def test_sequence_examples_have_a_json_form_too():
     assert [{"int64List": {"value": ["1"]}}] == steps
 
 
+def test_a_zero_in_quotes_keeps_its_sign():
+    text = '{"features": {"feature": {"": {"floatList": {"value": ["-0", "0", "-0.0"]}}}}}'
+    assert ["-0.0", "0.0", "-0.0"] == [
+        str(value) for value in tfw.decode_example(tfw.decode_json_example(text))[""].tolist()
+    ]
+
+
 def test_bytes_that_are_no_example_have_no_json():
     with pytest.raises(tfw.ParseError, match="no valid Example"):
         tfw.example_to_json(b"\xff\xff")

@@ -181,7 +181,8 @@ def _float32(item: Any) -> float:
 def _number(item: Any) -> int | float | None:
     """A number, also in a string; None for anything else."""
     if isinstance(item, str) and _NUMBER.fullmatch(item):
-        return int(item) if item.lstrip("+-").isdigit() else float(item)
+        whole = int(item) if item.lstrip("+-").isdigit() else 0
+        return whole or float(item)  # "-0" has a sign
     return item if isinstance(item, (int, float)) and not isinstance(item, bool) else None
 
 
