@@ -21,7 +21,7 @@ enum {
 };
 
 #ifdef TFW_TEST_FAULTS
-extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset); /* reader.c */
+extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
 #define pread tfwi_test_pread
 #endif
 

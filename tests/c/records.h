@@ -6,7 +6,7 @@
 
 #include "frame.h"
 
-extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset); /* reader.c */
+extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
 
 #ifndef LOG_MAX
 #define LOG_MAX 2048
