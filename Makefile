@@ -135,7 +135,7 @@ BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
 # The Python tests over a sanitized core, built in a copy so that the tree keeps its fast module.
 check-sanitized: $(READY)
 	rm -rf build/sanitized && mkdir -p build/sanitized
-	cp -r csrc src tests setup.py pyproject.toml README.md LICENSE build/sanitized
+	cp -r csrc src tests docs examples setup.py pyproject.toml README.md LICENSE build/sanitized
 	cd build/sanitized && export PYTHONPATH=$$PWD/src && rm -f src/tfwire/_native*.so && \
 	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace && \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
