@@ -6,6 +6,7 @@ yielded, so that whoever measures can stop in the middle.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import struct
@@ -99,8 +100,9 @@ def tensorflow() -> Any:
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    with contextlib.suppress(RuntimeError):  # it is running already
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
     return tf
 
 
