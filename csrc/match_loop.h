@@ -78,14 +78,13 @@ TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
                              : column->multiple <= 1 || count % column->multiple == 0;
 }
 
-/* Stores a value of any size in a cell. Not inlined, for the loop over single numbers to keep what
- * it needs in registers. */
-TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
-                                            size_t len, const uint8_t *limit) {
+/* Stores a value of any size in a cell. */
+TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t cell,
+                                  const uint8_t *p, size_t len, const uint8_t *limit) {
     size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
                                     : (size_t)(cell * column->count);
     size_t count;
-    switch (column->usual.shape) {
+    switch (shape) {
     case TFWI_FLOATS: count = store_floats(column, first, p, len); break;
     case TFWI_INT64S: count = store_int64s(column, first, p, len, limit); break;
     case TFWI_STRING: count = store_string(column, first, p, len); break;
@@ -100,11 +99,27 @@ TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, 
     return true;
 }
 
+/* Not inlined, for the loop over single numbers to keep what it needs in registers. */
+TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                            size_t len, const uint8_t *limit) {
+    return fill_cell(column, column->usual.shape, cell, p, len, limit);
+}
+
 /* Whether the header of an entry or step of the usual shape is at p. It is asked first and without
  * a branch on the template: where keys come in no order, wrong guesses all fail at the same place,
  * which is predicted, and cost a comparison each. */
 TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p) {
     return header_is(t, p, p[t->len - 1u]);
+}
+
+/* The value behind such a header; NULL: it is too long for it, or leaves the message. */
+TARGET TFWI_INLINE const uint8_t *value_at(const tfwi_template *t, const uint8_t *p,
+                                           const uint8_t *end, size_t *out_len) {
+    const uint8_t *value = p + t->len;
+    size_t len = t->fixed_len != 0 ? t->fixed_len : value[-1];
+    bool usual = t->fixed_len != 0 || len <= t->max_len;
+    *out_len = len;
+    return usual && value <= end && len <= (size_t)(end - value) ? value : NULL;
 }
 
 /* Stores the value behind such a header in a cell; returns what lies behind it, or NULL: it is not
@@ -125,16 +140,8 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
         value += sizeof(float);
         return TFWI_LIKELY(value <= end) ? value : NULL;
     }
-    if (t->fixed_len != 0) {
-        len = t->fixed_len;
-    } else if (len > t->max_len) {
-        return NULL;
-    }
-    if (value > end || len > (size_t)(end - value) ||
-        !store_cell(column, cell, value, len, limit)) {
-        return NULL;
-    }
-    return value + len;
+    value = value_at(t, p, end, &len);
+    return value != NULL && store_cell(column, cell, value, len, limit) ? value + len : NULL;
 }
 
 /* The column whose entry seems to begin at p, NULL: none does. Only hashes are compared: a match
@@ -260,24 +267,35 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
     return p;
 }
 
+/* The steps of one shape: a loop of its own each, with nothing to ask that all steps share. */
+TARGET TFWI_INLINE const uint8_t *steps_of(uint8_t shape, tfwi_column *column, uint64_t cell,
+                                           const uint8_t *p, const uint8_t *end,
+                                           const uint8_t *limit) {
+    const uint8_t *const stop = stop_of(p, end, limit);
+    const uint64_t first = cell;
+    for (; p < stop && is_usual(&column->usual, p); cell++) {
+        size_t len;
+        const uint8_t *value = value_at(&column->usual, p, end, &len);
+        if (value == NULL ||
+            (column->variable &&
+             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) ||
+            !fill_cell(column, shape, cell, value, len, limit)) {
+            break;
+        }
+        p = value + len;
+    }
+    column->steps_found += cell - first;
+    return p;
+}
+
 TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                          const uint8_t *end, const uint8_t *limit) {
-    const uint8_t *const stop = stop_of(p, end, limit);
-    while (p < stop) {
-        if (!is_usual(&column->usual, p) ||
-            (column->variable &&
-             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t)))) {
-            break;
-        }
-        const uint8_t *next = store_usual(column, cell, p, end, limit);
-        if (next == NULL) {
-            break;
-        }
-        p = next;
-        cell++;
-        column->steps_found++;
+    switch (column->usual.shape) {
+    case TFWI_FLOATS: return steps_of(TFWI_FLOATS, column, cell, p, end, limit);
+    case TFWI_INT64S: return steps_of(TFWI_INT64S, column, cell, p, end, limit);
+    case TFWI_STRING: return steps_of(TFWI_STRING, column, cell, p, end, limit);
+    default: return p;
     }
-    return p;
 }
 
 #endif /* TFWIRE_MATCH_LOOP_H */

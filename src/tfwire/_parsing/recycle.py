@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 _LARGE = 1 << 15
 
 # A parser that is not reading files keeps no larger block than this.
-IDLE_LIMIT = 1 << 23
+IDLE_LIMIT = 1 << 24
 
 # One in the hands of the user, one in the making, one between them.
 _MOST_BLOCKS = 3
