@@ -10,7 +10,7 @@ from tfwire._core import ffi
 from tfwire._parsing.failure import Misfit, Place, parse_error
 from tfwire._parsing.recycle import IDLE_LIMIT
 from tfwire._parsing.session import Session
-from tfwire._records.blocks import Window
+from tfwire._records.blocks import Block, Window
 from tfwire.errors import ParseError
 
 __all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing"]
@@ -22,6 +22,7 @@ class Parsing(Protocol):
     """What is needed of a parser."""
 
     _sessions: list[Session]
+    _blocks: list[Block]
 
     def _acquire(self) -> Session: ...
     def _batches(self, parts: Any, count: int, size: int) -> Iterator[Any]: ...
@@ -94,6 +95,8 @@ class Builders:
         """Gives the columns back to the parser; the builders are of no more use."""
         while self._unused:
             self._unused.pop().release()
+        blocks = self.parser._blocks
+        blocks[:] = [block for block in blocks if block.capacity <= IDLE_LIMIT]
 
 
 class Builder:

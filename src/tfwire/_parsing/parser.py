@@ -16,6 +16,7 @@ from tfwire._parsing.serialized import is_scalar, single_message, unwrap
 from tfwire._parsing.session import Session
 from tfwire._parsing.single import SingleSession
 from tfwire._parsing.spec import Plan
+from tfwire._records.blocks import Block
 from tfwire._records.streams import BatchReader
 from tfwire._spans import Spans, slices_of
 from tfwire.features import FixedLenFeature
@@ -56,6 +57,7 @@ class BaseParser:
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] | None = with_objects if bytes_as == "object" else None
         self._sessions: list[Session] = []
+        self._blocks: list[Block] = []  # that nobody is using, as the sessions
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
 

@@ -119,7 +119,7 @@ class Parallel:
         self._reader = reader
         self._flags = 0 if verify else lib.TFW_NO_DATA_CRC
         self._sizes = Sizes(reader, builders.batch_size)
-        self._blocks: list[Block] = []  # those that no thread is using
+        self._blocks = builders.parser._blocks
 
     def read(self) -> Unit:
         """The records of the next batches; fewer at the end or before an error."""

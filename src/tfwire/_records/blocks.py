@@ -84,6 +84,11 @@ class Block:
         self._mean = _BYTES  # bytes of a record; at first so that little is read in vain
         self.clear()
 
+    @property
+    def capacity(self) -> int:
+        """Bytes of memory that it holds."""
+        return len(self._data)
+
     def clear(self) -> None:
         """Forgets the records and keeps the memory."""
         self._runs: list[Run] = []
@@ -116,7 +121,7 @@ class Block:
             Where to go on: at a record that is not there as a whole, or not in order, or too long
             to be read here; or just so.
         """
-        wanted = min(max_records * (self._mean + 16), _MOST_READ)
+        wanted = min(max_records * (self._mean + self._mean // 64 + 1), _MOST_READ)
         begin = self._reserve(wanted)
         try:
             got = os.preadv(fd, [self._data.data[begin : begin + wanted]], start.offset)
