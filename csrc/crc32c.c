@@ -25,28 +25,35 @@ TFWI_INLINE uint32_t slice4(uint32_t bytes, size_t k) {
            slices[k + 1][(bytes >> 16) & 0xff] ^ slices[k][bytes >> 24];
 }
 
-TFWI_INLINE uint32_t slice8(uint32_t state, const uint8_t *p, size_t k) {
-    return slice4(state ^ tfwi_load32(p), k + 4) ^ slice4(tfwi_load32(p + 4), k);
+/* What eight bytes do when k more follow them. */
+TFWI_INLINE uint32_t slice8(uint32_t state, uint64_t bytes, size_t k) {
+    return slice4(state ^ (uint32_t)bytes, k + 4) ^ slice4((uint32_t)(bytes >> 32), k);
 }
 
-static uint32_t portable_crc(uint32_t crc, const void *data, size_t len) {
-    const uint8_t *p = data;
-    uint32_t state = ~crc;
+TFWI_INLINE uint32_t crc_word(uint32_t state, uint64_t word) { return slice8(state, word, 0); }
+
+TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {
     for (; len >= 16; p += 16, len -= 16) {
-        state = slice8(state, p, 8) ^ slice8(0, p + 8, 0);
+        state = slice8(state, tfwi_load64(p), 8) ^ slice8(0, tfwi_load64(p + 8), 0);
     }
     if (len >= 8) {
-        state = slice8(state, p, 0);
+        state = crc_word(state, tfwi_load64(p));
         p += 8;
         len -= 8;
     }
     for (; len > 0; p++, len--) {
         state = (state >> 8) ^ slices[0][(state ^ *p) & 0xff];
     }
-    return ~state;
+    return state;
 }
 
-static uint32_t portable_crc8(const void *data) { return ~slice8(UINT32_MAX, data, 0); }
+static uint32_t portable_crc(uint32_t crc, const void *data, size_t len) {
+    return ~crc_bytes(~crc, data, len);
+}
+
+static uint32_t portable_crc8(const void *data) {
+    return ~crc_word(UINT32_MAX, tfwi_load64(data));
+}
 
 /* The product of polynomials without carries, from ordinary products: operands that keep one bit
  * in four leave room for the carries (at most 8 ones add up), which the last mask drops. */
@@ -81,8 +88,14 @@ static size_t portable_find_header(const uint8_t *data, size_t count, uint64_t l
     return count;
 }
 
+#define TARGET
+#include "scan_loop.h"
+
 static const tfwi_crc32c_kernel portable = {
-    "portable", 0, portable_crc, portable_crc8, portable_multiply, portable_find_header,
+    "portable",        0,
+    portable_crc,      portable_crc8,
+    portable_multiply, portable_find_header,
+    scan,
 };
 
 /* ---- The choice ----------------------------------------------------------------------------- */

@@ -23,6 +23,11 @@ typedef struct tfwi_crc32c_kernel {
     /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
      * its length at most limit; count where there is none. */
     size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
+
+    /* As tfwi_scan, with the longest length to accept: its checksums are inlined. */
+    int (*scan)(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+                tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                size_t *out_consumed, tfw_error *error);
 } tfwi_crc32c_kernel;
 
 /* The kernel in use; never NULL. Load it once per batch. */

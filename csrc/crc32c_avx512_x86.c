@@ -138,7 +138,7 @@ TARGET static uint32_t many_vectors(uint32_t state, const uint8_t *p, size_t len
 
 /* The lengths of records are unpredictable, and a mispredicted branch costs more than all the
  * arithmetic on short data: so there are few classes. */
-TARGET TFWI_INLINE uint32_t crc_vectors(uint32_t state, const uint8_t *p, size_t len) {
+TARGET TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {
     if (len <= 64) {
         return one_vector(state, p, len);
     }
@@ -149,12 +149,14 @@ TARGET TFWI_INLINE uint32_t crc_vectors(uint32_t state, const uint8_t *p, size_t
 }
 
 TARGET static uint32_t avx512_crc(uint32_t crc, const void *data, size_t len) {
-    return ~crc_vectors(~crc, data, len);
+    return ~crc_bytes(~crc, data, len);
 }
 
 TARGET static uint32_t avx512_crc8(const void *data) {
     return ~crc_word(UINT32_MAX, tfwi_load64(data));
 }
+
+#include "scan_loop.h"
 
 const tfwi_crc32c_kernel tfwi_crc32c_avx512 = {
     "avx512",
@@ -163,6 +165,7 @@ const tfwi_crc32c_kernel tfwi_crc32c_avx512 = {
     avx512_crc8,
     multiply,
     find_header,
+    scan,
 };
 
 #endif

@@ -68,7 +68,7 @@ TARGET static uint32_t streams_and_blocks(uint32_t state, const uint8_t *p, size
     return fold(x, vec_factors(folds[FOLDS_ZERO]), p + odd, (len - ROW_SIZE) / BLOCK_SIZE, 1);
 }
 
-TARGET TFWI_INLINE uint32_t crc_words(uint32_t state, const uint8_t *p, size_t len) {
+TARGET TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {
     if (len < SERIAL_LIMIT) {
         return serial(state, p, len);
     }

@@ -59,15 +59,20 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
 #include "crc32c_words.h"
 
 TARGET static uint32_t sse42_crc(uint32_t crc, const void *data, size_t len) {
-    return ~crc_words(~crc, data, len);
+    return ~crc_bytes(~crc, data, len);
 }
 
 TARGET static uint32_t sse42_crc8(const void *data) {
     return ~crc_word(UINT32_MAX, tfwi_load64(data));
 }
 
+#include "scan_loop.h"
+
 const tfwi_crc32c_kernel tfwi_crc32c_sse42 = {
-    "sse42", TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL, sse42_crc, sse42_crc8, multiply, find_header,
+    "sse42",   TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL,
+    sse42_crc, sse42_crc8,
+    multiply,  find_header,
+    scan,
 };
 
 #endif

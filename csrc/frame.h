@@ -28,6 +28,15 @@ TFWI_INLINE uint32_t tfwi_payload_crc(const tfwi_crc32c_kernel *kernel, const ui
     return tfwi_crc32c_mask(kernel->crc(0, payload, (size_t)length));
 }
 
+/* Writes header and footer around a payload. */
+TFWI_INLINE void tfwi_put_frame(const tfwi_crc32c_kernel *kernel, uint8_t *payload,
+                                size_t length) {
+    uint8_t *header = payload - TFW_HEADER_SIZE;
+    tfwi_store64(header, length);
+    tfwi_store32(header + TFWI_LENGTH_SIZE, tfwi_length_crc(kernel, header));
+    tfwi_store32(payload + length, tfwi_payload_crc(kernel, payload, length));
+}
+
 /* The longest payload to accept: the caller's limit (0: none), but never so long that adding a
  * frame to it could overflow a size_t or an int64_t. */
 TFWI_INLINE uint64_t tfwi_length_limit(uint64_t max_record_size) {
@@ -39,6 +48,9 @@ TFWI_INLINE uint64_t tfwi_length_limit(uint64_t max_record_size) {
 int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
               tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
               tfw_error *error);
+
+/* For a kernel's scan: notes why it stops; returns status. */
+int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found);
 
 /* Puts into words what tfwi_scan found wrong with the record that begins here. */
 void tfwi_describe(const uint8_t *record, tfw_error *error);
