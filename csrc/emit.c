@@ -8,9 +8,8 @@
  * are optional. From Python: marshal.dumps(list, 2), whose strings are found in place. Version 2
  * is the last one without references and without short forms, so few type codes remain.
  */
-#include "common.h"
-
 #include "copy.h"
+#include "frame.h"
 
 enum {
     PROTO = 0x80,
@@ -159,6 +158,33 @@ int tfw_object_spans(const uintptr_t *objects, size_t count, const tfw_object_la
                                   .length = word_at(objects[i], layout->length_at)};
     }
     return TFW_OK;
+}
+
+int tfw_pack_objects(const uintptr_t *objects, size_t count, const tfw_object_layout *layout,
+                     uint8_t *out, size_t capacity, size_t *out_done, size_t *out_len) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    size_t at = 0, i = 0;
+    int status = TFW_OK;
+    for (; i < count; i++) {
+        const uintptr_t object = objects[i];
+        if (TFWI_UNLIKELY(word_at(object, layout->type_at) != layout->type)) {
+            status = TFW_E_UNSUPPORTED;
+            break;
+        }
+        const size_t length = word_at(object, layout->length_at);
+        const size_t room = capacity - at;
+        if (TFWI_UNLIKELY(room < TFWI_FRAME_SIZE || room - TFWI_FRAME_SIZE < length)) {
+            status = TFW_NEED_SPACE;
+            break;
+        }
+        uint8_t *payload = out + at + TFW_HEADER_SIZE;
+        memcpy(payload, (const uint8_t *)object + layout->data_at, length);
+        tfwi_put_frame(kernel, payload, length);
+        at += length + TFWI_FRAME_SIZE;
+    }
+    *out_done = i;
+    *out_len = at;
+    return status;
 }
 
 /* ---- Marshal -------------------------------------------------------------------------------- */

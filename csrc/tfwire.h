@@ -375,6 +375,14 @@ typedef struct tfw_object_layout {
 TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,
                              const tfw_object_layout *layout, tfw_span *out_spans);
 
+/* Copies the byte strings that objects are into out as framed records, one after the other: as many
+ * as fit, *out_done, and the bytes that they take, *out_len. TFW_NEED_SPACE: the next does not fit.
+ * TFW_E_UNSUPPORTED: the next is of another type.
+ * REQUIRES: the objects live, and are laid out so. */
+TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
+                             const tfw_object_layout *layout, uint8_t *out, size_t capacity,
+                             size_t *out_done, size_t *out_len);
+
 /* Finds the strings in marshal.dumps(list_or_tuple, 2): spans over the stream itself. Bytes-like
  * objects and (as UTF-8) str are known; TFW_E_UNSUPPORTED when the stream holds anything else,
  * TFW_NEED_SPACE when there are more than capacity (*out_count says how many). */

@@ -91,7 +91,7 @@ def test_a_strided_view_is_copied():
 def test_where_the_layout_of_bytes_is_unknown_they_are_joined(monkeypatch):
     assert _spans._bytes_layout() is not None
     monkeypatch.setattr(sys.implementation, "name", "another")
-    monkeypatch.setattr(_spans, "_LAYOUT", _spans._bytes_layout())
+    monkeypatch.setattr(_spans, "BYTES_LAYOUT", _spans._bytes_layout())
     assert MESSAGES == read(MESSAGES)
     (spans,) = slices_of(MESSAGES)[1]
     assert spans.flags == 0

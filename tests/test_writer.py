@@ -25,6 +25,7 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from reading import read_outcome
 from reference import file_of, flip, frame, header, read
+from tfwire._records import packing
 
 SOURCE = str(Path(tfw.__file__).parents[1])
 COMPRESSIONS = ["", "GZIP", "ZLIB"]
@@ -88,6 +89,18 @@ def test_what_write_many_takes_in_any_mixture(path):
     records, expected = zip(*TAKEN, strict=True)
     tfw.write_records(path, records)
     assert file_of(list(expected)) == path.read_bytes()
+
+
+@pytest.mark.parametrize("layout", [packing.BYTES_LAYOUT, None], ids=["known", "unknown"])
+@pytest.mark.parametrize("other", [b"", bytes(300_000), bytearray(b"other"), "other"])
+def test_in_bulk_any_record_may_stand_anywhere(path, monkeypatch, layout, other):
+    """Also where C does not know how the interpreter lays out its objects."""
+    monkeypatch.setattr(packing, "BYTES_LAYOUT", layout)
+    records = [b"%d" % i * (i % 7) for i in range(3000)]
+    records[70] = records[1000] = records[-1] = other
+    tfw.write_records(path, records)
+    expected = other.encode() if isinstance(other, str) else bytes(other)
+    assert [expected if r is other else r for r in records] == list(tfw.read_records(path))
 
 
 def test_write_many_takes_scalars_whose_len_raises(path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["Spans", "bytes_of", "slices_of", "strings_of"]
+__all__ = ["BYTES_LAYOUT", "Spans", "bytes_of", "slices_of", "strings_of"]
 
 # Below this mean length a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
@@ -123,7 +123,7 @@ def _addresses(
 ) -> Spans | None:
     """Bytes objects where they lie; None where one is of another type. A copy of all messages
     would cost as much as parsing them."""
-    layout = layout or _LAYOUT
+    layout = layout or BYTES_LAYOUT
     if layout is None:
         return None
     objects = np.fromiter(messages, object, len(messages))
@@ -219,5 +219,5 @@ def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
 
 
 _NOWHERE = ffi.cast("uint8_t *", 0)
-_LAYOUT: Any = None
-_LAYOUT = _bytes_layout()
+BYTES_LAYOUT: Any = None
+BYTES_LAYOUT = _bytes_layout()

@@ -58,8 +58,8 @@ class Receipt:
 
         tally, packer = Tally(), Packer()
         for chunk in chunks(records):
-            block = packer.pack(as_records(chunk))
-            tally.add_block(block, len(block))
+            for block, _ in packer.blocks(as_records(chunk)):
+                tally.add_block(block, len(block))
         return tally.receipt
 
     def __add__(self, other: Receipt) -> Receipt:

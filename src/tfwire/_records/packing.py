@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import marshal
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
+from tfwire._core import ffi, lib
+from tfwire._spans import BYTES_LAYOUT
 
 __all__ = ["FRAME", "Packer", "frame_apart"]
 
@@ -22,31 +24,49 @@ class Packer:
     """Frames records into memory that it keeps from call to call."""
 
     def __init__(self) -> None:
-        self._spans = np.empty((0, 2), np.uint64)
-        self._out = bytearray()
+        self._out = bytearray(_BLOCK)
+        self._count, self._size = ffi.new("size_t *"), ffi.new("size_t *")
 
-    def blocks(self, records: Sequence[bytes], size: int) -> Iterator[memoryview]:
-        """Records of about that many bytes in all, some at a time; each block as of ``pack``."""
-        step = max(1, len(records) * _BLOCK // size)
-        for first in range(0, len(records), step):
-            yield self.pack(records[first : first + step])
+    def blocks(self, records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
+        """Frames records up to the first that is no bytes object. What they are and how long is
+        looked at in C: each pass of Python over them would cost as much as all the rest.
 
-    def pack(self, records: Sequence[bytes]) -> memoryview:
-        """Records framed and joined; valid until the next call."""
-        count, error = len(records), new_error()
-        if len(self._spans) < count:
-            self._spans = np.empty((2 * count, 2), np.uint64)
-        stream = marshal.dumps(records, 2)  # type: ignore[arg-type]
-        total = len(stream) + FRAME * count  # more than enough: marshal has headers, too
-        if len(self._out) < total:
-            self._out = bytearray(total + total // 4)
-        data = ffi.from_buffer("uint8_t[]", stream)
-        spans = ffi.from_buffer("tfw_span[]", self._spans)
-        out = ffi.from_buffer("uint8_t[]", self._out)
-        found, written = ffi.new("size_t *"), ffi.new("size_t *")
-        check(lib.tfw_marshal_spans(data, len(stream), spans, count, found), error)
-        check(lib.tfw_pack(data, len(stream), spans, count, out, total, written, error), error)
-        return memoryview(self._out)[: written[0]]
+        Yields:
+            Framed records side by side, valid until the next ones, and how many they are.
+        """
+        if BYTES_LAYOUT is None:
+            yield from _joined(records)
+            return
+        objects = np.fromiter(records, object, len(records))
+        pointers = ffi.from_buffer("uintptr_t[]", objects)
+        done = 0
+        while done < len(records):
+            out = ffi.from_buffer("uint8_t[]", self._out)
+            status = lib.tfw_pack_objects(
+                pointers + done,
+                len(records) - done,
+                BYTES_LAYOUT,
+                out,
+                len(out),
+                self._count,
+                self._size,
+            )
+            if self._count[0]:
+                yield memoryview(self._out)[: self._size[0]], self._count[0]
+                done += self._count[0]
+            elif status == lib.TFW_NEED_SPACE:
+                self._out = bytearray(len(records[done]) + FRAME)
+            else:
+                return
+
+
+def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
+    """As Packer.blocks, for interpreters whose objects C does not know."""
+    pieces: list[bytes] = []
+    for record in takewhile(lambda record: type(record) is bytes, records):
+        header, footer, _ = frame_apart(record)
+        pieces += header, record, footer
+    yield memoryview(b"".join(pieces)), len(pieces) // 3
 
 
 def frame_apart(record: bytes) -> tuple[bytes, bytes, int]:

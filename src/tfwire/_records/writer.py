@@ -11,21 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from tfwire._records.packing import FRAME, Packer, frame_apart
+from tfwire._records.output import LONG, Output
+from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.sinks import open_sink
-from tfwire._records.tally import Tally
 from tfwire.receipts import Receipt
 
 __all__ = ["TFRecordWriter"]
 
 _BLOCK = 1 << 18  # bytes collected before they are framed and written
 
-# So many rows are worth a write of their own; fewer are collected as records are.
-_MANY_ROWS = 64
-
-# From this mean length on payloads are not copied: header, payload and footer are gathered.
-_LONG = 1 << 14
+# So many records at once are worth a write of their own; fewer are collected.
+_MANY = 64
 
 
 class TFRecordWriter:
@@ -75,11 +72,9 @@ class TFRecordWriter:
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._atomic = atomic
-        self._packer = Packer()
-        self._sink, file_crc32c = open_sink(
-            path, options, compression_level, append, repair_tail, atomic
+        self._output = Output(
+            *open_sink(path, options, compression_level, append, repair_tail, atomic)
         )
-        self._tally = Tally(file_crc32c)
         self._closed = False
         _open_writers.add(self)
 
@@ -121,17 +116,13 @@ class TFRecordWriter:
         encode = None
         for chunk in chunks(records):
             count += len(chunk)
-            if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
+            if len(chunk) < _MANY:
+                self._collect(chunk)
+            elif isinstance(chunk[0], Mapping):
                 encode = encode or _rows_encoder()
                 self._write_rows(encode, chunk)
-                continue
-            try:
-                payloads = as_records(chunk)
-            except (TypeError, ValueError):
-                for record in chunk:
-                    self.write(record)
             else:
-                self._add(payloads)
+                self._write_records(chunk)
         return count
 
     def write_examples(self, columns: Mapping[str, Any]) -> None:
@@ -149,7 +140,7 @@ class TFRecordWriter:
         self._drain()
         for block in encode_framed(columns):
             with self._lock:
-                self._guarded(self._write_block, block.view)
+                self._guarded(self._output.write_block, block.view)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -158,15 +149,29 @@ class TFRecordWriter:
         try:
             for block in encode(rows):
                 with self._lock:
-                    self._guarded(self._write_block, block.view)
+                    self._guarded(self._output.write_block, block.view)
                 done += len(block.spans)
         except (TypeError, ValueError):  # also for records among the rows
             for record in rows[done:]:
                 self.write(record)
 
-    def _add(self, records: Sequence[bytes]) -> None:
-        self._pending.extend(records)
-        self._room -= sum(map(len, records)) + FRAME * len(records)
+    def _write_records(self, records: Sequence[Any]) -> None:
+        """Writes bytes objects, framed at once; what follows another type is collected."""
+        self._drain()
+        with self._lock:
+            done = self._guarded(self._output.write_leading, records)
+        if done < len(records):
+            self._collect(records[done:])
+
+    def _collect(self, records: Sequence[Any]) -> None:
+        try:
+            payloads = as_records(records)
+        except (TypeError, ValueError):
+            for record in records:
+                self.write(record)
+            return
+        self._pending.extend(payloads)
+        self._room -= sum(map(len, payloads)) + FRAME * len(payloads)
         if self._room < 0:
             self._drain()
 
@@ -182,7 +187,7 @@ class TFRecordWriter:
         """
         self._drain()
         with self._lock:
-            self._guarded(self._sink.flush)
+            self._guarded(self._output.sink.flush)
 
     def _drain(self) -> None:
         """Writes the records collected so far. Other threads may append to them meanwhile."""
@@ -191,44 +196,19 @@ class TFRecordWriter:
             size, self._room = _BLOCK - self._room, _BLOCK
             records = self._pending[:]
             last = len(records[-1]) if records else 0
-            if last >= _LONG and len(records) > 1:
-                self._emit(records[:-1], size - last)
+            if last >= LONG and len(records) > 1:
+                self._guarded(self._output.write, records[:-1], size - last)
                 del self._pending[: len(records) - 1]
                 records, size = records[-1:], last
-            self._emit(records, size)
+            self._guarded(self._output.write, records, size)
             del self._pending[: len(records)]
 
-    def _emit(self, records: list[bytes], size: int) -> None:
-        """Writes records of that many bytes in all, with their frames, or about so many."""
-        if size >= _LONG * len(records):
-            self._guarded(self._write_long, records)
-        else:
-            for block in self._packer.blocks(records, size):
-                self._guarded(self._write_block, block)
-
-    def _write_block(self, block: memoryview) -> None:
-        """Writes framed records."""
-        self._sink.write([block])
-        self._tally.add_block(block, len(block))
-
-    def _write_long(self, records: Sequence[bytes]) -> None:
-        """Writes records with their frames around the payloads where they are."""
-        buffers: list[bytes] = []
-        crcs: list[int] = []
-        for record in records:
-            header, footer, crc = frame_apart(record)
-            buffers += header, record, footer
-            crcs.append(crc)
-        self._sink.write(buffers)
-        for record, crc in zip(records, crcs, strict=True):
-            self._tally.add_record(crc, len(record))
-
-    def _guarded(self, operation: Any, *arguments: Any) -> None:
-        """Runs an operation of the sink. After one that failed nothing more is written, so that
+    def _guarded(self, operation: Any, *arguments: Any) -> Any:
+        """Runs an operation of the output. After one that failed nothing more is written, so that
         the file is a prefix of what was asked for."""
         self._check()
         try:
-            operation(*arguments)
+            return operation(*arguments)
         except Exception as error:
             self._fail(error)
             raise
@@ -251,7 +231,7 @@ class TFRecordWriter:
     @property
     def receipt(self) -> Receipt:
         """The receipt of the records that this writer has written; some may wait for ``flush``."""
-        return self._tally.receipt
+        return self._output.receipt
 
     @property
     def file_crc32c(self) -> int:
@@ -265,8 +245,7 @@ class TFRecordWriter:
             >>> base64_crc32c(writer.file_crc32c)  # as object stores show it
             'lMxi1A=='
         """
-        found = self._sink.crc32c
-        return self._tally.file_crc32c if found is None else found
+        return self._output.file_crc32c
 
     # ---- Closing ------------------------------------------------------------------------------
 
@@ -286,12 +265,12 @@ class TFRecordWriter:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._guarded(self._sink.close)
+                self._guarded(self._output.sink.close)
                 self._fail(ValueError("Writer is closed."))
 
     def _discard(self) -> None:
         self._closed = True
-        self._sink.discard()
+        self._output.sink.discard()
         self._fail(ValueError("Writer is closed."))
 
     def _disown(self) -> None:
@@ -300,7 +279,7 @@ class TFRecordWriter:
         self._lock = threading.Lock()
         self._pending.clear()
         with contextlib.suppress(OSError):
-            self._sink.abandon()
+            self._output.sink.abandon()
         self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
 
     def __enter__(self) -> TFRecordWriter:
