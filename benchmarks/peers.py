@@ -191,6 +191,17 @@ def decode_messages(records: list[bytes]) -> int:
     return len(records)
 
 
+def decode_kept(records: list[bytes]) -> list[dict[str, list[Any]]]:
+    """The same as a dict for each record."""
+    return [
+        {
+            name: list(getattr(feature, feature.WhichOneof("kind")).value)
+            for name, feature in train.Example.FromString(record).features.feature.items()
+        }
+        for record in records
+    ]
+
+
 # ---- Another format -------------------------------------------------------------------------
 
 

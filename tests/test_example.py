@@ -1,6 +1,7 @@
 """Messages back to dicts, and the helpers that make one feature."""
 
 import enum
+import gc
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -66,6 +67,38 @@ def test_many_decoded_at_once_equal_each_alone(count):
     together = [{k: plain(v) for k, v in d.items()} for d in decode_examples(records)]
     alone = [{k: plain(v) for k, v in decode_example(record).items()} for record in records]
     assert together == alone
+
+
+@pytest.fixture
+def collections():
+    """The generations that were collected since."""
+    found = []
+
+    def note(phase, info):
+        if phase == "stop":
+            found.append(info["generation"])
+
+    gc.callbacks.append(note)
+    yield found
+    gc.callbacks.remove(note)
+
+
+def test_many_are_decoded_without_the_collector_looking_on(collections):
+    """Which is left as it was found."""
+    records = encode_rows([{"name": "x"}] * 4000)
+    assert gc.isenabled()
+    collections.clear()
+    decoded = decode_examples(records)
+    assert (4000, True, True) == (len(decoded), len(collections) < 4, gc.isenabled())
+
+
+def test_a_collector_that_is_off_stays_off():
+    gc.disable()
+    try:
+        decode_example(encode_example({"i": 1}))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_an_empty_message_has_no_features():

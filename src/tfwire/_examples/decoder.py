@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,10 +85,27 @@ def _decode(
     if status != lib.TFW_OK:
         raise _malformed(call.error, first + call.error.record)
     arrays = _arrays if dicts.buffer_count >= _MANY else _slices
-    decoded: list[Any] = pickle.loads(
-        ffi.buffer(stream, dicts.pickle_len), buffers=arrays(table, dicts.buffer_count, values)
+    return _unpickle(
+        ffi.buffer(stream, dicts.pickle_len), arrays(table, dicts.buffer_count, values)
     )
-    return decoded
+
+
+def _unpickle(stream: Any, arrays: Iterator[Array]) -> list[Any]:
+    """The list that a stream describes.
+
+    Nothing in it is garbage; before Python 3.12 the collector would look through it all the same,
+    again and again while it grows, for half of the time of a large list. From 3.12 on it waits
+    for the end of the call by itself.
+    """
+    pause = sys.version_info < (3, 12) and gc.isenabled()
+    if pause:
+        gc.disable()
+    try:
+        decoded: list[Any] = pickle.loads(stream, buffers=arrays)
+        return decoded
+    finally:
+        if pause:
+            gc.enable()
 
 
 def _malformed(error: Any, record: int) -> ParseError:
