@@ -80,3 +80,15 @@ int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans
     }
     return status;
 }
+
+void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
+                      uint64_t *longest) {
+    uint64_t least = *shortest, most = *longest;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t length = spans[i].length;
+        least = length < least ? length : least;
+        most = length > most ? length : most;
+    }
+    *shortest = least;
+    *longest = most;
+}

@@ -189,6 +189,10 @@ TFW_API int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, u
 TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans,
                             size_t count, unsigned flags, tfw_error *error);
 
+/* Lowers *shortest and raises *longest to the lengths of spans. */
+TFW_API void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
+                              uint64_t *longest);
+
 /* Adds one record, whose payload has that CRC and length. */
 TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 

@@ -114,7 +114,22 @@ static void a_block_that_does_not_end_with_a_record_adds_nothing(void) {
     free(data);
 }
 
+static void lengths_of_spans_lower_and_raise(void) {
+    const tfw_span spans[] = {{0, 9}, {25, 3}, {44, UINT64_MAX}};
+    uint64_t shortest = 5, longest = 7;
+    tfw_span_lengths(spans, 0, &shortest, &longest);
+    CHECK_EQ(5, shortest);
+    CHECK_EQ(7, longest);
+    tfw_span_lengths(spans, 1, &shortest, &longest);
+    CHECK_EQ(5, shortest);
+    CHECK_EQ(9, longest);
+    tfw_span_lengths(spans, 3, &shortest, &longest);
+    CHECK_EQ(3, shortest);
+    CHECK(longest == UINT64_MAX);
+}
+
 int main(void) {
+    RUN(lengths_of_spans_lower_and_raise);
     RUN(the_checksum_of_a_file_follows_from_its_records);
     RUN(records_told_by_checksum_and_length_count_the_same);
     RUN(the_hash_is_a_sum_of_known_terms);

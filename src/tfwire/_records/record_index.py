@@ -27,7 +27,7 @@ __all__ = ["RecordIndex", "open_regular"]
 Array = np.ndarray[Any, Any]
 
 _SUFFIX = ".tfwindex"
-_BUFFER = 1 << 16
+_BUFFER = 1 << 18
 _AT_ONCE = 1 << 16  # records per call into C, between which a user may interrupt
 _SAMPLES = 64  # places of a file that its fingerprint is taken from
 _SAMPLE = 16  # bytes of each
