@@ -166,6 +166,17 @@ int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_
     return TFW_OK;
 }
 
+int tfw_columns_bind_all(tfw_columns *columns, void *const *values, uint64_t capacity,
+                         tfw_error *error) {
+    int status = TFW_OK;
+    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
+        if (columns->columns[i].bound) {
+            status = tfw_columns_bind(columns, i, values[i], capacity, error);
+        }
+    }
+    return status;
+}
+
 /* What a column needs for so many records, apart from their values. */
 static bool reserve_column(tfwi_column *column, uint64_t records, bool empty) {
     uint64_t cells = column->lists ? 0 : records; /* steps are counted when they come */

@@ -463,6 +463,10 @@ TFW_API void tfw_columns_truncate(tfw_columns *columns, uint64_t records);
 TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
                              tfw_error *error);
 
+/* As tfw_columns_bind for every such column, with its memory at values[feature]. */
+TFW_API int tfw_columns_bind_all(tfw_columns *columns, void *const *values, uint64_t capacity,
+                                 tfw_error *error);
+
 /* Records held. */
 TFW_API uint64_t tfw_columns_records(const tfw_columns *columns);
 

@@ -103,6 +103,7 @@ def test_nothing_depends_on_the_number_of_threads(
     expected = everything(paths, batch_size, 1, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(units, "_UNIT_BYTES", unit)
+        patch.setattr(units, "_PARALLEL_UNIT_BYTES", unit)
         patch.setattr(blocks, "_MOST_READ", read)
         patch.setattr(blocks, "_BYTES", max(16, read // 3))
         for num_threads in (1, 2, 3, 8):

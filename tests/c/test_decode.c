@@ -622,6 +622,9 @@ static void test_arguments_are_checked(void) {
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind(t.columns, 0, NULL, 1, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind(t.columns, 0, t.int64s, UINT64_MAX, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_bind(t.columns, 0, t.int64s, 1, NULL));
+    void *const good_memory[] = {t.int64s, t.floats, NULL}, *const no_memory[] = {NULL, NULL, NULL};
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind_all(t.columns, no_memory, 1, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_bind_all(t.columns, good_memory, 1, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, two, 2, 0, NULL, NULL));
     CHECK_EQ(TFW_OK, tfw_parse(t.columns, good.data, good.len, &span, 1, 0, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(t.columns, 0, &column, NULL));

@@ -128,8 +128,8 @@ class BaseParser:
                 ``read_records``.
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
-            num_threads: Above 1 so many threads read and parse whole batches ahead, a mebibyte or
-                more each; the batches are the same.
+            num_threads: Above 1 so many threads read and parse whole batches ahead, two mebibytes
+                or more each; the batches are the same.
             drop_remainder: Leave out a last batch that is not complete.
             receipt: Keep account of the records, for the iterator's ``receipt``.
 

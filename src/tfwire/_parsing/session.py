@@ -31,6 +31,7 @@ class Columns:
         self.error = new_error()
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
+        self.pointers = ffi.new("void *[]", len(self.plan.requests))
         self.column = ffi.new("tfw_column *")
         self.spares = [Spare() for _ in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
@@ -40,9 +41,10 @@ class Columns:
         lib.tfw_columns_clear(self.handle)
         for i, name, shape, dtype in self.schema.bound:
             if out is not None and (given := out.get(name)) is not None:
-                self._bind(i, given)
+                self.arrays[i] = given
             else:
-                self._bind(i, self.spares[i].empty((capacity, *shape), dtype))
+                self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
+        self._bind(capacity)
         for i in self.schema.grown:
             self.spares[i].donate(self.handle, i)
 
@@ -52,14 +54,18 @@ class Columns:
             old = self.arrays[i]
             new = self.spares[i].empty((capacity, *shape), dtype)
             new[:count] = old[:count]
-            self._bind(i, new)
+            self.arrays[i] = new
+        self._bind(capacity)
 
-    def _bind(self, i: int, array: Array) -> None:
-        pointer = ffi.from_buffer(array)
-        status = lib.tfw_columns_bind(self.handle, i, pointer, len(array), self.error)
-        if status != lib.TFW_OK:
-            check(status, self.error)
-        self.arrays[i] = array
+    def _bind(self, capacity: int) -> None:
+        """Tells C of all arrays in one call: each gives the GIL away and asks for it again."""
+        for i, array in self.arrays.items():
+            self.pointers[i] = ffi.from_buffer(array)
+        if self.arrays:
+            check(
+                lib.tfw_columns_bind_all(self.handle, self.pointers, capacity, self.error),
+                self.error,
+            )
 
     def trim(self, count: int) -> None:
         """Gives back room that count records do not need, where it is most of it."""

@@ -23,6 +23,8 @@ _ROOM = 4096
 # is shared, and a batch that is kept holds little memory of others.
 _UNIT_BYTES = 1 << 20
 
+# Threads that take turns at the GIL lose time at every turn: for them more.
+_PARALLEL_UNIT_BYTES = 1 << 21
 
 _FRAME_SIZE = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
@@ -33,9 +35,10 @@ class Sizes:
     Batches of pipes and the like must not wait for others.
     """
 
-    def __init__(self, reader: BatchReader, batch_size: int) -> None:
+    def __init__(self, reader: BatchReader, batch_size: int, unit_bytes: int) -> None:
         self._reader = reader
         self._batch_size = batch_size
+        self._unit_bytes = unit_bytes
         self._num_batches = 1
 
     def num_records(self) -> int:
@@ -45,7 +48,7 @@ class Sizes:
         """Notes what was read of a unit."""
         if num_records:
             batch_bytes = self._batch_size * (num_bytes // num_records)
-            self._num_batches = -(-_UNIT_BYTES // batch_bytes)
+            self._num_batches = -(-self._unit_bytes // batch_bytes)
 
 
 class Sequential:
@@ -54,7 +57,7 @@ class Sequential:
     def __init__(self, builders: Builders, reader: BatchReader) -> None:
         self._builders = builders
         self._reader = reader
-        self._sizes = Sizes(reader, builders.batch_size)
+        self._sizes = Sizes(reader, builders.batch_size, _UNIT_BYTES)
         self._room = _ROOM
 
     def step(self) -> Outcome:
@@ -118,7 +121,7 @@ class Parallel:
         self._builders = builders
         self._reader = reader
         self._flags = 0 if verify else lib.TFW_NO_DATA_CRC
-        self._sizes = Sizes(reader, builders.batch_size)
+        self._sizes = Sizes(reader, builders.batch_size, _PARALLEL_UNIT_BYTES)
         self._blocks = builders.parser._blocks
 
     def read(self) -> Unit:

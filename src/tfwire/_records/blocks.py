@@ -15,11 +15,14 @@ from tfwire._records.sources import Path
 
 __all__ = ["Block", "Window"]
 
-# So many spans, and so many bytes of records, stay in the cache.
-_SPANS = 4096
-_BYTES = 1 << 18
+# What is read, and what is verified and parsed, in one go. Every call gives the GIL away and queues
+# for it again: a few large lots are faster than small ones that stay in the cache.
+_MOST_READ = 1 << 22
+_BYTES = 1 << 21
+_SPANS = 1 << 15
 
-_MOST_READ = 1 << 20
+# The bytes of a record before any is known.
+_FIRST_MEAN = 1 << 10
 
 # Kernels like to read so far behind a record.
 _PADDING = 256
@@ -81,7 +84,7 @@ class Block:
         self._spans = ffi.new("tfw_span[]", _SPANS)
         self._count, self._consumed = ffi.new("size_t *"), ffi.new("size_t *")
         self._error = new_error()
-        self._mean = _BYTES  # bytes of a record; at first so that little is read in vain
+        self._mean = _FIRST_MEAN  # bytes of a record, as far as is known
         self.clear()
 
     @property
