@@ -178,8 +178,9 @@ int tfw_pack_objects(const uintptr_t *objects, size_t count, const tfw_object_la
             break;
         }
         uint8_t *payload = out + at + TFW_HEADER_SIZE;
-        memcpy(payload, (const uint8_t *)object + layout->data_at, length);
-        tfwi_put_frame(kernel, payload, length);
+        const uint8_t *data = (const uint8_t *)object + layout->data_at;
+        memcpy(payload, data, length);
+        tfwi_put_frame(kernel, payload, data, length);
         at += length + TFWI_FRAME_SIZE;
     }
     *out_done = i;

@@ -95,7 +95,8 @@ int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count, tf
             len - span->offset - span->length < TFW_FOOTER_SIZE) {
             return bad_span(error, i, "no room for the frame around a payload");
         }
-        tfwi_put_frame(kernel, data + span->offset, (size_t)span->length);
+        uint8_t *payload = data + span->offset;
+        tfwi_put_frame(kernel, payload, payload, (size_t)span->length);
     }
     return TFW_OK;
 }
@@ -117,8 +118,9 @@ int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t coun
         }
         uint8_t *payload = out + at + TFW_HEADER_SIZE;
         bool roomy = len - offset >= TFWI_COPY_SLACK && room >= TFW_HEADER_SIZE + TFWI_COPY_SLACK;
-        tfwi_copy(payload, data + offset, length, roomy);
-        tfwi_put_frame(kernel, payload, length);
+        const uint8_t *from = length != 0 ? data + offset : payload; /* data may be NULL */
+        tfwi_copy(payload, from, length, roomy);
+        tfwi_put_frame(kernel, payload, from, length);
         at += length + TFWI_FRAME_SIZE;
     }
     *out_len = at;

@@ -28,13 +28,14 @@ TFWI_INLINE uint32_t tfwi_payload_crc(const tfwi_crc32c_kernel *kernel, const ui
     return tfwi_crc32c_mask(kernel->crc(0, payload, (size_t)length));
 }
 
-/* Writes header and footer around a payload. */
+/* Writes header and footer around a payload, which has been copied from data, or is that. What was
+ * just copied cannot be loaded before it has reached the cache; what it was copied from can. */
 TFWI_INLINE void tfwi_put_frame(const tfwi_crc32c_kernel *kernel, uint8_t *payload,
-                                size_t length) {
+                                const uint8_t *data, size_t length) {
     uint8_t *header = payload - TFW_HEADER_SIZE;
     tfwi_store64(header, length);
     tfwi_store32(header + TFWI_LENGTH_SIZE, tfwi_length_crc(kernel, header));
-    tfwi_store32(payload + length, tfwi_payload_crc(kernel, payload, length));
+    tfwi_store32(payload + length, tfwi_payload_crc(kernel, data, length));
 }
 
 /* The longest payload to accept: the caller's limit (0: none), but never so long that adding a
