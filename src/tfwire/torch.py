@@ -106,17 +106,27 @@ class TFRecordIterableDataset(data.IterableDataset):
         self._rule = rule
         self._rank = rank
         self._world_size = world_size
+        self._shares: dict[tuple[int, int], Dataset] = {}  # kept, for their shuffles count epochs
+        self._epochs = 0  # begun in this worker
 
     def __iter__(self) -> DatasetIterator:
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        share = self._dataset
-        if world_size * workers > 1:
-            share = share.shard_source(world_size * workers, rank * workers + number, self._rule)
-        # Worker processes are made anew for every epoch: they cannot count them.
-        epoch = None if worker is None else worker.seed - worker.id
+        share = self._share(world_size * workers, rank * workers + number)
+        epoch = None
+        if worker is not None:  # made anew for every epoch, with another seed, or persistent
+            epoch = worker.seed - worker.id + self._epochs
+            self._epochs += 1
         return iterate(share._stage, as_tensors, epoch)
+
+    def _share(self, num_shards: int, index: int) -> Dataset:
+        if num_shards == 1:
+            return self._dataset
+        if (num_shards, index) not in self._shares:
+            share = self._dataset.shard_source(num_shards, index, self._rule)
+            self._shares[num_shards, index] = share
+        return self._shares[num_shards, index]
 
     def _process(self) -> tuple[int, int]:
         """The rank of this process and how many there are."""

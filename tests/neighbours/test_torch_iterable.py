@@ -108,3 +108,21 @@ def test_errors_of_a_worker_reach_the_user(files):
     loader = DataLoader(TFRecordIterableDataset(dataset), batch_size=None, num_workers=1)
     with pytest.raises(tfw.ParseError, match="other"):
         list(loader)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_epochs_of_persistent_workers_are_shuffled_anew(files, workers):
+    """Torch gives such a worker no new seed."""
+    dataset = TFRecordIterableDataset(batches(files, shuffled=True))
+    loader = DataLoader(dataset, batch_size=None, num_workers=workers, persistent_workers=True)
+    epochs = [ids_of(loader) for _ in range(3)]
+    assert 3 == len(set(map(tuple, epochs)))
+    assert all(list(range(COUNT)) == sorted(epoch) for epoch in epochs)
+
+
+def test_epochs_of_a_rank_are_shuffled_anew(files):
+    dataset = TFRecordIterableDataset(batches(files, shuffled=True), rank=1, world_size=2)
+    loader = DataLoader(dataset, batch_size=None)
+    first, second = ids_of(loader), ids_of(loader)
+    assert first != second
+    assert sorted(first) == sorted(second)
