@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tfwire._datasets import numbered, sources, stages
+from tfwire._datasets.arguments import integer, shard_of
 from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire._datasets.prefetch import Prefetch
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
+from tfwire._records.recordfile import make_options
+from tfwire._records.sources import split_paths
 
 __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 
@@ -105,8 +108,7 @@ class Dataset:
         Raises:
             TypeError: ``generator`` is not callable.
         """
-        if not callable(generator):
-            raise TypeError(f"generator must be callable, found {type(generator).__name__}")
+        _check_callable("generator", generator)
         arguments = args or ()
         hide = cls._hide
         result = object.__new__(cls)
@@ -127,9 +129,15 @@ class Dataset:
         """Tuples of one element of every dataset, as many as the shortest has.
 
         Args:
-            datasets: Datasets, or a tuple of them.
+            datasets: Datasets, one or more, or a tuple of them.
+
+        Raises:
+            TypeError: Something is no Dataset, or there is none.
         """
         parts = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
+        if not parts or not all(isinstance(part, Dataset) for part in parts):
+            found = ", ".join(type(part).__name__ for part in parts)
+            raise TypeError(f"datasets must be one or more Datasets, found ({found})")
         result = object.__new__(cls)
         Dataset.__init__(result, stages.Zip(tuple(part._stage for part in parts)), "zip")
         return result
@@ -153,8 +161,8 @@ class Dataset:
         Raises:
             ValueError: No file matches.
         """
-        patterns = [file_pattern] if isinstance(file_pattern, (str, os.PathLike)) else file_pattern
-        names = sorted({name for pattern in patterns for name in glob.glob(os.fspath(pattern))})
+        patterns = map(os.fsdecode, split_paths(file_pattern))
+        names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")
         files = cls.from_tensor_slices(list(map(os.fsencode, names)))
@@ -180,11 +188,16 @@ class Dataset:
         """``map_func`` of every element, an ordinary Python function; the order is kept.
 
         Tuples are handed over as arguments. The other parameters are TensorFlow's and ignored.
+
+        Raises:
+            TypeError: ``map_func`` is not callable.
         """
+        _check_callable("map_func", map_func)
         return self._next(stages.Map(self._stage, self._calling(map_func)), "map")
 
     def filter(self: D, predicate: Callable[..., Any], name: str | None = None) -> D:
         """The elements for which ``predicate`` is true."""
+        _check_callable("predicate", predicate)
         return self._next(stages.Filter(self._stage, self._calling(predicate)), "filter")
 
     def batch(
@@ -202,8 +215,6 @@ class Dataset:
         Raises:
             ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
         stage = self._stage
         if isinstance(stage, stages.Parse) and not stage.batched:
             batches = stages.Batch(stage.source, batch_size, drop_remainder)
@@ -235,8 +246,6 @@ class Dataset:
             >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
             [[0, -1, -1], [0, 1, 2]]
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
         padding = (padded_shapes, padding_values)
         stage = stages.Batch(self._stage, batch_size, drop_remainder, padding)
         return self._next(stage, "padded_batch")
@@ -249,6 +258,8 @@ class Dataset:
         """
         from tfwire.parsing import Parser
 
+        if not isinstance(features, Mapping):
+            raise TypeError(f"features must be a mapping, found {type(features).__name__}")
         stage = stages.Parse(self._stage, Parser(dict(features)), features)
         return self._next(stage, "parse_example")
 
@@ -295,12 +306,12 @@ class Dataset:
         Raises:
             ValueError: ``min_after_dequeue`` is below 1 or above ``capacity``.
         """
-        if not 1 <= min_after_dequeue <= capacity:
+        least, most = integer("min_after_dequeue", min_after_dequeue), integer("capacity", capacity)
+        if not 1 <= least <= most:
             raise ValueError(
-                f"min_after_dequeue must be within [1, capacity], found {min_after_dequeue} and "
-                f"capacity {capacity}"
+                f"min_after_dequeue must be within [1, capacity], found {least} and capacity {most}"
             )
-        shuffled = Shuffle(self._stage, capacity, seed, True, min_after_dequeue)
+        shuffled = Shuffle(self._stage, most, seed, True, least)
         return self._next(shuffled, "shuffle_batch").batch(
             batch_size, drop_remainder=not allow_smaller_final_batch
         )
@@ -336,8 +347,7 @@ class Dataset:
             >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
             [[0, 1, 2], [3, 4, 0]]
         """
-        if not 0 <= index < num_shards:
-            raise ValueError(f"shard index must be within [0, {num_shards}), found {index}")
+        num_shards, index = shard_of(num_shards, index)
         if rule not in numbered.RULES:
             raise ValueError(f"expected a rule of {', '.join(numbered.RULES)}, found {rule!r}")
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
@@ -351,7 +361,11 @@ class Dataset:
         Raises:
             ValueError: ``buffer_size`` is 0 or below -1.
         """
-        count = _AUTO_PREFETCH if buffer_size == -1 else buffer_size
+        count = integer("buffer_size", buffer_size)
+        if count == -1:
+            count = _AUTO_PREFETCH
+        elif count < 1:
+            raise ValueError(f"buffer_size must be at least 1, or -1 (AUTOTUNE), found {count}")
         return self._next(Prefetch(self._stage, count), "prefetch")
 
     # ---- Looking at it ----
@@ -425,7 +439,10 @@ class TFRecordDataset(Dataset):
     ) -> None:
         paths = _paths(filenames)
         options = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
-        cycle = max(num_parallel_reads or 1, 1)  # AUTOTUNE is -1: one after the other
+        make_options(compression_type or "", True, on_corrupt, None, buffer_size)  # checks them
+        cycle = (
+            1 if num_parallel_reads is None else integer("num_parallel_reads", num_parallel_reads)
+        )
         stage: Stage = sources.Records(paths, compression_type or "", cycle, **options)
         if indexed:
             if cycle > 1 or on_corrupt != "raise":
@@ -435,6 +452,11 @@ class TFRecordDataset(Dataset):
             files = TFRecordFiles(paths)
             stage = numbered.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
+
+
+def _check_callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
 
 
 def _paths(filenames: Any) -> list[Any]:
@@ -448,4 +470,5 @@ def _paths(filenames: Any) -> list[Any]:
             filenames = sorted(glob.glob(name)) or [name]  # the name says what is missing
         else:
             filenames = [filenames]
-    return [os.fsdecode(path) if isinstance(path, bytes) else path for path in filenames]
+    paths = split_paths(filenames)
+    return [os.fsdecode(path) if isinstance(path, bytes) else path for path in paths]

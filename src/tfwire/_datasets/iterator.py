@@ -15,6 +15,7 @@ from tfwire._datasets.stage import Cursor, Stage
 __all__ = ["DatasetIterator", "iterate"]
 
 _VERSION = 1
+_KEYS = {"version", "pipeline", "pass", "at", "given"}
 _AT_ONCE = 256  # elements taken at a time where no function of the user's sees it
 
 
@@ -40,7 +41,10 @@ class DatasetIterator(chain[Any]):
         its buffer, and of JSON's types.
 
         Raises:
-            ValueError: The dataset reads from a file object or a pipe, which nobody can read again.
+            ValueError: The dataset reads from a file object or a pipe, which nobody can read again;
+                or the iterator is closed.
+            Exception: The error that is to come, where what follows cannot be told without it: of
+                a function of ``map``, say, that failed in the middle of a batch.
         """
         return self._pieces.state()
 
@@ -115,6 +119,8 @@ class _Pieces(Iterator[Iterator[Any]]):
         return self._cursor
 
     def state(self) -> dict[str, Any]:
+        if self._closed:
+            raise ValueError("the iterator is closed: it stands nowhere")
         left = operator.length_hint(self._piece)
         # Not where the cursor stands: it may be behind an error that has yet to be raised.
         before = self._before is not None
@@ -128,14 +134,13 @@ class _Pieces(Iterator[Iterator[Any]]):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        if not isinstance(state, dict) or state.get("version") != _VERSION:
+        if not isinstance(state, dict) or state.get("version") != _VERSION or state.keys() != _KEYS:
             raise ValueError(f"expected the state of an iterator of version {_VERSION}")
         if (found := _describe(self._stage)) != state["pipeline"]:
             raise ValueError(
                 f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
             )
         self.close()
-        self._closed = False
         self._before = None
         self._pass = state["pass"]
         for stage in self._stage.chain():
@@ -143,6 +148,7 @@ class _Pieces(Iterator[Iterator[Any]]):
                 stage.passes = max(stage.passes, self._pass + 1)
         cursor = self._opened(state["at"])
         cursor.take(state["given"])
+        self._closed = False
 
     def close(self) -> None:
         for _ in self._piece:  # the chain holds it too

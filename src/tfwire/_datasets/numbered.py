@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._datasets.stage import Cursor, Stage, collect
+from tfwire._datasets.stage import Cursor, Gathering, Stage
 
 __all__ = ["RULES", "IndexedRecords", "NumberedCursor", "file_facts", "share"]
 
@@ -94,7 +94,7 @@ class _Wrapped(IndexedRecords):
         return f"{self._records.describe()}[{self.numbers}]"
 
 
-class NumberedCursor(Cursor):
+class NumberedCursor(Gathering):
     """Indexed records, read some thousand at a time.
 
     Args:
@@ -115,7 +115,7 @@ class NumberedCursor(Cursor):
         self._fetched = at
 
     def take(self, count: int) -> list[bytes]:
-        found = collect(self._some, count)
+        found = self.collect(self._some, count)
         self._at += len(found)
         return found
 

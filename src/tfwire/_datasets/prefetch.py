@@ -15,8 +15,6 @@ class Prefetch(Derived):
     """The elements, drawn by a thread up to count ahead of whom they are for."""
 
     def __init__(self, source: Stage, count: int) -> None:
-        if count < 1:
-            raise ValueError(f"buffer_size must be at least 1, or -1 (AUTOTUNE), found {count}")
         super().__init__(source, count)
         self.count = count
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._datasets.arguments import integer
 from tfwire._datasets.numbered import IndexedRecords, NumberedCursor
 from tfwire._datasets.random import draws, key_of, permuted, randrange
-from tfwire._datasets.stage import Cursor, Derived, Stage, collect
+from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 
 __all__ = ["Shuffle"]
 
@@ -41,8 +42,10 @@ class Shuffle(Derived):
         reshuffle_each_iteration: bool,
         min_after_dequeue: int | None = None,
     ) -> None:
-        if not 1 <= buffer_size < 1 << 31:
-            raise ValueError(f"buffer_size must be at least 1 and below 2**31, found {buffer_size}")
+        buffer_size = integer("buffer_size", buffer_size, 1)
+        if buffer_size >= 1 << 31:
+            raise ValueError(f"buffer_size must be below 2**31, found {buffer_size}")
+        seed = None if seed is None else integer("seed", seed)
         super().__init__(source, buffer_size, seed, reshuffle_each_iteration, min_after_dequeue)
         self.buffer_size = buffer_size
         self.min_held = buffer_size if min_after_dequeue is None else min_after_dequeue
@@ -77,7 +80,7 @@ class _OrderCursor(NumberedCursor):
         return [self._seed, super().snapshot()]
 
 
-class _BufferCursor(Cursor):
+class _BufferCursor(Gathering):
     """Elements in a buffer, with the number that each had in the source.
 
     A snapshot names the numbers and a place of the source before the first of them. To go on there,
@@ -100,7 +103,7 @@ class _BufferCursor(Cursor):
             self._restore(epoch, at)
 
     def take(self, count: int) -> list[Any]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
         given = self._give(min(count, _AT_ONCE))
@@ -178,6 +181,7 @@ class _BufferCursor(Cursor):
         self._elements, self._numbers = self._elements[order], self._numbers[order]
 
     def snapshot(self) -> Any:
+        self.raise_pending()
         self._forget_places()
         places = self._places[0] if self._places else (self._pulled, self._source.snapshot())
         return [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._datasets.numbered import file_facts, share
-from tfwire._datasets.stage import Cursor, Gathering, Stage, collect
+from tfwire._datasets.stage import Cursor, Gathering, Stage
 from tfwire._datasets.structure import describe, leaves, map_structure
 
 __all__ = ["Generator", "Records", "Slices"]
@@ -28,7 +28,6 @@ class _Counting(Gathering):
     """
 
     def __init__(self, elements: Iterator[Any], count: int, owner: Any = None) -> None:
-        super().__init__()
         self._elements = elements
         self._count = count
         self._owner = owner
@@ -145,7 +144,7 @@ class Records(Stage):
     def __init__(self, paths: list[Any], compression_type: str, cycle: int, **options: Any) -> None:
         self.paths = paths
         self.compression_type = compression_type
-        self.cycle = cycle
+        self.cycle = max(1, min(cycle, len(paths)))
         self.options = options
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
@@ -188,7 +187,6 @@ class _File(Gathering):
     def __init__(self, stage: Records, number: int, at: Sequence[int] = (0, 0, 0)) -> None:
         from tfwire.records import Position, read_records
 
-        super().__init__()
         *position, given = at
         self._number = number
         self._records = read_records(
@@ -221,7 +219,7 @@ class _File(Gathering):
         self._records.close()
 
 
-class _FilesInTurn(Cursor):
+class _FilesInTurn(Gathering):
     """One file after the other."""
 
     def __init__(self, stage: Records, at: Any) -> None:
@@ -235,7 +233,7 @@ class _FilesInTurn(Cursor):
         return _File(self._stage, self._number, place)
 
     def take(self, count: int) -> list[bytes]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[bytes] | None:
         if self._file is None:
@@ -255,7 +253,7 @@ class _FilesInTurn(Cursor):
             self._file.close()
 
 
-class _FileCycle(Cursor):
+class _FileCycle(Gathering):
     """A record of each of some files in turn."""
 
     def __init__(self, stage: Records, at: Any) -> None:
@@ -273,11 +271,12 @@ class _FileCycle(Cursor):
     def _open_next(self) -> _File | None:
         if self._next >= len(self._stage.paths):
             return None
+        file = _File(self._stage, self._next)
         self._next += 1
-        return _File(self._stage, self._next - 1)
+        return file
 
     def take(self, count: int) -> list[bytes]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[bytes] | None:
         rounds = count // len(self._files)
@@ -302,13 +301,14 @@ class _FileCycle(Cursor):
 
     def _take_one(self) -> list[bytes]:
         """A record of the file whose turn it is, or of its successor; none if there is no such."""
-        turn, self._turn = self._turn, (self._turn + 1) % len(self._files)
-        while (file := self._files[turn]) is not None:
-            if piece := file.take(1):
-                return piece
-            file.close()
-            self._files[turn] = self._open_next()
-        return []
+        turn, piece = self._turn, list[bytes]()
+        while not piece and (file := self._files[turn]) is not None:
+            piece = file.take(1)
+            if not piece:
+                file.close()
+                self._files[turn] = self._open_next()
+        self._turn = (turn + 1) % len(self._files)
+        return piece
 
     def snapshot(self) -> Any:
         files = [None if file is None else file.snapshot() for file in self._files]

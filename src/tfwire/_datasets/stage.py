@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-__all__ = ["Cursor", "Derived", "Gathering", "Stage", "collect"]
+__all__ = ["Cursor", "Derived", "Gathering", "Stage"]
 
 
 class Cursor:
@@ -98,32 +98,14 @@ class Derived(Stage):
         return f"{type(self).__name__}({told})"
 
 
-def collect(some: Callable[[int], list[Any] | None], count: int) -> list[Any]:
-    """count elements of a function that gives some of those asked for, or none for now, and None at
-    the end. An error comes behind the elements before it: the function raises it again."""
-    found: list[Any] = []
-    while len(found) < count:
-        try:
-            piece = some(count - len(found))
-        except Exception:
-            if found:
-                break
-            raise
-        if piece is None:
-            break
-        found = found + piece if found else piece
-    return found
-
-
 class Gathering(Cursor):
-    """A cursor over an iterator: an error comes behind the elements before it."""
+    """A cursor whose errors come behind the elements before them, and then again and again."""
 
-    def __init__(self) -> None:
-        self._error: Exception | None = None
+    _error: Exception | None = None
 
     def gather(self, iterator: Iterator[Any], count: int) -> list[Any]:
-        if self._error is not None:
-            raise self._error
+        """count elements of an iterator."""
+        self.raise_pending()
         found: list[Any] = []
         try:
             found.extend(islice(iterator, count))
@@ -132,3 +114,23 @@ class Gathering(Cursor):
             if not found:
                 raise
         return found
+
+    def collect(self, some: Callable[[int], list[Any] | None], count: int) -> list[Any]:
+        """count elements of a function that gives some of those asked for, or none for now, and
+        None at the end."""
+        self.raise_pending()
+        found: list[Any] = []
+        try:
+            while len(found) < count and (piece := some(count - len(found))) is not None:
+                found = found + piece if found else piece
+        except Exception as error:
+            self._error = error
+            if not found:
+                raise
+        return found
+
+    def raise_pending(self) -> None:
+        """Raises the error that was met. For snapshots, where the stages below stand behind it: to
+        go on there would pass over what the error kept from being given."""
+        if self._error is not None:
+            raise self._error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tfwire._datasets.arguments import integer, shard_of
 from tfwire._datasets.sources import Records
-from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage, collect
+from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 from tfwire._datasets.structure import describe, map_structure, pad_and_stack, stack
 
 __all__ = ["Batch", "Filter", "Map", "Parse", "Repeat", "Shard", "Skip", "Take", "Zip"]
@@ -14,13 +15,14 @@ __all__ = ["Batch", "Filter", "Map", "Parse", "Repeat", "Shard", "Skip", "Take",
 _AT_ONCE = 4096  # elements passed over at a time
 
 
-class _Through(Cursor):
+class _Through(Gathering):
     """A cursor that stands where the one below stands."""
 
     def __init__(self, below: Cursor) -> None:
         self._below = below
 
     def snapshot(self) -> Any:
+        self.raise_pending()
         return self._below.snapshot()
 
     def close(self) -> None:
@@ -42,10 +44,9 @@ class Map(Derived):
         return _MapCursor(self.source.open(epoch, at), self.arguments[0])
 
 
-class _MapCursor(_Through, Gathering):
+class _MapCursor(_Through):
     def __init__(self, below: Cursor, function: Callable[[Any], Any]) -> None:
-        _Through.__init__(self, below)
-        Gathering.__init__(self)
+        super().__init__(below)
         self._function = function
 
     def take(self, count: int) -> list[Any]:
@@ -70,7 +71,7 @@ class _FilterCursor(_Through):
         self._predicate = predicate
 
     def take(self, count: int) -> list[Any]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
         piece = self._below.take(count)
@@ -88,14 +89,15 @@ class Parse(Derived):
 
     def __init__(self, source: Stage, parser: Any, features: Mapping[Any, Any]) -> None:
         super().__init__(source, parser, features)
-        self.batched = isinstance(source, Batch)
+        self.batched = any(isinstance(below, Batch) for below in source.chain())
         self.spec = {key: _describe_feature(feature) for key, feature in features.items()}
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         parser = self.arguments[0]
         if not self.batched:
             return _MapCursor(self.source.open(epoch, at), parser.parse_single)
-        assert isinstance(self.source, Batch)
+        if not isinstance(self.source, Batch):  # something that gives on the batches of one below
+            return _MapCursor(self.source.open(epoch, at), parser.parse)
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
             return records.open_parsed(parser, self.source.count, self.source.drop_remainder, at)
@@ -131,6 +133,7 @@ class Batch(Derived):
         drop_remainder: bool = False,
         padding: tuple[Any, Any] | None = None,
     ) -> None:
+        count = integer("batch_size", count, 1)
         super().__init__(source, count, drop_remainder, padding)
         self.count = count
         self.drop_remainder = drop_remainder
@@ -140,8 +143,8 @@ class Batch(Derived):
             self.length = source.length // count
             self.length += bool(source.length % count) and not drop_remainder
 
-    def _with_batch_axis(self, leaf: str) -> str:
-        if not leaf.endswith("]"):
+    def _with_batch_axis(self, leaf: str | None) -> str | None:
+        if leaf is None or not leaf.endswith("]"):
             return leaf
         dtype, shape = leaf[:-1].split("[")
         if self.padding is not None:
@@ -162,10 +165,9 @@ class Batch(Derived):
         return f"batch({self.count}, {self.drop_remainder})"
 
 
-class _BatchCursor(_Through, Gathering):
+class _BatchCursor(_Through):
     def __init__(self, below: Cursor, stage: Batch, collate: Callable[[list[Any]], Any]) -> None:
-        _Through.__init__(self, below)
-        Gathering.__init__(self)
+        super().__init__(below)
         self._stage = stage
         self._collate = collate
 
@@ -186,6 +188,7 @@ class Take(Derived):
     """The first elements; all of them for a negative count."""
 
     def __init__(self, source: Stage, count: int) -> None:
+        count = integer("count", count)
         super().__init__(source, count)
         self.count = count
         if source.length is not None:
@@ -218,6 +221,7 @@ class Skip(Derived):
     """All but the first elements; none for a negative count."""
 
     def __init__(self, source: Stage, count: int) -> None:
+        count = integer("count", count)
         super().__init__(source, count)
         self.count = count
         if source.length is not None:
@@ -251,8 +255,7 @@ class Shard(Derived):
     """Every num_shards-th element from index on."""
 
     def __init__(self, source: Stage, num_shards: int, index: int) -> None:
-        if not 0 <= index < num_shards:
-            raise ValueError(f"shard index must be within [0, {num_shards}), found {index}")
+        num_shards, index = shard_of(num_shards, index)
         super().__init__(source, num_shards, index)
         self.num_shards = num_shards
         self.index = index
@@ -272,7 +275,7 @@ class _ShardCursor(_Through):
         self._index = index
 
     def take(self, count: int) -> list[Any]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
         rounds = min(count, max(1, _AT_ONCE // self._num_shards))
@@ -284,6 +287,7 @@ class Repeat(Derived):
     """The elements count times over; for ever when count is None or negative."""
 
     def __init__(self, source: Stage, count: int | None) -> None:
+        count = None if count is None else integer("count", count)
         super().__init__(source, count)
         self.count = None if count is None or count < 0 else count
         self.length = None
@@ -294,7 +298,7 @@ class Repeat(Derived):
         return _RepeatCursor(self, epoch, at)
 
 
-class _RepeatCursor(Cursor):
+class _RepeatCursor(Gathering):
     def __init__(self, stage: Repeat, epoch: str, at: Any) -> None:
         self._stage = stage
         self._outer = epoch
@@ -309,7 +313,7 @@ class _RepeatCursor(Cursor):
         return self._stage.source.open(f"{self._outer}.{self._epoch}", at)
 
     def take(self, count: int) -> list[Any]:
-        return collect(self._some, count)
+        return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
         if self._below is None:
@@ -325,6 +329,7 @@ class _RepeatCursor(Cursor):
         return piece
 
     def snapshot(self) -> Any:
+        self.raise_pending()
         below = None if self._below is None else self._below.snapshot()
         return [self._epoch, self._empty, below]
 
@@ -364,18 +369,22 @@ class Zip(Stage):
             yield from source.chain()
 
 
-class _ZipCursor(Cursor):
+class _ZipCursor(Gathering):
     def __init__(self, below: list[Cursor]) -> None:
         self._below = below
 
     def take(self, count: int) -> list[Any]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[Any] | None:
         columns: list[list[Any]] = []
         for cursor in self._below:
             columns.append(cursor.take(count))
             count = min(count, len(columns[-1]))
-        return list(zip(*(column[:count] for column in columns), strict=True))
+        return list(zip(*(column[:count] for column in columns), strict=True)) or None
 
     def snapshot(self) -> Any:
+        self.raise_pending()
         return [cursor.snapshot() for cursor in self._below]
 
     def close(self) -> None:

@@ -163,6 +163,7 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
     if padding is None:
         padding = b"" if dtype.kind in "OSU" else 0
     result = np.full((len(arrays), *wanted), padding, dtype)
-    for row, array in zip(result, arrays, strict=True):
-        row[tuple(map(slice, array.shape))] = array
+    for i, array in enumerate(arrays):
+        inside: tuple[Any, ...] = (i, *map(slice, array.shape))
+        result[inside] = array
     return result

@@ -1,0 +1,220 @@
+"""What datasets do when something goes wrong: in functions, in files, in arguments."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from tfwire import Dataset, TFRecordDataset
+
+SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
+
+
+def drain(elements):
+    """The values of elements up to their end or an error, and that error."""
+    found = []
+    try:
+        for element in elements:
+            found += np.ravel(element).tolist()
+    except Exception as error:
+        return found, error
+    return found, None
+
+
+def failing_at(number, result=lambda x: x):
+    def function(x):
+        if x == number:
+            raise RuntimeError("of the function")
+        return result(x)
+
+    return function
+
+
+# ---- Errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 7])
+def test_an_error_of_a_predicate_is_not_lost_in_a_batch(batch_size):
+    even = failing_at(5, lambda x: x % 2 == 0)
+    found, error = drain(Dataset.range(12).filter(even).batch(batch_size))
+    assert isinstance(error, RuntimeError)
+    assert [0, 2, 4][: len(found)] == found
+
+
+def test_an_error_at_the_beginning_of_another_pass_is_not_lost_in_a_batch():
+    calls = []
+
+    def numbers():
+        calls.append(None)
+        if len(calls) == 2:
+            raise RuntimeError("of the function")
+        return [1, 2, 3]
+
+    found, error = drain(Dataset.from_generator(numbers).repeat(3).batch(4))
+    assert [1, 2, 3] == found
+    assert isinstance(error, RuntimeError)
+
+
+def test_an_error_of_one_of_the_files_read_in_turn_ends_the_elements(tmp_path):
+    """No record comes behind it, although the other files have some."""
+    paths = [str(tmp_path / name) for name in "abc"]
+    for path in (paths[0], paths[2]):
+        tfw.write_records(path, [b"%d" % i for i in range(5)])
+    found, error = drain(TFRecordDataset(paths, num_parallel_reads=3))
+    assert [b"0"] == found
+    assert isinstance(error, FileNotFoundError)
+
+
+PIPELINES = {
+    "map": lambda numbers: numbers.map(failing_at(5)).batch(4),
+    "filter": lambda numbers: numbers.filter(failing_at(5, lambda x: True)).batch(4),
+    "zip": lambda numbers: Dataset.zip(numbers, numbers.map(failing_at(5))).batch(4),
+    "batches": lambda numbers: numbers.map(failing_at(5)).batch(2).batch(2),
+    "shuffle": lambda numbers: numbers.map(failing_at(5)).shuffle(3, seed=1).batch(4),
+    "repeat": lambda numbers: numbers.map(failing_at(5)).repeat(2).batch(4),
+    "prefetch": lambda numbers: numbers.map(failing_at(5)).batch(4).prefetch(2),
+}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_no_state_passes_over_what_an_error_kept_back(pipeline):
+    """Where an error broke off a batch, state_dict raises it, or who goes on there meets it."""
+    elements = iter(PIPELINES[pipeline](Dataset.range(12)))
+    error = None
+    while error is None:
+        try:
+            next(elements)
+            state = elements.state_dict()
+        except RuntimeError as found:
+            error = found
+            continue
+        resumed = iter(PIPELINES[pipeline](Dataset.range(12)))
+        resumed.load_state_dict(json.loads(json.dumps(state)))
+        left, met = drain(resumed)
+        assert isinstance(met, RuntimeError)
+        assert not set(left) & set(range(6, 12))
+
+
+# ---- States ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [None, abs])
+def test_a_closed_iterator_stands_nowhere(function):
+    """What it had drawn ahead would be taken for given."""
+    dataset = Dataset.range(10) if function is None else Dataset.range(10).map(function)
+    elements = iter(dataset)
+    next(elements)
+    state = elements.state_dict()
+    elements.close()
+    with pytest.raises(ValueError, match="closed"):
+        elements.state_dict()
+    elements.load_state_dict(state)
+    assert list(range(1, 10)) == drain(elements)[0]
+
+
+def test_numbers_of_numpy_make_states_for_json():
+    dataset = Dataset.range(np.int64(30)).skip(np.int64(3)).shuffle(np.int32(4), np.int64(5))
+    dataset = dataset.take(np.uint8(20)).shard(np.int64(2), np.int64(1)).repeat(np.int64(2))
+    elements = iter(dataset.batch(np.int64(3)))
+    next(elements)
+    resumed = iter(dataset.batch(3))
+    resumed.load_state_dict(json.loads(json.dumps(elements.state_dict())))
+    assert drain(elements)[0] == drain(resumed)[0]
+
+
+@pytest.mark.parametrize("left_out", ["version", "pipeline", "pass", "at", "given"])
+def test_half_a_state_is_refused(left_out):
+    elements = iter(Dataset.range(3))
+    state = elements.state_dict()
+    del state[left_out]
+    with pytest.raises(ValueError, match="state of an iterator"):
+        elements.load_state_dict(state)
+
+
+# ---- Arguments ---------------------------------------------------------------------------------
+
+METHODS = {
+    "batch_size": [lambda d, n: d.batch(n), lambda d, n: d.padded_batch(n)],
+    "buffer_size": [lambda d, n: d.shuffle(n), lambda d, n: d.prefetch(n)],
+    "num_shards": [lambda d, n: d.shard(n, 0), lambda d, n: d.shard_source(n, 0)],
+    "index": [lambda d, n: d.shard(3, n), lambda d, n: d.shard_source(3, n)],
+    "count": [lambda d, n: d.take(n), lambda d, n: d.skip(n), lambda d, n: d.repeat(n)],
+    "seed": [lambda d, n: d.shuffle(3, n), lambda d, n: d.shuffle_batch(1, 3, 2, n)],
+    "capacity": [lambda d, n: d.shuffle_batch(1, n, 1)],
+    "min_after_dequeue": [lambda d, n: d.shuffle_batch(1, 3, n)],
+    "num_parallel_reads": [lambda d, n: TFRecordDataset("a", num_parallel_reads=n)],
+}
+
+
+@pytest.mark.parametrize("value", [True, 2.0, "3", b"3", [1], np.bool_(True), np.float32(1)])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_no_integer_is_refused_at_once(name, value):
+    for method in METHODS[name]:
+        with pytest.raises(TypeError, match=f"{name} must be an integer, found "):
+            method(Dataset.range(10), value)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_integers_that_no_machine_counts_to_are_refused(name):
+    for method in METHODS[name]:
+        with pytest.raises(ValueError, match=name):
+            method(Dataset.range(10), 10**20)
+
+
+def test_functions_must_be_callable():
+    for method in (Dataset.range(3).map, Dataset.range(3).filter, Dataset.from_generator):
+        with pytest.raises(TypeError, match="must be callable, found int"):
+            method(3)
+
+
+def test_zip_takes_datasets():
+    for parts in ((), (3,), ([Dataset.range(2)],), (Dataset.range(2), None)):
+        with pytest.raises(TypeError, match="datasets must be one or more Datasets"):
+            Dataset.zip(*parts)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"compression_type": "LZ4"}, {"on_corrupt": "ignore"}, {"buffer_size": -1}]
+)
+def test_how_to_read_files_is_checked_before_they_are_read(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        TFRecordDataset("missing", **wrong)
+
+
+def test_more_parallel_reads_than_files_are_as_many_as_there_are(tmp_path):
+    tfw.write_records(tmp_path / "a", [b"1", b"2"])
+    tfw.write_records(tmp_path / "b", [b"3"])
+    paths = [tmp_path / "a", tmp_path / "b"]
+    assert [b"1", b"3", b"2"] == list(TFRecordDataset(paths, num_parallel_reads=1 << 60))
+
+
+# ---- Batches -----------------------------------------------------------------------------------
+
+BETWEEN = {
+    "take": lambda d: d.take(3),
+    "repeat": lambda d: d.repeat(2),
+    "prefetch": lambda d: d.prefetch(1),
+    "shuffle": lambda d: d.shuffle(2, seed=0),
+    "map": lambda d: d.map(lambda records: records),
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_batches_are_parsed_whatever_gave_them_on(tmp_path, between):
+    tfw.write_records(tmp_path / "a", tfw.encode_rows([{"n": i} for i in range(10)]))
+    batches = BETWEEN[between](TFRecordDataset(tmp_path / "a").batch(4))
+    expected = [tfw.parse_example(batch, SPEC)["n"].tolist() for batch in batches]
+    assert expected == [row["n"].tolist() for row in batches.parse_example(SPEC)]
+
+
+def test_padded_batch_of_scalars():
+    assert [[0, 1], [2]] == [b.tolist() for b in Dataset.range(3).padded_batch(2)]
+
+
+def test_batches_of_pairs_of_which_one_is_unknown():
+    pairs = Dataset.zip(Dataset.range(3), Dataset.range(3).map(abs)).batch(2)
+    assert ("int64[?]", None) == pairs.element_spec
+    assert [[[0, 1], [0, 1]], [[2], [2]]] == [np.stack(pair).tolist() for pair in pairs]
