@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -222,7 +223,17 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
         unfinished = path.with_suffix(".unfinished")
         make(unfinished)
         unfinished.rename(path)
+    leave_page_cache(path)
     return path
+
+
+def leave_page_cache(path: Path) -> None:
+    """Lets whoever is first read a file from the disk: then the system keeps it in large pieces, as
+    it does files that were not written just now. From the pages that a writer has left, reading
+    takes up to 1.6 times as long, and another time in every run."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def workloads(full: bool = False) -> dict[str, Workload]:

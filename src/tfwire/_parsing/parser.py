@@ -23,6 +23,10 @@ from tfwire.features import FixedLenFeature
 
 __all__ = ["BaseParser"]
 
+# Of a file, read at a time. Less would stay in the second level of the cache, but every lot takes
+# some steps of Python.
+_BUFFER_SIZE = 1 << 20
+
 
 def _unchanged(value: Any) -> Any:
     return value
@@ -160,6 +164,7 @@ class BaseParser:
             compression_type,
             verify=verify and not apart,
             on_corrupt=on_corrupt,
+            buffer_size=_BUFFER_SIZE,
             receipt=receipt,
         )
         return FileBatches(
