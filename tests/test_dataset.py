@@ -233,6 +233,39 @@ def test_parsing_and_batching_commute(files):
     assert expected == [batch["n"].tolist() for batch in after]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_first_batch_takes_no_memory_for_many(shuffle, tmp_path):
+    """Elements are made some at a time, as many as take a moment: at first one."""
+    path, image = tmp_path / "images.tfrecord", bytes(100_000)
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_examples({"image": [image] * 100})
+    dataset = TFRecordDataset(path)
+    if shuffle:
+        dataset = dataset.shuffle(2)
+    batches = iter(dataset.batch(4).parse_example({"image": tfw.FixedLenFeature([], tfw.string)}))
+    tracemalloc.start()
+    try:
+        assert [image] * 4 == next(batches)["image"].tolist()
+        assert tracemalloc.get_traced_memory()[1] < 30 * len(image)
+    finally:
+        tracemalloc.stop()
+        batches.close()
+
+
+@pytest.mark.parametrize("bad", [0, 5, 11])
+def test_batches_before_a_record_that_does_not_fit_are_given(bad):
+    """Batches are parsed several at a time, which nobody is to notice."""
+    records = [tfw.encode_example({"x": [i]}) for i in range(12)]
+    records[bad] = tfw.encode_example({"x": [1, 2]})
+    dataset = Dataset.from_tensor_slices(records).batch(2)
+    batches = iter(dataset.parse_example({"x": tfw.FixedLenFeature([1], tfw.int64)}))
+    for first in range(0, bad - 1, 2):
+        assert [[first], [first + 1]] == next(batches)["x"].tolist()
+    with pytest.raises(tfw.ParseError, match=f"record {bad % 2}") as caught:
+        next(batches)
+    assert bad % 2 == caught.value.record_index
+
+
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.tfrecord"):
         list(TFRecordDataset(tmp_path / "nowhere.tfrecord"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -16,7 +17,11 @@ __all__ = ["DatasetIterator", "iterate"]
 
 _VERSION = 1
 _KEYS = {"version", "pipeline", "pass", "at", "given"}
-_AT_ONCE = 256  # elements taken at a time where no function of the user's sees it
+# Where no function of the user's sees it, elements are taken some at a time: as many as take about
+# a millisecond, be they numbers or batches of images, so that they need little memory and nobody
+# waits long for the first. Which elements there are does not depend on it.
+_AT_ONCE = 256
+_SECONDS = 1e-3
 
 
 class DatasetIterator(chain[Any]):
@@ -89,7 +94,7 @@ class _Pieces(Iterator[Iterator[Any]]):
     def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
         self._stage = stage
         self._show = show
-        self._size = _AT_ONCE if stage.quiet else 1
+        self._size = 1
         self._pass = _begin_pass(stage) if number is None else number
         self._cursor: Cursor | None = None
         self._before: Any = None  # the snapshot before the piece at hand
@@ -101,17 +106,27 @@ class _Pieces(Iterator[Iterator[Any]]):
         if self._closed:
             raise StopIteration
         cursor = self._opened()
-        if self._size > 1:
+        if self._stage.quiet:
             self._before = cursor.snapshot()
         self._count = 0
+        begin = time.perf_counter()
         elements = cursor.take(self._size)
         if not elements:
             raise StopIteration
+        if self._stage.quiet:
+            self._adapt(time.perf_counter() - begin)
         if self._show is not None:
             elements = list(map(self._show, elements))
         self._count = len(elements)
         self._piece = iter(elements)
         return self._piece
+
+    def _adapt(self, seconds: float) -> None:
+        """Takes more elements at a time, or fewer, after so many took so long."""
+        if seconds > 2 * _SECONDS:
+            self._size = max(1, self._size // 2)
+        elif seconds < _SECONDS / 2:
+            self._size = min(2 * self._size, _AT_ONCE)
 
     def _opened(self, at: Any = None) -> Cursor:
         if self._cursor is None:

@@ -94,8 +94,14 @@ class _Wrapped(IndexedRecords):
         return f"{self._records.describe()}[{self.numbers}]"
 
 
+def _at_once(files: Any) -> int:
+    """How many records of a TFRecordFiles to read at a time: some thousand, or a few megabytes."""
+    num_bytes = sum(int(index.offsets[-1]) for index in files.indexes)
+    return min(4096, max(16, (1 << 23) * len(files) // max(num_bytes, 1)))
+
+
 class NumberedCursor(Gathering):
-    """Indexed records, read some thousand at a time.
+    """Indexed records, read many at a time.
 
     Args:
         stage: The records.
@@ -103,13 +109,12 @@ class NumberedCursor(Gathering):
         at: Where to begin.
     """
 
-    _AT_ONCE = 4096
-
     def __init__(
         self, stage: IndexedRecords, order: Callable[[Array], Array] | None, at: int
     ) -> None:
         self._stage = stage
         self._order = order
+        self._at_once = _at_once(stage.files)
         self._at = at
         self._ready: Iterator[bytes] = iter(())
         self._fetched = at
@@ -124,7 +129,7 @@ class NumberedCursor(Gathering):
             return piece
         if self._fetched >= self._stage.length:
             return None
-        end = min(self._fetched + self._AT_ONCE, self._stage.length)
+        end = min(self._fetched + self._at_once, self._stage.length)
         places = np.arange(self._fetched, end)
         records = self._stage.fetch(places if self._order is None else self._order(places))
         self._fetched, self._ready = end, iter(records)

@@ -111,9 +111,9 @@ class _BufferCursor(Gathering):
 
     def _give(self, count: int) -> Array:
         if not self._ended:
-            if 0 < len(self._elements) < self._stage.buffer_size:
+            self._fill()
+            if len(self._elements) < self._stage.buffer_size:
                 count = 1  # what is drawn depends on the size, so it must not on how much is asked
-            self._fill(count)
             incoming = self._pull(count)
             if len(incoming):
                 return self._exchange(incoming)
@@ -122,10 +122,10 @@ class _BufferCursor(Gathering):
         self._elements, self._numbers = self._elements[count:], self._numbers[count:]
         return given
 
-    def _fill(self, count: int) -> None:
-        """Fills the buffer to what it must hold and later, element by element, to the end."""
+    def _fill(self) -> None:
+        """Fills the buffer to what it must hold, and later to its limit, element by element."""
         size, stage = len(self._elements), self._stage
-        wanted = min(count if size else stage.min_held, stage.buffer_size - size)
+        wanted = min(1 if size else stage.min_held, stage.buffer_size - size)
         pieces = []
         while wanted > 0:
             piece = self._pull(min(wanted, _AT_ONCE))

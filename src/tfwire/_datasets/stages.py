@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from tfwire._datasets.arguments import integer, shard_of
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 from tfwire._datasets.structure import describe, map_structure, pad_and_stack, stack
+from tfwire.errors import ParseError
 
 __all__ = ["Batch", "Filter", "Map", "Parse", "Repeat", "Shard", "Skip", "Take", "Zip"]
 
-_AT_ONCE = 4096  # elements passed over at a time
+_AT_ONCE = 256  # elements passed over at a time
+
+# Elements become batches of so many; the last of them may have fewer.
+Collate = Callable[[list[Any], int], Iterable[Any]]
 
 
 class _Through(Gathering):
@@ -101,10 +106,19 @@ class Parse(Derived):
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
             return records.open_parsed(parser, self.source.count, self.source.drop_remainder, at)
-        return self.source.open_collated(parser.parse, epoch, at)
+        return self.source.open_collated(partial(_parse, parser), epoch, at)
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
+
+
+def _parse(parser: Any, records: list[bytes], size: int) -> Iterable[Any]:
+    """Batches of a size, at the price of one."""
+    try:
+        found: list[Any] = parser._parse_batches(records, size)
+        return found
+    except ParseError:  # one by one: those before it, then the error as one batch tells it
+        return map(parser.parse, _cut(records, size))
 
 
 def _describe_feature(feature: Any) -> str:
@@ -154,10 +168,12 @@ class Batch(Derived):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return self.open_collated(self._collate, epoch, at)
 
-    def _collate(self, elements: list[Any]) -> Any:
-        return stack(elements) if self.padding is None else pad_and_stack(elements, *self.padding)
+    def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
+        if self.padding is None:
+            return map(stack, _cut(elements, size))
+        return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
 
-    def open_collated(self, collate: Callable[[list[Any]], Any], epoch: str, at: Any) -> Cursor:
+    def open_collated(self, collate: Collate, epoch: str, at: Any) -> Cursor:
         """A pass whose batches are made by another function than stacking."""
         return _BatchCursor(self.source.open(epoch, at), self, collate)
 
@@ -166,19 +182,26 @@ class Batch(Derived):
 
 
 class _BatchCursor(_Through):
-    def __init__(self, below: Cursor, stage: Batch, collate: Callable[[list[Any]], Any]) -> None:
+    def __init__(self, below: Cursor, stage: Batch, collate: Collate) -> None:
         super().__init__(below)
-        self._stage = stage
+        self._size = stage.count
+        self._drop_remainder = stage.drop_remainder
         self._collate = collate
 
     def take(self, count: int) -> list[Any]:
-        return self.gather(self._batches(), count)
+        return self.gather(self._batches(count), count)
 
-    def _batches(self) -> Iterator[Any]:
-        size = self._stage.count
-        while piece := self._below.take(size):
-            if len(piece) == size or not self._stage.drop_remainder:
-                yield self._collate(piece)
+    def _batches(self, count: int) -> Iterator[Any]:
+        size = self._size
+        while count > 0 and (elements := self._below.take(count * size)):
+            if self._drop_remainder:
+                del elements[len(elements) // size * size :]
+            yield from self._collate(elements, size)
+            count -= -(-len(elements) // size)
+
+
+def _cut(elements: list[Any], size: int) -> Iterator[list[Any]]:
+    return (elements[i : i + size] for i in range(0, len(elements), size))
 
 
 # ---- Some of them, or more --------------------------------------------------------------------

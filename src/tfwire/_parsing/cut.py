@@ -7,7 +7,7 @@ batch is made when it is asked for, and shares no entry with another.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 def results_of_batches(
-    field: Field, columns: Sequence[Cells], count: int, size: int
+    field: Field, columns: Sequence[Cells], count: int, size: int, finish: Callable[[Any], Any]
 ) -> Iterator[Any]:
     """What becomes of a field in every batch.
 
@@ -32,13 +32,14 @@ def results_of_batches(
         columns: Of all records.
         count: How many records there are.
         size: Records of a batch; the last has what is left.
+        finish: The last step for a result, be it of one batch or of many.
     """
     if count > size and isinstance(field, Dense):
-        values = columns[field.column].values
+        values = finish(field.batch(columns, count))
         if isinstance(values, np.ndarray):
-            return _numbers(values, count, size)
+            return _rows(values, count, size)
         return _strings(values, field.shape, count, size)
-    return (field.batch(part, rows) for part, rows in _parts(columns, count, size))
+    return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
 
 
 def lengths_of_batches(
@@ -78,7 +79,7 @@ def _parts(
         yield Part(columns, first, rows), rows
 
 
-def _numbers(values: Array, count: int, size: int) -> Iterator[Array]:
+def _rows(values: Array, count: int, size: int) -> Iterator[Array]:
     """An iterator over an array gives its rows without a step of Python."""
     whole, rest = divmod(count, size)
     last = [values[count - rest :]] if rest else []

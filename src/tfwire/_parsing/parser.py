@@ -59,7 +59,7 @@ class BaseParser:
         self._plans = plans
         self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
-        self._finish: Callable[[Any], Any] | None = with_objects if bytes_as == "object" else None
+        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
         self._blocks: list[Block] = []  # that nobody is using, as the sessions
         self._short = _fixed_only(self._schemas)
@@ -181,13 +181,20 @@ class BaseParser:
         serialized = unwrap(serialized)
         if is_scalar(serialized):
             return self._parse_single(serialized, names)
+        [batch] = self._parse_batches(serialized, None, out, names)
+        return batch
+
+    def _parse_batches(
+        self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None
+    ) -> list[Any]:
+        """As parse, cut into batches of a size; None: all in one, also if there are none."""
         count, slices = slices_of(serialized)
         session = self._acquire()
         try:
             session.begin(count, out)
             for spans in slices:
                 self._append(session, spans, names)
-            return next(self._batches(session.take(count), count, max(1, count)))
+            return list(self._batches(session.take(count), count, size or max(1, count)))
         except Misfit as misfit:  # of all records together
             raise parse_error(misfit, _place(misfit.record, names)) from None
         finally:
@@ -254,10 +261,9 @@ class BaseParser:
         """The results of a plan for every batch."""
         fields = {} if plan is None else plan.fields
         values: list[Iterator[Any]] = [
-            results_of_batches(field, columns, count, size) for field in fields.values()
+            results_of_batches(field, columns, count, size, self._finish)
+            for field in fields.values()
         ]
-        if self._finish is not None:
-            values = [map(self._finish, value) for value in values]
         for _ in range(0, max(count, 1), size):
             yield dict(zip(fields, map(next, values), strict=True))  # holds nothing of it then
 
@@ -265,8 +271,7 @@ class BaseParser:
         """The results of a plan for one record."""
         if plan is None:
             return {}
-        finish = self._finish or _unchanged
-        return {key: finish(field.single(columns)) for key, field in plan.fields.items()}
+        return {key: self._finish(field.single(columns)) for key, field in plan.fields.items()}
 
     def _keys(self, message: Any, misfit: Misfit) -> list[Any] | None:
         """The keys that a message has, where they help to understand a misfit."""
