@@ -1,308 +1,79 @@
 /* Messages to dicts, without a schema: a pickle that builds them, numbers beside it.
  *
- * The stream is written opcode by opcode here; bytes of a message are only ever payload of counted
- * strings. A list of numbers is the opcode NEXT_BUFFER, for which the unpickler takes the next
- * object of its buffers argument, whatever that is: Python passes slices of two arrays.
+ * A list of numbers is the opcode NEXT_BUFFER, for which the unpickler takes the next object of its
+ * buffers argument, whatever that is: Python passes slices of two arrays.
  */
 #include "decode.h"
 #include "message.h"
+#include "pickle.h"
 
-/* Opcodes, as pickletools names them. */
-enum {
-    PROTO = 0x80,
-    STOP = '.',
-    MARK = '(',
-    EMPTY_LIST = ']',
-    APPENDS = 'e',
-    EMPTY_DICT = '}',
-    SETITEMS = 'u',
-    TUPLE2 = 0x86,
-    SHORT_BINBYTES = 'C',
-    BINBYTES = 'B',
-    BINBYTES8 = 0x8e,
-    SHORT_BINUNICODE = 0x8c,
-    BINUNICODE = 'X',
-    BINUNICODE8 = 0x8d,
-    MEMOIZE = 0x94,
-    BINGET = 'h',
-    LONG_BINGET = 'j',
-    NEXT_BUFFER = 0x97
-};
+/* A list of numbers, as tfw_dicts describes it. */
+#define BUFFER_FIELDS 3
+#define BUFFER_SIZE (BUFFER_FIELDS * sizeof(int64_t))
 
-#define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
+/* What a failure can take back. */
+typedef struct position {
+    size_t pickle;
+    size_t int64s;
+    size_t floats;
+    size_t buffers;
+} position;
 
-/* A key that the unpickler remembers. */
-typedef struct memo_slot {
-    uint64_t hash;
-    size_t offset; /* of the key in the pickle */
-    size_t len;
-    size_t number; /* in the unpickler's memo, plus 1; 0: the slot is free */
-} memo_slot;
-
-/* Keys whose slots are taken this many times over are written out again and again: no choice of
- * keys makes the search long. */
-#define MEMO_PROBES 8
-#define MEMO_SLOTS 64 /* at first */
-
-/* An array that is filled from its beginning; sizes in items. */
-typedef struct list {
-    tfwi_array array;
-    size_t count;
-} list;
-
+/* A failure that leaves no fault is one of memory. */
 typedef struct decoder {
-    list pickle;
-    list int64s;
-    list floats;
-    list buffers;
-    memo_slot *memo;
-    size_t memo_mask;
-    size_t memo_count;
-    /* The value being written: where it begins in each of the lists. */
-    size_t pickle_begin;
-    size_t int64_begin;
-    size_t float_begin;
+    tfwi_pickle pickle;
+    tfwi_bytes int64s;
+    tfwi_bytes floats;
+    tfwi_bytes buffers;
+    position value; /* where the one being written begins */
     tfwi_blocks blocks;
     tfwi_fault fault;
 } decoder;
 
-/* Room for count more items, or NULL. */
-static void *list_room(list *items, size_t count, size_t item_size) {
-    size_t size;
-    if (tfwi_add_overflows(items->count, count, &size) ||
-        tfwi_mul_overflows(size, item_size, &size) || !tfwi_array_reserve(&items->array, size)) {
-        return NULL;
-    }
-    return items->array.data + items->count * item_size;
+#define PUT(decoder, ...) TFWI_PICKLE(&(decoder)->pickle, __VA_ARGS__)
+
+static position here(const decoder *d) {
+    return (position){d->pickle.stream.len, d->int64s.len, d->floats.len, d->buffers.len};
 }
 
-/* ---- Opcodes -------------------------------------------------------------------------------- */
-
-static bool put_opcodes(decoder *d, const uint8_t *opcodes, size_t count) {
-    uint8_t *out = list_room(&d->pickle, count, 1);
-    if (out == NULL) {
-        return tfwi_out_of_memory(&d->fault);
-    }
-    memcpy(out, opcodes, count);
-    d->pickle.count += count;
-    return true;
-}
-
-#define PUT(decoder, ...) \
-    put_opcodes(decoder, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
-
-/* Writes an opcode with a length of one, four or eight bytes; returns how many bytes it takes. */
-static size_t write_header(uint8_t *out, const uint8_t opcodes[3], uint64_t len) {
-    if (len <= UINT8_MAX) {
-        out[0] = opcodes[0];
-        out[1] = (uint8_t)len;
-        return 2;
-    }
-    if (len <= UINT32_MAX) {
-        out[0] = opcodes[1];
-        tfwi_store32(out + 1, (uint32_t)len);
-        return 5;
-    }
-    out[0] = opcodes[2];
-    tfwi_store64(out + 1, len);
-    return 9;
-}
-
-static bool put_bytes(decoder *d, const uint8_t *data, size_t len) {
-    static const uint8_t opcodes[3] = {SHORT_BINBYTES, BINBYTES, BINBYTES8};
-    size_t size;
-    uint8_t *out = tfwi_add_overflows(len, MAX_OPCODE, &size) ? NULL
-                                                              : list_room(&d->pickle, size, 1);
-    if (out == NULL) {
-        return tfwi_out_of_memory(&d->fault);
-    }
-    size_t header = write_header(out, opcodes, len);
-    if (len != 0) {
-        memcpy(out + header, data, len);
-    }
-    d->pickle.count += header + len;
-    return true;
-}
-
-/* ---- Keys ----------------------------------------------------------------------------------- */
-
-static bool is_continuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
-
-/* Bytes of the UTF-8 character at p, 0 if there is none: Python's rules, thus no surrogates. */
-static size_t utf8_len(const uint8_t *p, const uint8_t *end) {
-    size_t left = (size_t)(end - p);
-    if (p[0] < 0x80) {
-        return 1;
-    }
-    if (p[0] < 0xc2 || p[0] > 0xf4 || left < 2 || !is_continuation(p[1])) {
-        return 0;
-    }
-    if (p[0] < 0xe0) {
-        return 2;
-    }
-    if (left < 3 || !is_continuation(p[2])) {
-        return 0;
-    }
-    if (p[0] < 0xf0) {
-        bool overlong = p[0] == 0xe0 && p[1] < 0xa0, surrogate = p[0] == 0xed && p[1] > 0x9f;
-        return overlong || surrogate ? 0 : 3;
-    }
-    bool overlong = p[0] == 0xf0 && p[1] < 0x90, beyond = p[0] == 0xf4 && p[1] > 0x8f;
-    return left < 4 || !is_continuation(p[3]) || overlong || beyond ? 0 : 4;
-}
-
-/* How many bytes of a key are not part of a character. */
-static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
-    size_t stray = 0;
-    while (p != end) {
-        size_t len = utf8_len(p, end);
-        stray += len == 0;
-        p += len != 0 ? len : 1;
-    }
-    return stray;
-}
-
-/* Copies a key, each stray byte b as the surrogate U+DC00 + b: what surrogateescape decodes. */
-static void copy_escaped(uint8_t *out, const uint8_t *p, const uint8_t *end) {
-    while (p != end) {
-        size_t len = utf8_len(p, end);
-        if (len == 0) {
-            *out++ = 0xed;
-            *out++ = (uint8_t)(0xb0 | *p >> 6);
-            *out++ = (uint8_t)(0x80 | (*p++ & 0x3f));
-        }
-        for (; len > 0; len--) {
-            *out++ = *p++;
-        }
-    }
-}
-
-/* Writes a key as str; *out_offset is where its bytes lie in the pickle. */
-static bool put_str(decoder *d, const uint8_t *key, size_t len, size_t *out_stray,
-                    size_t *out_offset) {
-    static const uint8_t opcodes[3] = {SHORT_BINUNICODE, BINUNICODE, BINUNICODE8};
-    size_t stray = count_stray_bytes(key, key + len), size;
-    uint8_t *out = NULL;
-    if (!tfwi_mul_overflows(len, 3, &size) && !tfwi_add_overflows(size, MAX_OPCODE, &size)) {
-        out = list_room(&d->pickle, len + 2 * stray + MAX_OPCODE, 1);
-    }
-    if (out == NULL) {
-        return tfwi_out_of_memory(&d->fault);
-    }
-    size_t header = write_header(out, opcodes, len + 2 * stray);
-    copy_escaped(out + header, key, key + len);
-    *out_stray = stray;
-    *out_offset = d->pickle.count + header;
-    d->pickle.count += header + len + 2 * stray;
-    return true;
-}
-
-/* The slot of a key, the free one for it, or NULL where neither is near. */
-static memo_slot *memo_find(const decoder *d, const uint8_t *key, size_t len, uint64_t hash) {
-    for (size_t i = 0; i < MEMO_PROBES; i++) {
-        memo_slot *slot = &d->memo[(hash + i) & d->memo_mask];
-        if (slot->number == 0 ||
-            (slot->hash == hash && slot->len == len &&
-             memcmp(d->pickle.array.data + slot->offset, key, len) == 0)) {
-            return slot;
-        }
-    }
-    return NULL;
-}
-
-/* Doubles the memo; keys that find no slot are forgotten, and would be written again. */
-static bool memo_grow(decoder *d) {
-    size_t slots = d->memo == NULL ? MEMO_SLOTS : 2 * (d->memo_mask + 1);
-    memo_slot *old = d->memo;
-    size_t old_slots = old == NULL ? 0 : d->memo_mask + 1;
-    memo_slot *memo = tfwi_calloc(slots, sizeof *memo);
-    if (memo == NULL) {
-        return tfwi_out_of_memory(&d->fault);
-    }
-    d->memo = memo;
-    d->memo_mask = slots - 1;
-    for (size_t i = 0; i < old_slots; i++) {
-        const uint8_t *key = d->pickle.array.data + old[i].offset;
-        memo_slot *slot = old[i].number == 0 ? NULL : memo_find(d, key, old[i].len, old[i].hash);
-        if (slot != NULL) {
-            *slot = old[i];
-        }
-    }
-    tfw_free(old);
-    return true;
-}
-
-static bool put_memo(decoder *d, size_t number) {
-    uint8_t opcode[5] = {BINGET, (uint8_t)number};
-    if (number <= UINT8_MAX) {
-        return put_opcodes(d, opcode, 2);
-    }
-    opcode[0] = LONG_BINGET;
-    tfwi_store32(opcode + 1, (uint32_t)number);
-    return put_opcodes(d, opcode, 5);
-}
-
-/* Writes a key in full when it is new, else as a reference. */
-static bool put_key(decoder *d, const uint8_t *key, size_t len) {
-    bool full = d->memo == NULL || d->memo_count > d->memo_mask / 2;
-    if (full && !memo_grow(d)) {
-        return false;
-    }
-    uint64_t hash = tfwi_hash(key, len);
-    memo_slot *slot = memo_find(d, key, len, hash);
-    if (slot != NULL && slot->number != 0) {
-        return put_memo(d, slot->number - 1);
-    }
-    size_t stray = 0, offset = 0;
-    if (!put_str(d, key, len, &stray, &offset)) {
-        return false;
-    }
-    if (slot == NULL || stray != 0 || d->memo_count == UINT32_MAX) {
-        return true;
-    }
-    *slot = (memo_slot){.hash = hash, .offset = offset, .len = len, .number = ++d->memo_count};
-    return PUT(d, MEMOIZE);
+static void go_back(decoder *d, const position *to) {
+    d->pickle.stream.len = to->pickle;
+    d->int64s.len = to->int64s;
+    d->floats.len = to->floats;
+    d->buffers.len = to->buffers;
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */
-
-static void value_begin(decoder *d) {
-    d->pickle_begin = d->pickle.count;
-    d->int64_begin = d->int64s.count;
-    d->float_begin = d->floats.count;
-}
 
 /* The list of strings is opened by value_bytes: here nothing may fail. */
 static void value_restart(void *self, int32_t kind) {
     decoder *d = self;
     (void)kind;
-    d->pickle.count = d->pickle_begin;
-    d->int64s.count = d->int64_begin;
-    d->floats.count = d->float_begin;
+    go_back(d, &d->value);
 }
 
 static bool value_bytes(void *self, const uint8_t *data, size_t len) {
     decoder *d = self;
-    bool opened = d->pickle.count != d->pickle_begin;
-    return (opened || PUT(d, EMPTY_LIST, MARK)) && put_bytes(d, data, len);
+    bool opened = d->pickle.stream.len != d->value.pickle;
+    return (opened || PUT(d, OP_EMPTY_LIST, OP_MARK)) && tfwi_pickle_bytes(&d->pickle, data, len);
 }
 
 static bool value_floats(void *self, const uint8_t *block, size_t count) {
     decoder *d = self;
-    void *out = list_room(&d->floats, count, sizeof(float));
+    void *out = tfwi_bytes_room(&d->floats, count * sizeof(float));
     if (out != NULL) {
         tfwi_copy_floats(out, block, count);
-        d->floats.count += count;
+        d->floats.len += count * sizeof(float);
     }
     return out != NULL;
 }
 
 static bool value_int64(void *self, int64_t value) {
     decoder *d = self;
-    int64_t *out = list_room(&d->int64s, 1, sizeof *out);
+    int64_t *out = tfwi_bytes_room(&d->int64s, sizeof *out);
     if (out != NULL) {
         *out = value;
-        d->int64s.count++;
+        d->int64s.len += sizeof *out;
     }
     return out != NULL;
 }
@@ -312,7 +83,7 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
     while (p != end) {
         size_t left = (size_t)(end - p), count;
         size_t room = left < TFWI_VARINTS_AT_ONCE ? left : TFWI_VARINTS_AT_ONCE;
-        int64_t *out = list_room(&d->int64s, room, sizeof *out);
+        int64_t *out = tfwi_bytes_room(&d->int64s, room * sizeof *out);
         if (out == NULL) {
             return tfwi_out_of_memory(fault);
         }
@@ -320,7 +91,7 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
         if (p == NULL) {
             return false;
         }
-        d->int64s.count += count;
+        d->int64s.len += count * sizeof *out;
     }
     return true;
 }
@@ -329,25 +100,27 @@ static const tfwi_sink value_sink = {value_restart, value_bytes, value_floats, v
                                      value_varints};
 
 static bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) {
-    int64_t *out = list_room(&d->buffers, 3, sizeof *out);
+    int64_t *out = tfwi_bytes_room(&d->buffers, BUFFER_SIZE);
     if (out == NULL) {
-        return tfwi_out_of_memory(&d->fault);
+        return false;
     }
     out[0] = kind;
     out[1] = (int64_t)begin;
     out[2] = (int64_t)end;
-    d->buffers.count += 3;
-    return PUT(d, NEXT_BUFFER);
+    d->buffers.len += BUFFER_SIZE;
+    return PUT(d, OP_NEXT_BUFFER);
 }
 
 /* Completes a value, of which the last kind that was set counts. */
 static bool value_end(decoder *d, int32_t kind) {
+    const size_t int64 = sizeof(int64_t), float32 = sizeof(float);
     switch (kind) {
-    case TFW_INT64: return put_buffer(d, kind, d->int64_begin, d->int64s.count);
-    case TFW_FLOAT: return put_buffer(d, kind, d->float_begin, d->floats.count);
+    case TFW_INT64: return put_buffer(d, kind, d->value.int64s / int64, d->int64s.len / int64);
+    case TFW_FLOAT: return put_buffer(d, kind, d->value.floats / float32, d->floats.len / float32);
     default: break;
     }
-    return d->pickle.count != d->pickle_begin ? PUT(d, APPENDS) : PUT(d, EMPTY_LIST);
+    bool opened = d->pickle.stream.len != d->value.pickle;
+    return opened ? PUT(d, OP_APPENDS) : PUT(d, OP_EMPTY_LIST);
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
@@ -356,7 +129,7 @@ static bool value_end(decoder *d, int32_t kind) {
 static bool put_feature(decoder *d, tfwi_entry *entry) {
     int32_t kind = TFW_NONE;
     const uint8_t *p, *end;
-    value_begin(d);
+    d->value = here(d);
     while (tfwi_next_piece(entry, &p, &end)) {
         if (!tfwi_walk_feature(&value_sink, d, p, end, &kind, &d->fault)) {
             return false;
@@ -367,14 +140,14 @@ static bool put_feature(decoder *d, tfwi_entry *entry) {
 
 static bool put_step(decoder *d, const uint8_t *p, const uint8_t *end) {
     int32_t kind = TFW_NONE;
-    value_begin(d);
+    d->value = here(d);
     return tfwi_walk_feature(&value_sink, d, p, end, &kind, &d->fault) && value_end(d, kind);
 }
 
 /* The value of a map entry: a FeatureList; the steps of its pieces follow each other. */
 static bool put_feature_list(decoder *d, tfwi_entry *entry) {
     const uint8_t *p, *end;
-    if (!PUT(d, EMPTY_LIST, MARK)) {
+    if (!PUT(d, OP_EMPTY_LIST, OP_MARK)) {
         return false;
     }
     while (tfwi_next_piece(entry, &p, &end)) {
@@ -390,7 +163,7 @@ static bool put_feature_list(decoder *d, tfwi_entry *entry) {
             }
         }
     }
-    return PUT(d, APPENDS);
+    return PUT(d, OP_APPENDS);
 }
 
 typedef bool put_value(decoder *d, tfwi_entry *entry);
@@ -409,7 +182,7 @@ static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_va
             continue;
         }
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
-            !put_key(d, entry.key, entry.key_len) || !value(d, &entry)) {
+            !tfwi_pickle_key(&d->pickle, entry.key, entry.key_len) || !value(d, &entry)) {
             return false;
         }
     }
@@ -419,7 +192,7 @@ static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_va
 /* A dict of the map that lies in the pieces of one field of the message. */
 static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t number,
                     put_value *value) {
-    if (!PUT(d, EMPTY_DICT, MARK)) {
+    if (!PUT(d, OP_EMPTY_DICT, OP_MARK)) {
         return false;
     }
     while (p != end) {
@@ -433,7 +206,7 @@ static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t n
             return false;
         }
     }
-    return PUT(d, SETITEMS);
+    return PUT(d, OP_SETITEMS);
 }
 
 static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsigned flags) {
@@ -443,17 +216,17 @@ static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsign
     if ((flags & TFW_SEQUENCE) == 0) {
         return true;
     }
-    return put_map(d, p, end, 2, put_feature_list) && PUT(d, TUPLE2);
+    return put_map(d, p, end, 2, put_feature_list) && PUT(d, OP_TUPLE2);
 }
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
 static void decoder_free(decoder *d) {
-    tfw_free(d->pickle.array.data);
+    tfw_free(d->pickle.stream.array.data);
+    tfw_free(d->pickle.memo);
     tfw_free(d->int64s.array.data);
     tfw_free(d->floats.array.data);
     tfw_free(d->buffers.array.data);
-    tfw_free(d->memo);
 }
 
 /* Decodes messages until one is malformed; what that one had written is taken back. */
@@ -461,14 +234,10 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
                          size_t *out_done) {
     for (*out_done = 0; *out_done < count; ++*out_done) {
         tfwi_message message = tfwi_message_at(messages, *out_done);
-        size_t pickle = d->pickle.count, int64s = d->int64s.count, floats = d->floats.count;
-        size_t buffers = d->buffers.count;
+        position before = here(d);
         d->blocks.limit = message.limit;
         if (!put_message(d, message.begin, message.begin + message.len, flags)) {
-            d->pickle.count = pickle;
-            d->int64s.count = int64s;
-            d->floats.count = floats;
-            d->buffers.count = buffers;
+            go_back(d, &before);
             return false;
         }
     }
@@ -477,31 +246,32 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
 
 static void hand_over(decoder *d, tfw_dicts *out_dicts) {
     *out_dicts = (tfw_dicts){
-        .pickle = d->pickle.array.data,
+        .pickle = d->pickle.stream.array.data,
         .int64s = (int64_t *)(void *)d->int64s.array.data,
         .floats = (float *)(void *)d->floats.array.data,
         .buffers = (int64_t *)(void *)d->buffers.array.data,
-        .pickle_len = d->pickle.count,
-        .int64_count = d->int64s.count,
-        .float_count = d->floats.count,
-        .buffer_count = d->buffers.count / 3,
+        .pickle_len = d->pickle.stream.len,
+        .int64_count = d->int64s.len / sizeof(int64_t),
+        .float_count = d->floats.len / sizeof(float),
+        .buffer_count = d->buffers.len / BUFFER_SIZE,
     };
-    d->pickle.array.data = d->int64s.array.data = NULL;
+    d->pickle.stream.array.data = d->int64s.array.data = NULL;
     d->floats.array.data = d->buffers.array.data = NULL;
 }
 
 /* Opens the list, and reserves something everywhere so that no pointer is missing. */
 static bool begin(decoder *d) {
-    if (list_room(&d->int64s, 1, sizeof(int64_t)) == NULL ||
-        list_room(&d->floats, 1, sizeof(float)) == NULL ||
-        list_room(&d->buffers, 3, sizeof(int64_t)) == NULL) {
-        return tfwi_out_of_memory(&d->fault);
-    }
-    return PUT(d, PROTO, 5, EMPTY_LIST, MARK);
+    return tfwi_bytes_room(&d->int64s, sizeof(int64_t)) != NULL &&
+           tfwi_bytes_room(&d->floats, sizeof(float)) != NULL &&
+           tfwi_bytes_room(&d->buffers, BUFFER_SIZE) != NULL &&
+           PUT(d, OP_PROTO, 5, OP_EMPTY_LIST, OP_MARK);
 }
 
-static int decode_failed(const decoder *d, const tfwi_messages *messages, size_t done,
+static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
                          tfw_error *error) {
+    if (d->fault.status == TFW_OK) {
+        tfwi_out_of_memory(&d->fault);
+    }
     tfwi_fail(error, d->fault.status, d->fault.text);
     if (error != NULL) {
         error->record = (int64_t)done;
@@ -515,7 +285,7 @@ static int decode_failed(const decoder *d, const tfwi_messages *messages, size_t
 int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error) {
     tfwi_messages messages;
-    decoder d = {.memo = NULL};
+    decoder d = {.fault = {.status = TFW_OK}};
     size_t done = 0;
     *out_dicts = (tfw_dicts){.pickle = NULL};
     if (out_done != NULL) {
@@ -533,7 +303,7 @@ int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size
     if (!complete) {
         status = decode_failed(&d, &messages, done, error);
     }
-    if (status != TFW_E_MEMORY && !PUT(&d, APPENDS, STOP)) {
+    if (status != TFW_E_MEMORY && !PUT(&d, OP_APPENDS, OP_STOP)) {
         status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     if (status != TFW_E_MEMORY) {
