@@ -16,8 +16,8 @@ __all__ = ["FRAME", "Packer", "frame_apart"]
 
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
-# For more than about 128 KiB malloc asks the system for fresh memory every time.
-_BLOCK = 3 << 15
+# Larger blocks gain little, and every writer that is open keeps the memory of one.
+_BLOCK = 3 << 16
 
 
 class Packer:
