@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -98,6 +100,32 @@ def test_no_state_passes_over_what_an_error_kept_back(pipeline):
         assert not set(left) & set(range(6, 12))
 
 
+@pytest.mark.parametrize("method", ["map", "filter"])
+def test_a_stop_iteration_in_a_function_is_no_end(method):
+    def function(x):
+        return x if x < 2 else next(iter(()))
+
+    found, error = drain(getattr(Dataset.range(5), method)(function))
+    assert {"map": [0, 1], "filter": [1]}[method] == found
+    assert isinstance(error, RuntimeError)
+
+
+def test_an_interrupted_iterator_says_no_wrong_place():
+    """Some elements of the batch it was making are gone."""
+
+    def function(x):
+        if x == 5:
+            raise KeyboardInterrupt
+        return x
+
+    elements = iter(Dataset.range(12).map(function).batch(4))
+    next(elements)
+    with pytest.raises(KeyboardInterrupt):
+        next(elements)
+    with pytest.raises(ValueError, match="broke off"):
+        elements.state_dict()
+
+
 # ---- States ------------------------------------------------------------------------------------
 
 
@@ -123,6 +151,23 @@ def test_numbers_of_numpy_make_states_for_json():
     resumed = iter(dataset.batch(3))
     resumed.load_state_dict(json.loads(json.dumps(elements.state_dict())))
     assert drain(elements)[0] == drain(resumed)[0]
+
+
+@pytest.mark.parametrize("function", [abs, failing_at(2)])
+def test_an_iterator_at_its_end_takes_no_state(function):
+    """It would give nothing; iterators of itertools do not come back."""
+    elements = iter(Dataset.range(3).map(function))
+    state = elements.state_dict()
+    drain(elements)
+    with pytest.raises(ValueError, match="at its end"):
+        elements.load_state_dict(state)
+
+
+@pytest.mark.parametrize("copying", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_iterators_are_not_copied(copying):
+    """Half of it would be: what it had drawn, not where it stands."""
+    with pytest.raises(TypeError, match="state_dict"):
+        copying(iter(Dataset.range(3)))
 
 
 @pytest.mark.parametrize("left_out", ["version", "pipeline", "pass", "at", "given"])

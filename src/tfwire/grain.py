@@ -106,7 +106,8 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
 class _Iterator(grain.DatasetIterator[Any]):
     def __init__(self, dataset: Dataset) -> None:
         super().__init__()
-        self._elements = iterate(dataset._stage)
+        self._stage = dataset._stage
+        self._elements = iterate(self._stage)
 
     def __next__(self) -> Any:
         return next(self._elements)
@@ -115,4 +116,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         return self._elements.state_dict()
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._elements.load_state_dict(state)
+        elements = iterate(self._stage, number=0)  # not the old ones, which may be at their end
+        elements.load_state_dict(state)
+        self._elements.close()
+        self._elements = elements

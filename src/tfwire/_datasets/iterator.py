@@ -47,7 +47,7 @@ class DatasetIterator(chain[Any]):
 
         Raises:
             ValueError: The dataset reads from a file object or a pipe, which nobody can read again;
-                or the iterator is closed.
+                or the iterator is closed, or an error broke off what it was about to give.
             Exception: The error that is to come, where what follows cannot be told without it: of
                 a function of ``map``, say, that failed in the middle of a batch.
         """
@@ -64,13 +64,17 @@ class DatasetIterator(chain[Any]):
             state: What ``state_dict`` returned, also after a way through JSON.
 
         Raises:
-            ValueError: It is the state of another pipeline, of other files, or none at all.
+            ValueError: It is the state of another pipeline, of other files, or none at all; or this
+                iterator has come to its end, or to an error: then take a new one.
         """
         self._pieces.load(state)
 
     def close(self) -> None:
         """Stops threads and closes files; there are no elements any more."""
         self._pieces.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("iterators of datasets cannot be copied; load their state_dict into others")
 
 
 def iterate(stage: Stage, show: Any = None, number: int | None = None) -> DatasetIterator:
@@ -101,8 +105,11 @@ class _Pieces(Iterator[Iterator[Any]]):
         self._piece: Iterator[Any] = iter(())
         self._count = 0  # elements of it
         self._closed = False
+        self._error: BaseException | None = None
+        self._over = False  # a chain that once met the end, or an error, is deaf from then on
 
     def __next__(self) -> Iterator[Any]:
+        self._over = True
         if self._closed:
             raise StopIteration
         cursor = self._opened()
@@ -110,7 +117,11 @@ class _Pieces(Iterator[Iterator[Any]]):
             self._before = cursor.snapshot()
         self._count = 0
         begin = time.perf_counter()
-        elements = cursor.take(self._size)
+        try:
+            elements = cursor.take(self._size)
+        except BaseException as error:  # an interrupt, too
+            self._error = error
+            raise
         if not elements:
             raise StopIteration
         if self._stage.quiet:
@@ -119,6 +130,7 @@ class _Pieces(Iterator[Iterator[Any]]):
             elements = list(map(self._show, elements))
         self._count = len(elements)
         self._piece = iter(elements)
+        self._over = False
         return self._piece
 
     def _adapt(self, seconds: float) -> None:
@@ -136,6 +148,8 @@ class _Pieces(Iterator[Iterator[Any]]):
     def state(self) -> dict[str, Any]:
         if self._closed:
             raise ValueError("the iterator is closed: it stands nowhere")
+        if self._error is not None and self._before is None:
+            raise ValueError("an error broke off the last element") from self._error
         left = operator.length_hint(self._piece)
         # Not where the cursor stands: it may be behind an error that has yet to be raised.
         before = self._before is not None
@@ -151,6 +165,8 @@ class _Pieces(Iterator[Iterator[Any]]):
     def load(self, state: dict[str, Any]) -> None:
         if not isinstance(state, dict) or state.get("version") != _VERSION or state.keys() != _KEYS:
             raise ValueError(f"expected the state of an iterator of version {_VERSION}")
+        if self._over:
+            raise ValueError("the iterator is at its end; load the state into a new one")
         if (found := _describe(self._stage)) != state["pipeline"]:
             raise ValueError(
                 f"the state is of another pipeline: {state['pipeline']}, this one is {found}"

@@ -55,7 +55,8 @@ class _MapCursor(_Through):
         self._function = function
 
     def take(self, count: int) -> list[Any]:
-        return self.gather(map(self._function, self._below.take(count)), count)
+        # A generator turns the function's StopIteration, else taken for the end, into an error.
+        return self.gather((self._function(e) for e in self._below.take(count)), count)
 
 
 class Filter(Derived):
@@ -80,7 +81,8 @@ class _FilterCursor(_Through):
 
     def _some(self, count: int) -> list[Any] | None:
         piece = self._below.take(count)
-        return list(filter(self._predicate, piece)) if piece else None
+        # By a generator, as in map.
+        return list(e for e in piece if self._predicate(e)) if piece else None  # noqa: C400
 
 
 class Parse(Derived):
