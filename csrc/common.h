@@ -12,11 +12,13 @@
 #define TFWI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TFWI_NOINLINE __attribute__((noinline))
 #define TFWI_INLINE static inline __attribute__((always_inline))
+#define TFWI_PREFETCH(address) __builtin_prefetch((const void *)(address))
 #else
 #define TFWI_LIKELY(x) (x)
 #define TFWI_UNLIKELY(x) (x)
 #define TFWI_NOINLINE
 #define TFWI_INLINE static inline
+#define TFWI_PREFETCH(address) ((void)(address))
 #endif
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
