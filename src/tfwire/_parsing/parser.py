@@ -25,7 +25,7 @@ __all__ = ["BaseParser"]
 
 # Of a file, read at a time. Less would stay in the second level of the cache, but every lot takes
 # some steps of Python.
-_BUFFER_SIZE = 1 << 20
+_BUFFER_SIZE = 1 << 21
 
 
 def _unchanged(value: Any) -> Any:
