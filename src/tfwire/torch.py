@@ -139,6 +139,13 @@ class TFRecordIterableDataset(data.IterableDataset):
             rank = distributed.get_rank() if running else 0
         return rank, world_size
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers that are not forked do not know of the process group: they are told the rank."""
+        state = dict(self.__dict__)
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            state["_rank"], state["_world_size"] = self._process()
+        return state
+
     def __repr__(self) -> str:
         return f"TFRecordIterableDataset({self._dataset!r})"
 

@@ -1,6 +1,7 @@
 """TFRecordIterableDataset under a real DataLoader and a StatefulDataLoader."""
 
 import itertools
+import pickle
 
 import pytest
 import torch
@@ -126,3 +127,24 @@ def test_epochs_of_a_rank_are_shuffled_anew(files):
     first, second = ids_of(loader), ids_of(loader)
     assert first != second
     assert sorted(first) == sorted(second)
+
+
+def test_workers_that_are_not_forked_know_the_rank(files, monkeypatch):
+    """The process group is not in them; what they get of it is the pickled dataset."""
+    dataset = TFRecordIterableDataset(batches(files))
+    with monkeypatch.context() as group:
+        group.setattr(torch.distributed, "is_initialized", lambda: True)
+        group.setattr(torch.distributed, "get_world_size", lambda: 2)
+        group.setattr(torch.distributed, "get_rank", lambda: 1)
+        expected = ids_of(dataset)
+        pickled = pickle.dumps(dataset)
+    assert expected == ids_of(pickle.loads(pickled))
+    assert len(expected) < COUNT
+
+
+def test_a_dataset_that_was_pickled_before_the_group_began_asks_it(files, monkeypatch):
+    dataset = pickle.loads(pickle.dumps(TFRecordIterableDataset(batches(files))))
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    assert len(ids_of(dataset)) < COUNT
