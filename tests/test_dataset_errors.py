@@ -263,3 +263,12 @@ def test_batches_of_pairs_of_which_one_is_unknown():
     pairs = Dataset.zip(Dataset.range(3), Dataset.range(3).map(abs)).batch(2)
     assert ("int64[?]", None) == pairs.element_spec
     assert [[[0, 1], [0, 1]], [[2], [2]]] == [np.stack(pair).tolist() for pair in pairs]
+
+
+@pytest.mark.parametrize("count", [3, 8, 23, 40])
+def test_no_batch_is_made_of_a_dropped_remainder(tmp_path, count):
+    tfw.write_records(tmp_path / "a", tfw.encode_rows([{"n": i} for i in range(count)]))
+    dataset = TFRecordDataset(tmp_path / "a").shuffle(100, seed=1).batch(5, drop_remainder=True)
+    for batches in (dataset.parse_example(SPEC).map(lambda row: row["n"]), dataset):
+        assert [5] * (count // 5) == [len(batch) for batch in batches]
+        assert [5] * (count // 5) == [len(batch) for batch in batches.prefetch(1)]

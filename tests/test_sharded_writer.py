@@ -218,6 +218,20 @@ def test_a_name_that_cannot_be_taken_leaves_no_files(tmp_path):
     assert ["b1"] == os.listdir(tmp_path)
 
 
+def test_a_pipe_or_device_is_not_replaced(tmp_path):
+    """Who may write there, root say, would lose /dev/null."""
+    pipe = tmp_path / "b1"
+    os.mkfifo(pipe)
+    writer = ShardedWriter(tmp_path / "b{shard}", num_shards=3, index=True)
+    writer.write_many(RECORDS)
+    with pytest.raises(FileExistsError, match=r"cannot be replaced.*b1"):
+        writer.close()
+    with pytest.raises(FileExistsError, match=r"cannot be replaced.*b1"):
+        tfw.TFRecordWriter(pipe, atomic=True)
+    assert pipe.is_fifo()
+    assert ["b1"] == os.listdir(tmp_path)
+
+
 def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path):
     with pytest.raises(FileNotFoundError):
         ShardedWriter(tmp_path / "missing" / "{shard}", num_shards=2)

@@ -198,6 +198,8 @@ class _BatchCursor(_Through):
         while count > 0 and (elements := self._below.take(count * size)):
             if self._drop_remainder:
                 del elements[len(elements) // size * size :]
+                if not elements:
+                    continue
             yield from self._collate(elements, size)
             count -= -(-len(elements) // size)
 

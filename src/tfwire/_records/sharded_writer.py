@@ -19,7 +19,7 @@ from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
 from tfwire._records.shard_arguments import bytes_of_size, check_pattern
-from tfwire._records.sinks import sync_folder
+from tfwire._records.sinks import check_replaceable, sync_folder
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
 
@@ -246,6 +246,8 @@ class ShardedWriter:
         count = len(self._writers)
         names = [self._name.format(shard=i, shards=count) for i in range(count)]
         paths = [os.path.join(self._folder, name) for name in names]
+        for path in paths:
+            check_replaceable(path)
         moves = [(self._temporary(i), path) for i, path in enumerate(paths)]
         if self._index:
             moves += [(index_path_of(temporary), index_path_of(path)) for temporary, path in moves]

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,15 @@ from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, deflater
 from tfwire._records.sources import Path, open_url
 
-__all__ = ["DeflatedSink", "FileSink", "ObjectSink", "Sink", "open_sink", "sync_folder"]
+__all__ = [
+    "DeflatedSink",
+    "FileSink",
+    "ObjectSink",
+    "Sink",
+    "check_replaceable",
+    "open_sink",
+    "sync_folder",
+]
 
 # What Linux and macOS take at once; macOS refuses writev of 2 GiB, where write is merely short.
 _IOV_MAX = 1024
@@ -68,6 +77,8 @@ class FileSink(Sink):
         self._fd = -1
         self._target = os.path.realpath(self.path) if atomic else None
         self._opened = self._temporary_name() if atomic else self.path
+        if self._target is not None:
+            check_replaceable(self._target)
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         flags |= os.O_EXCL if atomic else os.O_TRUNC if end is None else 0
         self._fd = os.open(self._opened, flags, 0o666)
@@ -136,6 +147,21 @@ def _write_all(fd: int, buffers: Sequence[Any]) -> int:
         if written:
             views[first] = views[first][written:]
     return total
+
+
+def check_replaceable(path: str) -> None:
+    """Refuses to put a file in the place of a device, a pipe or a socket: a name like /dev/null
+    would be one's file from then on, where one may write there.
+
+    Raises:
+        FileExistsError: There is one.
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(
+            mode
+        ):  # a folder is refused by its own error
+            raise FileExistsError(errno.EEXIST, "a device or pipe cannot be replaced", path)
 
 
 def sync_folder(folder: str) -> None:
