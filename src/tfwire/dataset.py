@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tfwire._datasets import numbered, sources, stages
+from tfwire._datasets import batches, numbered, sources, stages
 from tfwire._datasets.arguments import integer, shard_of
 from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire._datasets.prefetch import Prefetch
@@ -216,10 +216,10 @@ class Dataset:
             ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
         """
         stage = self._stage
-        if isinstance(stage, stages.Parse) and not stage.batched:
-            batches = stages.Batch(stage.source, batch_size, drop_remainder)
-            return self._next(stage.over(batches), "batch")
-        return self._next(stages.Batch(stage, batch_size, drop_remainder), "batch")
+        if isinstance(stage, batches.Parse) and not stage.batched:
+            below = batches.Batch(stage.source, batch_size, drop_remainder)
+            return self._next(stage.over(below), "batch")
+        return self._next(batches.Batch(stage, batch_size, drop_remainder), "batch")
 
     def padded_batch(
         self: D,
@@ -247,7 +247,7 @@ class Dataset:
             [[0, -1, -1], [0, 1, 2]]
         """
         padding = (padded_shapes, padding_values)
-        stage = stages.Batch(self._stage, batch_size, drop_remainder, padding)
+        stage = batches.Batch(self._stage, batch_size, drop_remainder, padding)
         return self._next(stage, "padded_batch")
 
     def parse_example(self: D, features: Mapping[Any, Any]) -> D:
@@ -260,7 +260,7 @@ class Dataset:
 
         if not isinstance(features, Mapping):
             raise TypeError(f"features must be a mapping, found {type(features).__name__}")
-        stage = stages.Parse(self._stage, Parser(dict(features)), features)
+        stage = batches.Parse(self._stage, Parser(dict(features)), features)
         return self._next(stage, "parse_example")
 
     def shuffle(

@@ -31,7 +31,8 @@ class ShardedWriter:
 
     Until ``close`` they have temporary names in the same folder, as the names may tell how many
     there are. An exception within ``with``, or a fault in ``close``, removes them; a process that
-    is killed leaves them (``.*.tmp``, hidden), and no others. Threads may share a writer: every record is written once and whole.
+    is killed leaves them, hidden (``.*.tmp``), and no others. Threads may share a writer: every
+    record is written once and whole.
 
     Args:
         pattern: The path of the files, with fields {shard} and {shards} in the file's name, as

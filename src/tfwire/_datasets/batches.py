@@ -1,0 +1,142 @@
+"""The stages of a Dataset that make batches of elements, and parse them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tfwire._datasets.arguments import integer
+from tfwire._datasets.sources import Records
+from tfwire._datasets.stage import Cursor, Derived, Stage
+from tfwire._datasets.stages import MapCursor, Through
+from tfwire._datasets.structure import describe, map_structure, pad_and_stack, stack
+from tfwire.errors import ParseError
+
+__all__ = ["Batch", "Parse"]
+
+# Elements become batches of so many; the last of them may have fewer.
+Collate = Callable[[list[Any], int], Iterable[Any]]
+
+
+class Parse(Derived):
+    """Serialized Examples parsed: one by one or, when they come in batches, batch by batch.
+
+    Args:
+        source: Of records, or of batches of records.
+        parser: A Parser.
+        features: Its specification.
+    """
+
+    def __init__(self, source: Stage, parser: Any, features: Mapping[Any, Any]) -> None:
+        super().__init__(source, parser, features)
+        self.batched = any(isinstance(below, Batch) for below in source.chain())
+        self.spec = {key: _describe_feature(feature) for key, feature in features.items()}
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        parser = self.arguments[0]
+        if not self.batched:
+            return MapCursor(self.source.open(epoch, at), parser.parse_single)
+        if not isinstance(self.source, Batch):  # something that gives on the batches of one below
+            return MapCursor(self.source.open(epoch, at), parser.parse)
+        records = self.source.source
+        if isinstance(records, Records) and records.cycle <= 1:
+            return records.open_parsed(parser, self.source.count, self.source.drop_remainder, at)
+        return self.source.open_collated(partial(_parse, parser), epoch, at)
+
+    def describe(self) -> str:
+        return f"parse_example({', '.join(map(str, self.arguments[1]))})"
+
+
+def _parse(parser: Any, records: list[bytes], size: int) -> Iterable[Any]:
+    """Batches of a size, at the price of one."""
+    try:
+        found: list[Any] = parser._parse_batches(records, size)
+        return found
+    except ParseError:  # one by one: those before it, then the error as one batch tells it
+        return map(parser.parse, _cut(records, size))
+
+
+def _describe_feature(feature: Any) -> str:
+    if hasattr(feature, "shape") and hasattr(feature.dtype, "as_numpy_dtype"):
+        return describe(feature.dtype.as_numpy_dtype, feature.shape)
+    return type(feature).__name__
+
+
+# ---- Batches ----------------------------------------------------------------------------------
+
+
+class Batch(Derived):
+    """Elements stacked, count at a time.
+
+    Args:
+        source: Of the elements.
+        count: Elements of a batch.
+        drop_remainder: Leave out a last batch of fewer.
+        padding: None, or padded_shapes and padding_values.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        count: int,
+        drop_remainder: bool = False,
+        padding: tuple[Any, Any] | None = None,
+    ) -> None:
+        count = integer("batch_size", count, 1)
+        super().__init__(source, count, drop_remainder, padding)
+        self.count = count
+        self.drop_remainder = drop_remainder
+        self.padding = padding
+        self.spec = source.spec and map_structure(self._with_batch_axis, source.spec)
+        if source.length is not None:
+            self.length = source.length // count
+            self.length += bool(source.length % count) and not drop_remainder
+
+    def _with_batch_axis(self, leaf: str | None) -> str | None:
+        if leaf is None or not leaf.endswith("]"):
+            return leaf
+        dtype, shape = leaf[:-1].split("[")
+        if self.padding is not None:
+            shape = ", ".join("?" for _ in shape.split(", ") if shape)
+        return f"{dtype}[?, {shape}]" if shape else f"{dtype}[?]"
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return self.open_collated(self._collate, epoch, at)
+
+    def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
+        if self.padding is None:
+            return map(stack, _cut(elements, size))
+        return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
+
+    def open_collated(self, collate: Collate, epoch: str, at: Any) -> Cursor:
+        """A pass whose batches are made by another function than stacking."""
+        return _BatchCursor(self.source.open(epoch, at), self, collate)
+
+    def describe(self) -> str:
+        return f"batch({self.count}, {self.drop_remainder})"
+
+
+class _BatchCursor(Through):
+    def __init__(self, below: Cursor, stage: Batch, collate: Collate) -> None:
+        super().__init__(below)
+        self._size = stage.count
+        self._drop_remainder = stage.drop_remainder
+        self._collate = collate
+
+    def take(self, count: int) -> list[Any]:
+        return self.gather(self._batches(count), count)
+
+    def _batches(self, count: int) -> Iterator[Any]:
+        size = self._size
+        while count > 0 and (elements := self._below.take(count * size)):
+            if self._drop_remainder:
+                del elements[len(elements) // size * size :]
+                if not elements:
+                    continue
+            yield from self._collate(elements, size)
+            count -= -(-len(elements) // size)
+
+
+def _cut(elements: list[Any], size: int) -> Iterator[list[Any]]:
+    return (elements[i : i + size] for i in range(0, len(elements), size))
