@@ -1,5 +1,6 @@
 """Columns and rows become the bytes that protobuf's deterministic serialization writes."""
 
+import io
 import pickle
 from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from tfwire.example import (
     encode_sequence_example,
     int64_feature,
 )
+from tfwire.records import TFRecordWriter
 
 # What the tutorials print for (False, 4, b"goat", 0.9876).
 GOAT = (
@@ -430,6 +432,18 @@ def test_a_column_of_messages_that_become_longer():
 def test_messages_are_objects_or_a_column():
     with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'list'"):
         encode_examples({}, bytes_as="list")
+
+
+def test_rows_given_for_columns_are_told_where_they_belong():
+    with TFRecordWriter(io.BytesIO()) as writer:
+        for encode in (encode_examples, writer.write_examples):
+            with pytest.raises(TypeError, match="mapping of names to columns, found list; rows"):
+                encode([{"a": 1}])
+
+
+def test_feature_lists_are_a_mapping():
+    with pytest.raises(TypeError, match="mapping of names to feature lists, found list"):
+        encode_sequence_example(None, [1])
 
 
 def test_columns_differ_in_length():

@@ -102,8 +102,14 @@ def columns_of_mapping(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Nam
     """Columns whose first axis counts the records, and the number of records.
 
     Raises:
+        TypeError: No mapping.
         ValueError: The columns differ in length.
     """
+    if not hasattr(columns, "items"):
+        raise TypeError(
+            f"expected a mapping of names to columns, found {type(columns).__name__}; "
+            "rows are for encode_rows, or a writer's write_many"
+        )
     found: Named = []
     first = ""
     num_records = 0
@@ -120,7 +126,14 @@ def columns_of_mapping(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Nam
 
 
 def lists_of_mapping(feature_lists: Mapping[Any, Any], sort_keys: bool = True) -> Named:
-    """The feature lists of one SequenceExample: columns whose first axis counts the steps."""
+    """The feature lists of one SequenceExample: columns whose first axis counts the steps.
+
+    Raises:
+        TypeError: No mapping.
+    """
+    if not hasattr(feature_lists, "items"):
+        found_type = type(feature_lists).__name__
+        raise TypeError(f"expected a mapping of names to feature lists, found {found_type}")
     found: Named = []
     for key, name, value in named(feature_lists, sort_keys):
         column, length = column_of(value, name)
