@@ -145,6 +145,26 @@ def test_a_gzip_file_read_as_plain_is_called_by_its_name(tmp_path):
         list(tfw.read_records(path, ""))
 
 
+@pytest.mark.parametrize(("content", "given"), [(gzip.compress(DATA), ""), (DATA, "GZIP")])
+def test_a_file_of_another_compression_than_given_says_what_tells_them_apart(
+    tmp_path, content, given
+):
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    for reader in (tfw.read_records, tfw.TFRecordDataset):
+        with pytest.raises(tfw.DataLossError, match="'auto' tells plain, GZIP and ZLIB"):
+            list(reader(path, given))
+        assert [] != list(reader(path, "auto"))
+
+
+def test_a_gzip_file_that_was_cut_is_not_taken_for_another_compression(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(DATA)[:15])
+    with pytest.raises(tfw.DataLossError) as caught:
+        list(tfw.read_records(path, "GZIP"))
+    assert "'auto'" not in str(caught.value)
+
+
 def test_a_text_file_is_called_by_its_name_with_every_reading_tried(tmp_path):
     path = tmp_path / "data"
     path.write_text("name,label\ncat,1\ndog,2\n")

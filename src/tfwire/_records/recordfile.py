@@ -337,11 +337,8 @@ class RecordFile:
             check(status, self._error, self.path)
         error = data_loss(status, self._error, self.path)
         no_record = status == lib.TFW_E_LENGTH_CRC and error.offset == 0
-        if self._auto and not self.compression and no_record:
-            error.args = (
-                f"{error}; compression_type='auto' tried plain records, GZIP and ZLIB, and "
-                "nothing fits",
-            )
+        if not self.compression and no_record:
+            error.args = (f"{error}; {self._readings('plain records, GZIP and ZLIB')}",)
         raise error
 
     def _stream_error(self, damage: StreamDamage) -> DataLossError:
@@ -350,11 +347,8 @@ class RecordFile:
             f"{display_name(self.path)}: record {record} at byte {offset} of the decompressed "
             f"content: {damage} at byte {damage.offset} of the compressed file"
         )
-        if self._auto and record == 0:
-            message += (
-                f"; compression_type='auto' tried plain records and {self.compression}, and "
-                "nothing fits"
-            )
+        if record == 0 and (self._auto or damage.offset <= 2):  # auto, or the magic bytes are wrong
+            message += f"; {self._readings(f'plain records and {self.compression}')}"
         return DataLossError(
             message,
             path=self.path,
@@ -362,6 +356,13 @@ class RecordFile:
             record_index=record,
             reason="compressed stream",
         )
+
+    def _readings(self, tried: str) -> str:
+        """What a file that holds nothing at all was read as, and what else it could be."""
+        if self._auto:
+            return f"compression_type='auto' tried {tried}, and nothing fits"
+        given = self.compression or "none"
+        return f"compression_type is {given}; 'auto' tells plain, GZIP and ZLIB files apart"
 
 
 def display_name(path: Path | None) -> str:
