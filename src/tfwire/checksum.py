@@ -51,6 +51,9 @@ def masked_crc32c(data: Any) -> int:
 
     Arguments and errors are those of `crc32c`.
 
+    Returns:
+        ``mask_crc(crc32c(data))``.
+
     >>> hex(masked_crc32c(b"123456789"))
     '0xc78ab0e5'
     """
@@ -61,6 +64,9 @@ def mask_crc(crc: int) -> int:
     """A checksum in masked form: rotated right by 15 bits, plus 0xa282ead8.
 
     Data that holds its own CRC would make a poor CRC of the whole; the mask prevents that.
+
+    Returns:
+        The masked checksum, 0 <= crc < 2**32.
 
     Raises:
         OverflowError: ``crc`` is no unsigned 32-bit number.
@@ -73,6 +79,9 @@ def mask_crc(crc: int) -> int:
 
 def unmask_crc(crc: int) -> int:
     """The checksum that `mask_crc` masked.
+
+    Returns:
+        The checksum, 0 <= crc < 2**32.
 
     Raises:
         OverflowError: ``crc`` is no unsigned 32-bit number.
@@ -90,6 +99,9 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
         a: The checksum of A.
         b: The checksum of B.
         len_b: The length of B in bytes, below 2**64. The time does not depend on it.
+
+    Returns:
+        The checksum of both, 0 <= crc < 2**32.
 
     Raises:
         OverflowError: An argument is negative or too large.

@@ -171,11 +171,21 @@ class Dataset:
     # ---- Transformations ----
 
     def take(self: D, count: int, name: str | None = None) -> D:
-        """The first ``count`` elements; all of them when ``count`` is -1."""
+        """The first ``count`` elements; all of them when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).take(2)]
+            [0, 1]
+        """
         return self._next(stages.Take(self._stage, count), "take")
 
     def skip(self: D, count: int, name: str | None = None) -> D:
-        """All but the first ``count`` elements; none when ``count`` is -1."""
+        """All but the first ``count`` elements; none when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).skip(2)]
+            [2, 3, 4]
+        """
         return self._next(stages.Skip(self._stage, count), "skip")
 
     def map(
@@ -191,12 +201,26 @@ class Dataset:
 
         Raises:
             TypeError: ``map_func`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
+            [0, 10, 20]
         """
         _check_callable("map_func", map_func)
         return self._next(stages.Map(self._stage, self._calling(map_func)), "map")
 
     def filter(self: D, predicate: Callable[..., Any], name: str | None = None) -> D:
-        """The elements for which ``predicate`` is true."""
+        """The elements for which ``predicate`` is true.
+
+        Tuples are handed over as arguments.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
+            [1, 3]
+        """
         _check_callable("predicate", predicate)
         return self._next(stages.Filter(self._stage, self._calling(predicate)), "filter")
 
@@ -317,11 +341,26 @@ class Dataset:
         )
 
     def repeat(self: D, count: int | None = None, name: str | None = None) -> D:
-        """The elements ``count`` times over; for ever when ``count`` is None or -1."""
+        """The elements ``count`` times over; for ever when ``count`` is None or -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).repeat(2)]
+            [0, 1, 0, 1]
+        """
         return self._next(stages.Repeat(self._stage, count), "repeat")
 
     def shard(self: D, num_shards: int, index: int, name: str | None = None) -> D:
-        """Every ``num_shards``-th element, beginning with element ``index``."""
+        """Every ``num_shards``-th element, beginning with element ``index``.
+
+        All elements are read; `shard_source` reads only one share of the data.
+
+        Raises:
+            ValueError: ``num_shards`` is below 1, or ``index`` not within [0, num_shards).
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).shard(2, 1)]
+            [1, 3]
+        """
         return self._next(stages.Shard(self._stage, num_shards, index), "shard")
 
     def shard_source(self: D, num_shards: int, index: int, rule: str = "even") -> D:
