@@ -5,9 +5,11 @@ import gzip
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
+import time
 import zlib
 
 import pytest
@@ -294,3 +296,16 @@ def test_file_names_of_any_bytes_are_printed(files):
     result = tfwire_command("count", name, cwd=files)
     assert (0, "") == (result.returncode, result.stderr)
     assert "caf\\udce9" in result.stdout
+
+
+@pytest.mark.parametrize("words", [["cat", "-"], ["repair", "-", "out"]])
+def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
+    command = [sys.executable, "-m", "tfwire", *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(1)  # it waits for input then
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        assert process.stderr.read() == b""
+    assert [] == os.listdir(tmp_path)

@@ -56,7 +56,9 @@ def compression_of(options: argparse.Namespace) -> str:
 
 def input_of(name: str) -> Any:
     """What to read for a name on the command line."""
-    return sys.stdin.buffer if name == "-" else name
+    # Not its buffer: the lock of that, held by a thread that reads ahead, outlives no interrupt.
+    stdin: Any = sys.stdin.buffer
+    return stdin.raw if name == "-" else name
 
 
 def complain(options: argparse.Namespace, text: object) -> None:
