@@ -44,7 +44,7 @@ int tfwi_fail(tfw_error *error, int status, const char *text) {
 
 #ifdef TFW_TEST_FAULTS
 /* Test builds count requests down: the one that finds zero fails, and all after it succeed. */
-long tfwi_test_fail_allocation = -1;
+__attribute__((visibility("default"))) long tfwi_test_fail_allocation = -1;
 
 static bool request_fails(void) {
     return tfwi_test_fail_allocation >= 0 && tfwi_test_fail_allocation-- == 0;
