@@ -204,7 +204,7 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
                        const tfw_span *spans, size_t count, unsigned flags, tfw_error *error) {
     static const uint8_t nothing[1];
     if ((flags & TFW_ADDRESSES) != 0) {
-        *m = (tfwi_messages){.spans = spans};
+        *m = (tfwi_messages){.spans = spans, .count = count};
         return TFW_OK;
     }
     /* Pointers into no bytes are compared, too. */

@@ -536,6 +536,23 @@ TFW_API int tfw_pad(const void *values, uint64_t value_count, const int64_t *spl
                     uint64_t width, size_t value_size, const void *padding, void *out,
                     tfw_error *error);
 
+/* ---- Shuffling ------------------------------------------------------------------------------ */
+
+/* What a buffer holds changes places with what comes in, one after the other: element i of others
+ * with element slots[i] of held, and likewise a number that belongs to each. An element is a word
+ * or two, whatever it stands for; each is in just one place afterwards as before.
+ * TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was exchanged. */
+TFW_API int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *others,
+                         int64_t *other_numbers, size_t element_size, const int64_t *slots,
+                         size_t count, tfw_error *error);
+
+/* Copies strings that lie anywhere, their offsets being addresses, one behind the other, and lets
+ * the spans mark the copies. TFW_NEED_SPACE: they take more than capacity; only some were copied,
+ * *out_count of them.
+ * REQUIRES: memory where the spans say, which the copies do not overlap. */
+TFW_API int tfw_gather(tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
+                       size_t *out_count);
+
 /* ---- Examples: messages to dicts, without a schema ------------------------------------------ */
 
 #define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */

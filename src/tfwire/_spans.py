@@ -49,6 +49,35 @@ class Spans(NamedTuple):
         return ffi.buffer(self.data + self.spans[i].offset, self.spans[i].length)
 
 
+class Placed(Sequence[Any]):
+    """Byte strings where C put them: what a list of bytes objects is, without the objects.
+
+    Args:
+        table: uint64 of shape (n, 2): the address and the length of each.
+        owner: Keeps the memory alive.
+    """
+
+    def __init__(self, table: Array, owner: Any) -> None:
+        self.table = table
+        self._owner = owner
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, index: Any) -> Placed:
+        """Some of them, by a slice."""
+        return Placed(self.table[index], self._owner)
+
+    def __add__(self, other: Placed) -> Placed:
+        return Placed(np.concatenate([self.table, other.table]), (self._owner, other._owner))
+
+    def spans(self, first: int, count: int) -> Spans:
+        table = np.ascontiguousarray(self.table[first : first + count])
+        spans = ffi.from_buffer("tfw_span[]", table)
+        owner = (self._owner, spans)
+        return Spans(owner, _NOWHERE, 0, spans, len(table), first, lib.TFW_ADDRESSES)
+
+
 def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     """A value as an object with a contiguous buffer of bytes.
 
@@ -89,6 +118,9 @@ def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
         TypeError: ``serialized`` is a single byte string; from the iterator: item i is no
             bytes-like object.
     """
+    if isinstance(serialized, Placed):
+        count = len(serialized)
+        return count, (serialized.spans(i, _SLICE) for i in range(0, count, _SLICE))
     if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
         spans = _column_spans(serialized)
         return spans.num_spans, iter((spans,))

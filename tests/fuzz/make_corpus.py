@@ -238,6 +238,18 @@ def pad_seeds() -> Seeds:
     yield "nothing", bytes(4)
 
 
+def shuffle_seeds() -> Seeds:
+    def buffer(slots: list[int], capacity: int) -> bytes:
+        strings = bytes(byte for i in range(7) for byte in (3 * i, i))
+        return bytes([3, 4]) + strings + bytes(slots) + struct.pack("<H", capacity)
+
+    yield "usual", buffer([1, 0, 1, 1], 4000)
+    yield "no-room", buffer([2, 2, 0, 1], 10)
+    yield "outside", buffer([0, 3, 1, 2], 4000)
+    yield "far-outside", bytes([1, 1, 1, 1, 1, 1, 255]) + b"\xff" * 8
+    yield "nothing", bytes(4)
+
+
 def pickle_seeds() -> Seeds:
     def spans(*pairs: int) -> bytes:
         return struct.pack(f"<{len(pairs)}H", *pairs)
@@ -483,6 +495,7 @@ if __name__ == "__main__":
     write("columns", column_seeds())
     write("schema", schema_seeds())
     write("pad", pad_seeds())
+    write("shuffle", shuffle_seeds())
     write("pickle", pickle_seeds())
     write("decode", decode_seeds())
     write("encode", encode_seeds())

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from tfwire._datasets.arguments import integer
+from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Cursor, Derived, Stage
-from tfwire._datasets.stages import MapCursor, Through
+from tfwire._datasets.stages import MapCursor, Repeat, Shard, Skip, Take, Through
 from tfwire._datasets.structure import describe, map_structure, pad_and_stack, stack
 from tfwire.errors import ParseError
 
@@ -29,6 +30,8 @@ class Parse(Derived):
     """
 
     def __init__(self, source: Stage, parser: Any, features: Mapping[Any, Any]) -> None:
+        if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
+            source = source.over(packing)
         super().__init__(source, parser, features)
         self.batched = any(isinstance(below, Batch) for below in source.chain())
         self.spec = {key: _describe_feature(feature) for key, feature in features.items()}
@@ -48,13 +51,25 @@ class Parse(Derived):
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
 
 
-def _parse(parser: Any, records: list[bytes], size: int) -> Iterable[Any]:
+def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
     """Batches of a size, at the price of one."""
     try:
         found: list[Any] = parser._parse_batches(records, size)
         return found
     except ParseError:  # one by one: those before it, then the error as one batch tells it
-        return map(parser.parse, _cut(records, size))
+        return (parser._parse_batches(some, None)[0] for some in _cut(records, size))
+
+
+def _packing(stage: Stage) -> Stage | None:
+    """The same stage, giving shuffled records without an object for each; None where it is not
+    known that nothing between needs the objects."""
+    if isinstance(stage, Shuffle):
+        records = stage.source
+        return stage.packing() if isinstance(records, Records) and records.cycle <= 1 else None
+    if isinstance(stage, (Repeat, Shard, Skip, Take)):
+        below = _packing(stage.source)
+        return None if below is None else stage.over(below)
+    return None
 
 
 def _describe_feature(feature: Any) -> str:
@@ -131,7 +146,7 @@ class _BatchCursor(Through):
         size = self._size
         while count > 0 and (elements := self._below.take(count * size)):
             if self._drop_remainder:
-                del elements[len(elements) // size * size :]
+                elements = elements[: len(elements) // size * size]
                 if not elements:
                     continue
             yield from self._collate(elements, size)

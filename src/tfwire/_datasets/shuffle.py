@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tfwire._datasets.arguments import integer
+from tfwire._datasets.buffer import Buffer, Numbered
 from tfwire._datasets.numbered import IndexedRecords, NumberedCursor
+from tfwire._datasets.packed import NONE, PackedRecords
 from tfwire._datasets.random import draws, key_of, permuted, randrange
+from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 
 __all__ = ["Shuffle"]
@@ -52,10 +55,18 @@ class Shuffle(Derived):
         self.seed = random.randrange(2**63) if seed is None else seed
         self.reshuffle = reshuffle_each_iteration
         self.passes = 0  # that were begun by iterators, to tell one from another
+        self._packs = False
 
-    def over(self, source: Stage) -> Stage:
+    def over(self, source: Stage) -> Shuffle:
         found = Shuffle(source, *self.arguments)
         found.seed = self.seed
+        found._packs = self._packs
+        return found
+
+    def packing(self) -> Shuffle:
+        """The same, but that records may be given as a Placed instead of a list."""
+        found = self.over(self.source)
+        found._packs = True
         return found
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
@@ -66,7 +77,8 @@ class Shuffle(Derived):
         source = self.source
         if isinstance(source, IndexedRecords) and self.buffer_size >= source.length:
             return _OrderCursor(source, seed, key, at or 0)
-        return _BufferCursor(self, seed, key, epoch, at)
+        packed = self._packs and isinstance(source, Records) and source.begins_short()
+        return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
 
 
 class _OrderCursor(NumberedCursor):
@@ -81,139 +93,150 @@ class _OrderCursor(NumberedCursor):
 
 
 class _BufferCursor(Gathering):
-    """Elements in a buffer, with the number that each had in the source.
+    """Elements in a buffer.
 
-    A snapshot names the numbers and a place of the source before the first of them. To go on there,
-    the source is read from that place up to where it was, and gives the elements once more: some
-    ten times as many as the buffer holds.
+    A snapshot names their numbers and a place of the source before the first of them. To go on
+    there, the source is read from that place up to where it was, and gives the elements once more:
+    some ten times as many as the buffer holds.
     """
+
+    _none: ClassVar[Array] = np.empty(0, object)
 
     def __init__(self, stage: Shuffle, seed: int, key: int, epoch: str, at: Any) -> None:
         self._stage = stage
         self._seed = seed
         self._key = key
-        self._elements = np.empty(0, object)
-        self._numbers = np.empty(0, np.int64)
+        self._at_once = min(_AT_ONCE, stage.buffer_size) if stage.source.quiet else 1
+        self._buffer = Buffer(stage.buffer_size, self._none)
+        self._next = self._buffer.held()  # what is given next
         self._drawn = self._pulled = 0  # random numbers, and elements of the source
-        self._ended = False  # the source, and the buffer is in its last order
         self._places: deque[tuple[int, Any]] = deque()  # number of the next element, snapshot
         if at is None:
-            self._source = stage.source.open(epoch)
+            self._source = self._open(epoch)
         else:
             self._restore(epoch, at)
+
+    def _open(self, epoch: str, at: Any = None) -> Any:
+        return self._stage.source.open(epoch, at)
+
+    def _array(self, elements: Any) -> Array:
+        """Elements of the source in an array."""
+        return objects(elements)
+
+    def _given(self, elements: Array) -> Any:
+        """Elements as they are given away."""
+        return elements.tolist()
 
     def take(self, count: int) -> list[Any]:
         return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
-        given = self._give(min(count, _AT_ONCE))
-        return given.tolist() if len(given) else None
+        if not len(self._next.numbers):
+            self._next = self._draw(max(count, self._at_once))
+        given, self._next = self._next.split(count)
+        return self._given(given.elements) if len(given.numbers) else None
 
-    def _give(self, count: int) -> Array:
-        if not self._ended:
-            self._fill()
-            if len(self._elements) < self._stage.buffer_size:
-                count = 1  # what is drawn depends on the size, so it must not on how much is asked
-            incoming = self._pull(count)
-            if len(incoming):
-                return self._exchange(incoming)
-            self._end()
-        given = self._elements[:count]
-        self._elements, self._numbers = self._elements[count:], self._numbers[count:]
-        return given
+    def _draw(self, count: int) -> Numbered:
+        """The next elements in random order, not many more than count; none at the end."""
+        self._fill()
+        if self._buffer.size < self._stage.buffer_size:
+            count = 1  # what is drawn depends on the size, so it must not on how much is asked
+        incoming = self._pull(count)
+        if not len(incoming.numbers):
+            return self._buffer.empty(np.argsort(self._random(self._buffer.size), kind="stable"))
+        random = self._random(len(incoming.numbers))
+        self._buffer.exchange(incoming, randrange(random, self._buffer.size))
+        return incoming
+
+    def _random(self, count: int) -> Array:
+        self._drawn += count
+        return draws(self._key, self._drawn - count, count)
 
     def _fill(self) -> None:
         """Fills the buffer to what it must hold, and later to its limit, element by element."""
-        size, stage = len(self._elements), self._stage
+        size, stage = self._buffer.size, self._stage
         wanted = min(1 if size else stage.min_held, stage.buffer_size - size)
-        pieces = []
         while wanted > 0:
-            piece = self._pull(min(wanted, _AT_ONCE))
-            if not len(piece):
+            piece = self._pull(wanted)
+            if not len(piece.numbers):
                 break
-            pieces.append(piece)
-            wanted -= len(piece)
-        if pieces:
-            added = sum(map(len, pieces))
-            self._elements = np.concatenate([self._elements, *pieces])
-            numbers = np.arange(self._pulled - added, self._pulled)
-            self._numbers = np.concatenate([self._numbers, numbers])
+            self._buffer.add(piece)
+            wanted -= len(piece.numbers)
 
-    def _pull(self, count: int) -> Array:
+    def _pull(self, count: int) -> Numbered:
         """The next elements of the source."""
         if not self._places or self._pulled - self._places[-1][0] >= _AT_ONCE:
             self._places.append((self._pulled, self._source.snapshot()))
             self._forget_places()
-        elements = objects(self._source.take(count))
-        self._pulled += len(elements)
-        return elements
+        elements = self._array(self._source.take(min(count, _AT_ONCE)))
+        first, self._pulled = self._pulled, self._pulled + len(elements)
+        return Numbered(elements, np.arange(first, self._pulled))
 
     def _forget_places(self) -> None:
         """Drops the places that no element needs."""
-        first = self._first_number()
+        numbers = (self._buffer.held().numbers, self._next.numbers)
+        first = min(array.min(initial=self._pulled) for array in numbers)
         while len(self._places) > 1 and self._places[1][0] <= first:
             self._places.popleft()
-
-    def _first_number(self) -> int:
-        return int(self._numbers.min()) if len(self._numbers) else self._pulled
-
-    def _exchange(self, incoming: Array) -> Array:
-        """Gives elements of random slots and puts others there, one after the other.
-
-        Of the draws of one slot, each gives what the one before put there.
-        """
-        count = len(incoming)
-        slots = randrange(draws(self._key, self._drawn, count), len(self._elements))
-        self._drawn += count
-        order = np.argsort(slots, kind="stable")
-        again = slots[order[1:]] == slots[order[:-1]]
-        given = self._elements[slots]
-        given[order[1:][again]] = incoming[order[:-1][again]]
-        last = order[np.append(~again, True)]
-        self._elements[slots[last]] = incoming[last]
-        self._numbers[slots[last]] = self._pulled - count + last
-        return given
-
-    def _end(self) -> None:
-        """Puts what is left in the order in which it will be given."""
-        self._ended = True
-        order = np.argsort(draws(self._key, self._drawn, len(self._elements)), kind="stable")
-        self._elements, self._numbers = self._elements[order], self._numbers[order]
 
     def snapshot(self) -> Any:
         self.raise_pending()
         self._forget_places()
-        places = self._places[0] if self._places else (self._pulled, self._source.snapshot())
+        place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
         return [
             self._seed,
             {
-                "numbers": self._numbers.copy(),
+                "next": self._next.numbers.copy(),
+                "held": self._buffer.held().numbers.copy(),
                 "drawn": self._drawn,
                 "pulled": self._pulled,
-                "ended": self._ended,
-                "place": list(places),
+                "place": list(place),
             },
         ]
 
     def _restore(self, epoch: str, at: Any) -> None:
-        self._drawn, self._pulled, self._ended = at["drawn"], at["pulled"], at["ended"]
-        self._numbers = np.array(at["numbers"], np.int64)
+        self._drawn, self._pulled = at["drawn"], at["pulled"]
         number, place = at["place"]
-        self._source = self._stage.source.open(epoch, place)
+        self._source = self._open(epoch, place)
         self._places.append((number, place))
-        slots = np.argsort(self._numbers)
-        wanted = self._numbers[slots]
-        self._elements = np.empty(len(wanted), object)
+        numbers = np.array([*at["next"], *at["held"]], np.int64)
+        slots = np.argsort(numbers)
+        wanted = numbers[slots]
+        elements = np.empty((len(numbers), *self._none.shape[1:]), self._none.dtype)
         while number < self._pulled:
-            piece = objects(self._source.take(min(self._pulled - number, _AT_ONCE)))
+            piece = self._array(self._source.take(min(self._pulled - number, _AT_ONCE)))
             if not len(piece):
                 raise ValueError("the elements that a shuffle had drawn are not there any more")
             first, last = np.searchsorted(wanted, [number, number + len(piece)])
-            self._elements[slots[first:last]] = piece[wanted[first:last] - number]
+            elements[slots[first:last]] = piece[wanted[first:last] - number]
             number += len(piece)
+        self._next, held = Numbered(elements, numbers).split(len(at["next"]))
+        self._buffer.add(held)
 
     def close(self) -> None:
         self._source.close()
+
+
+class _PackedCursor(_BufferCursor):
+    """Records in a buffer that stay where C put them."""
+
+    _none = NONE
+    _source: PackedRecords
+
+    def _open(self, epoch: str, at: Any = None) -> PackedRecords:
+        assert isinstance(self._stage.source, Records)
+        return PackedRecords(self._stage.source, at)
+
+    def _array(self, elements: Any) -> Array:
+        table: Array = elements.table if len(elements) else NONE
+        return table
+
+    def _given(self, elements: Array) -> Any:
+        return self._source.placed(elements)
+
+    def _draw(self, count: int) -> Numbered:
+        self._source.settle(self._buffer.held().elements)
+        return super()._draw(count)
 
 
 def objects(elements: Sequence[Any]) -> Array:

@@ -17,6 +17,9 @@ __all__ = ["Generator", "Records", "Slices"]
 
 Array = np.ndarray[Any, Any]
 
+# From this length on the copies of a record cost more than an object for it.
+_SHORT = 2048
+
 
 class _Counting(Gathering):
     """Elements that are found again by counting.
@@ -163,6 +166,16 @@ class Records(Stage):
             drop_remainder=drop_remainder,
         )
         return _Counting(islice(batches, at, None) if at else batches, at or 0, batches)
+
+    def begins_short(self) -> bool:
+        """Whether the first record is a short one of a plain file: its header begins with its
+        length."""
+        try:
+            with open(self.paths[0], "rb") as file:
+                header = file.read(12)
+        except (OSError, TypeError, IndexError):  # it is another's to report that
+            return False
+        return len(header) == 12 and int.from_bytes(header[:8], "little") < _SHORT
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         """Whole files: how many records they hold is not known."""

@@ -122,7 +122,8 @@ class Gathering(Cursor):
         found: list[Any] = []
         try:
             while len(found) < count and (piece := some(count - len(found))) is not None:
-                found = found + piece if found else piece
+                if piece:  # perhaps a Placed, which nothing but its like can be added to
+                    found = found + piece if found else piece
         except Exception as error:
             self._error = error
             if not found:

@@ -1,0 +1,83 @@
+/* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice. */
+#include "fuzz.h"
+
+enum { MAX_HELD = 16, MAX_OTHERS = 32 };
+
+typedef struct buffer {
+    tfw_span held[MAX_HELD], others[MAX_OTHERS];
+    int64_t held_numbers[MAX_HELD], other_numbers[MAX_OTHERS];
+} buffer;
+
+static void swap(buffer *b, size_t slot, size_t i) {
+    tfw_span span = b->held[slot];
+    int64_t number = b->held_numbers[slot];
+    b->held[slot] = b->others[i];
+    b->held_numbers[slot] = b->other_numbers[i];
+    b->others[i] = span;
+    b->other_numbers[i] = number;
+}
+
+static bool slots_fit(const int64_t *slots, size_t count, size_t num_held) {
+    for (size_t i = 0; i < count; i++) {
+        if (slots[i] < 0 || (uint64_t)slots[i] >= num_held) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The strings of the buffer, each in a block of its own, moved into one. */
+static void gather(buffer *b, size_t num_held, const uint8_t *const *strings, size_t capacity) {
+    tfw_span before[MAX_HELD];
+    memcpy(before, b->held, sizeof before);
+    uint8_t *out = fuzz_alloc(capacity);
+    size_t count = 0, at = 0;
+    int status = tfw_gather(b->held, num_held, out, capacity, &count);
+    CHECK(count <= num_held);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQ((uintptr_t)(out + at), b->held[i].offset);
+        CHECK_EQ(before[i].length, b->held[i].length);
+        CHECK(memcmp(strings[b->held_numbers[i]], out + at, (size_t)before[i].length) == 0);
+        at += (size_t)before[i].length;
+    }
+    CHECK(at <= capacity);
+    CHECK_EQ(count == num_held ? TFW_OK : TFW_NEED_SPACE, status);
+    CHECK(count == num_held || before[count].length > capacity - at);
+    free(out);
+}
+
+/* how many are held and come; strings by length and byte; slots; room. */
+static void run(input *in) {
+    buffer b, expected;
+    uint8_t *strings[MAX_HELD + MAX_OTHERS];
+    int64_t slots[MAX_OTHERS];
+    memset(&b, 0, sizeof b);
+    size_t num_held = input_byte(in) % (MAX_HELD + 1), count = input_byte(in) % (MAX_OTHERS + 1);
+    for (size_t i = 0; i < num_held + count; i++) {
+        size_t length = input_byte(in);
+        strings[i] = fuzz_alloc(length);
+        memset(strings[i], input_byte(in), length);
+        bool held = i < num_held;
+        *(held ? &b.held[i] : &b.others[i - num_held]) = (tfw_span){(uintptr_t)strings[i], length};
+        *(held ? &b.held_numbers[i] : &b.other_numbers[i - num_held]) = (int64_t)i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint8_t slot = input_byte(in);
+        slots[i] = slot == 255 ? (int64_t)input_number(in, 8) : slot % (MAX_HELD + 1);
+    }
+    expected = b;
+    bool fits = slots_fit(slots, count, num_held);
+    for (size_t i = 0; fits && i < count; i++) {
+        swap(&expected, (size_t)slots[i], i);
+    }
+    CHECK_EQ(fits ? TFW_OK : TFW_E_ARGUMENT,
+             tfw_exchange(b.held, b.held_numbers, num_held, b.others, b.other_numbers,
+                          sizeof(tfw_span), slots, count, NULL));
+    CHECK(memcmp(&expected, &b, sizeof b) == 0);
+    gather(&b, num_held, (const uint8_t *const *)strings, (size_t)input_number(in, 2) % 4096);
+    for (size_t i = 0; i < num_held + count; i++) {
+        free(strings[i]);
+    }
+}
+
+FUZZ_TARGET(run)
