@@ -11,14 +11,12 @@
 #define TFWI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TFWI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TFWI_NOINLINE __attribute__((noinline))
-#define TFWI_PREFETCH(p) __builtin_prefetch(p)
 #define TFWI_INLINE static inline __attribute__((always_inline))
 #define TFWI_PREFETCH(address) __builtin_prefetch((const void *)(address))
 #else
 #define TFWI_LIKELY(x) (x)
 #define TFWI_UNLIKELY(x) (x)
 #define TFWI_NOINLINE
-#define TFWI_PREFETCH(p) ((void)(p))
 #define TFWI_INLINE static inline
 #define TFWI_PREFETCH(address) ((void)(address))
 #endif
