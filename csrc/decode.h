@@ -81,17 +81,15 @@ typedef struct tfwi_message {
 int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
                        const tfw_span *spans, size_t count, unsigned flags, tfw_error *error);
 
-/* Messages that lie anywhere are fetched while those before them are being parsed, which a
- * processor does not see coming: so many records ahead, of each so many bytes; the rest of longer
- * ones it does. */
-#define TFWI_FETCH_AHEAD 8
-#define TFWI_FETCH_BYTES 192
+/* Short messages that lie anywhere are fetched while those before them are being parsed, so many
+ * records ahead: which lines come next, a processor sees only within longer ones. */
+enum { TFWI_FETCH_AHEAD = 8, TFWI_FETCH_LENGTH = 512, TFWI_FETCH_BYTES = 192 };
 
 TFWI_INLINE void tfwi_fetch(const tfwi_messages *m, size_t i) {
-    if (i < m->count) {
-        const uint8_t *p = (const uint8_t *)(uintptr_t)m->spans[i].offset;
-        for (size_t at = 0; at < TFWI_FETCH_BYTES; at += 64) {
-            TFWI_PREFETCH(p + at);
+    if (i < m->count && m->spans[i].length <= TFWI_FETCH_LENGTH) {
+        uintptr_t begin = (uintptr_t)m->spans[i].offset;
+        for (uintptr_t at = 0; at < TFWI_FETCH_BYTES; at += 64) {
+            TFWI_PREFETCH(begin + at);
         }
     }
 }

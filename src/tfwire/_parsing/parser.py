@@ -260,11 +260,14 @@ class BaseParser:
     ) -> Iterator[dict[Any, Any]]:
         """The results of a plan for every batch."""
         fields = {} if plan is None else plan.fields
+        finish = self._finish
+        if count <= size:
+            yield {key: finish(field.batch(columns, count)) for key, field in fields.items()}
+            return
         values: list[Iterator[Any]] = [
-            results_of_batches(field, columns, count, size, self._finish)
-            for field in fields.values()
+            results_of_batches(field, columns, count, size, finish) for field in fields.values()
         ]
-        for _ in range(0, max(count, 1), size):
+        for _ in range(0, count, size):
             yield dict(zip(fields, map(next, values), strict=True))  # holds nothing of it then
 
     def _dict(self, plan: Plan | None, columns: list[Cells]) -> dict[Any, Any]:
