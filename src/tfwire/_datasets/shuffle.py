@@ -127,6 +127,9 @@ class _BufferCursor(Gathering):
         """Elements as they are given away."""
         return elements.tolist()
 
+    def _settle(self, elements: Array) -> None:
+        """Lets go of what only other elements needed that were pulled."""
+
     def take(self, count: int) -> list[Any]:
         return self.collect(self._some, count)
 
@@ -138,6 +141,7 @@ class _BufferCursor(Gathering):
 
     def _draw(self, count: int) -> Numbered:
         """The next elements in random order, not many more than count; none at the end."""
+        self._settle(self._buffer.held().elements)
         self._fill()
         if self._buffer.size < self._stage.buffer_size:
             count = 1  # what is drawn depends on the size, so it must not on how much is asked
@@ -202,7 +206,7 @@ class _BufferCursor(Gathering):
         numbers = np.array([*at["next"], *at["held"]], np.int64)
         slots = np.argsort(numbers)
         wanted = numbers[slots]
-        elements = np.empty((len(numbers), *self._none.shape[1:]), self._none.dtype)
+        elements = np.zeros((len(numbers), *self._none.shape[1:]), self._none.dtype)
         while number < self._pulled:
             piece = self._array(self._source.take(min(self._pulled - number, _AT_ONCE)))
             if not len(piece):
@@ -210,6 +214,7 @@ class _BufferCursor(Gathering):
             first, last = np.searchsorted(wanted, [number, number + len(piece)])
             elements[slots[first:last]] = piece[wanted[first:last] - number]
             number += len(piece)
+            self._settle(elements)
         self._next, held = Numbered(elements, numbers).split(len(at["next"]))
         self._buffer.add(held)
 
@@ -234,9 +239,8 @@ class _PackedCursor(_BufferCursor):
     def _given(self, elements: Array) -> Any:
         return self._source.placed(elements)
 
-    def _draw(self, count: int) -> Numbered:
-        self._source.settle(self._buffer.held().elements)
-        return super()._draw(count)
+    def _settle(self, elements: Array) -> None:
+        self._source.settle(elements)
 
 
 def objects(elements: Sequence[Any]) -> Array:
