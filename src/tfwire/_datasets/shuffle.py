@@ -106,7 +106,9 @@ class _BufferCursor(Gathering):
         self._stage = stage
         self._seed = seed
         self._key = key
-        self._at_once = min(_AT_ONCE, stage.buffer_size) if stage.source.quiet else 1
+        # Elements drawn ahead are held beside those in the buffer.
+        ahead = min(_AT_ONCE, stage.buffer_size // 4) if stage.source.quiet else 1
+        self._at_once = max(1, ahead)
         self._buffer = Buffer(stage.buffer_size, self._none)
         self._next = self._buffer.held()  # what is given next
         self._drawn = self._pulled = 0  # random numbers, and elements of the source
