@@ -1,11 +1,16 @@
-"""Numbers that users of a Dataset give."""
+"""Arguments that users of a Dataset give."""
 
 from __future__ import annotations
 
 import operator
 from typing import Any
 
-__all__ = ["integer", "shard_of"]
+__all__ = ["check_callable", "integer", "shard_of"]
+
+
+def check_callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:

@@ -206,6 +206,8 @@ class Dataset(_dataset.Dataset):
 class TFRecordDataset(Dataset, _dataset.TFRecordDataset):
     """The records of files, as string tensors; see :class:`tfwire.dataset.TFRecordDataset`."""
 
+    _further = Dataset
+
 
 class _DatasetWriter:
     """tf.data.experimental.TFRecordWriter: writes a whole dataset of strings."""

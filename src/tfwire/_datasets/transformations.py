@@ -1,0 +1,259 @@
+"""The methods of Dataset that put a further stage behind a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from tfwire._datasets import batches, numbered, stages
+from tfwire._datasets.arguments import check_callable, integer, shard_of
+from tfwire._datasets.pipeline import Pipeline
+from tfwire._datasets.prefetch import Prefetch
+from tfwire._datasets.shuffle import Shuffle
+
+__all__ = ["Transformations"]
+
+P = TypeVar("P", bound="Transformations")
+
+_AUTO_PREFETCH = 4  # elements; enough for one that takes longer now and then
+
+
+class Transformations(Pipeline):
+    """A pipeline that can be continued. Every method returns a new one and reads nothing."""
+
+    def take(self: P, count: int, name: str | None = None) -> P:
+        """The first ``count`` elements; all of them when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).take(2)]
+            [0, 1]
+        """
+        return self._next(stages.Take(self._stage, count), "take")
+
+    def skip(self: P, count: int, name: str | None = None) -> P:
+        """All but the first ``count`` elements; none when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).skip(2)]
+            [2, 3, 4]
+        """
+        return self._next(stages.Skip(self._stage, count), "skip")
+
+    def map(
+        self: P,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> P:
+        """``map_func`` of every element, an ordinary Python function; the order is kept.
+
+        Tuples are handed over as arguments. The other parameters are TensorFlow's and ignored.
+
+        Raises:
+            TypeError: ``map_func`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
+            [0, 10, 20]
+        """
+        check_callable("map_func", map_func)
+        return self._next(stages.Map(self._stage, self._calling(map_func)), "map")
+
+    def filter(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements for which ``predicate`` is true.
+
+        Tuples are handed over as arguments.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
+            [1, 3]
+        """
+        check_callable("predicate", predicate)
+        return self._next(stages.Filter(self._stage, self._calling(predicate)), "filter")
+
+    def batch(
+        self: P,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> P:
+        """``batch_size`` elements at a time, every leaf stacked along a new first axis.
+
+        Examples that were to be parsed one by one are parsed by the batch, in one call.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
+        """
+        stage = self._stage
+        if isinstance(stage, batches.Parse) and not stage.batched:
+            below = batches.Batch(stage.source, batch_size, drop_remainder)
+            return self._next(stage.over(below), "batch")
+        return self._next(batches.Batch(stage, batch_size, drop_remainder), "batch")
+
+    def padded_batch(
+        self: P,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> P:
+        """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
+
+        Args:
+            padded_shapes: For every leaf, in the structure of an element, or for all of them: the
+                shape to pad to. None or -1 in it, or None in place of it: as long as the longest of
+                the batch.
+            padding_values: For every leaf, or for all of them; None is 0 or b"".
+            drop_remainder: Leave out a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape.
+
+        Example:
+            >>> ds = Dataset.from_generator(lambda: [np.arange(1), np.arange(3)])
+            >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
+            [[0, -1, -1], [0, 1, 2]]
+        """
+        padding = (padded_shapes, padding_values)
+        stage = batches.Batch(self._stage, batch_size, drop_remainder, padding)
+        return self._next(stage, "padded_batch")
+
+    def parse_example(self: P, features: Mapping[Any, Any]) -> P:
+        """Serialized Examples parsed by a specification; before or after ``batch``.
+
+        Args:
+            features: As for :func:`tfwire.parse_example`.
+        """
+        from tfwire.parsing import Parser
+
+        if not isinstance(features, Mapping):
+            raise TypeError(f"features must be a mapping, found {type(features).__name__}")
+        stage = batches.Parse(self._stage, Parser(dict(features)), features)
+        return self._next(stage, "parse_example")
+
+    def shuffle(
+        self: P,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> P:
+        """Elements in random order, as far as a buffer of ``buffer_size`` elements allows.
+
+        Args:
+            buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
+                Right behind a TFRecordDataset with ``indexed=True`` that costs no memory at all:
+                the records are then read in random order.
+            seed: Makes the order repeat from run to run, and from machine to machine.
+            reshuffle_each_iteration: A new order for every iteration, the default.
+
+        Raises:
+            ValueError: ``buffer_size`` is below 1.
+        """
+        again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        return self._next(Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+
+    def shuffle_batch(
+        self: P,
+        batch_size: int,
+        capacity: int,
+        min_after_dequeue: int,
+        seed: int | None = None,
+        allow_smaller_final_batch: bool = False,
+    ) -> P:
+        """Random batches, with the two thresholds of TensorFlow 1's ``tf.train.shuffle_batch``.
+
+        Args:
+            batch_size: Elements of a batch.
+            capacity: Elements held in memory at most.
+            min_after_dequeue: Elements that are left for mixing, until the source ends; batches are
+                given as soon as there are so many, while the buffer is still growing.
+            seed: As for :meth:`shuffle`.
+            allow_smaller_final_batch: Keep a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``min_after_dequeue`` is below 1 or above ``capacity``.
+        """
+        least, most = integer("min_after_dequeue", min_after_dequeue), integer("capacity", capacity)
+        if not 1 <= least <= most:
+            raise ValueError(
+                f"min_after_dequeue must be within [1, capacity], found {least} and capacity {most}"
+            )
+        shuffled = Shuffle(self._stage, most, seed, True, least)
+        return self._next(shuffled, "shuffle_batch").batch(
+            batch_size, drop_remainder=not allow_smaller_final_batch
+        )
+
+    def repeat(self: P, count: int | None = None, name: str | None = None) -> P:
+        """The elements ``count`` times over; for ever when ``count`` is None or -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).repeat(2)]
+            [0, 1, 0, 1]
+        """
+        return self._next(stages.Repeat(self._stage, count), "repeat")
+
+    def shard(self: P, num_shards: int, index: int, name: str | None = None) -> P:
+        """Every ``num_shards``-th element, beginning with element ``index``.
+
+        All elements are read; `shard_source` reads only one share of the data.
+
+        Raises:
+            ValueError: ``num_shards`` is below 1, or ``index`` not within [0, num_shards).
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).shard(2, 1)]
+            [1, 3]
+        """
+        return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+
+    def shard_source(self: P, num_shards: int, index: int, rule: str = "even") -> P:
+        """The same pipeline over one share of the data at its source, so that no shard reads what
+        is another's.
+
+        Shards are contiguous records where these are numbered (``indexed=True``, arrays), whole
+        files otherwise (file i is shard i mod num_shards), and every num_shards-th element of a
+        generator. Over all shards no record is lost or doubled, save as the rule says. For hosts
+        with several workers each: ``shard_source(hosts * workers, host * workers + worker)``.
+
+        Args:
+            num_shards: How many shards.
+            index: Which of them, from 0.
+            rule: "even": sizes differ by one record at most; "drop": equal sizes, the records that
+                are left over are in no shard; "pad": equal sizes, the first records are in the last
+                shards once more. The last two need numbered records.
+
+        Raises:
+            ValueError: No such shard or rule, or the rule needs an index.
+
+        Example:
+            >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
+            [[0, 1, 2], [3, 4, 0]]
+        """
+        num_shards, index = shard_of(num_shards, index)
+        if rule not in numbered.RULES:
+            raise ValueError(f"expected a rule of {', '.join(numbered.RULES)}, found {rule!r}")
+        return self._next(self._stage.sharded(num_shards, index, rule), self._name)
+
+    def prefetch(self: P, buffer_size: int, name: str | None = None) -> P:
+        """The same elements, made by a thread while those before are being used.
+
+        Args:
+            buffer_size: How many elements to make ahead; -1 (AUTOTUNE) chooses.
+
+        Raises:
+            ValueError: ``buffer_size`` is 0 or below -1.
+        """
+        count = integer("buffer_size", buffer_size)
+        if count == -1:
+            count = _AUTO_PREFETCH
+        elif count < 1:
+            raise ValueError(f"buffer_size must be at least 1, or -1 (AUTOTUNE), found {count}")
+        return self._next(Prefetch(self._stage, count), "prefetch")
