@@ -200,11 +200,15 @@ static int check_spans(const tfw_span *spans, size_t count, size_t len, tfw_erro
     return TFW_OK;
 }
 
+/* Up to this length of the first, messages are fetched ahead. */
+enum { SHORT = 512 };
+
 int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
                        const tfw_span *spans, size_t count, unsigned flags, tfw_error *error) {
     static const uint8_t nothing[1];
     if ((flags & TFW_ADDRESSES) != 0) {
-        *m = (tfwi_messages){.spans = spans, .count = count};
+        bool are_short = count != 0 && spans[0].length <= SHORT;
+        *m = (tfwi_messages){.spans = spans, .fetched = are_short ? count : 0};
         return TFW_OK;
     }
     /* Pointers into no bytes are compared, too. */

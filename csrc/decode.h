@@ -67,7 +67,7 @@ typedef struct tfwi_messages {
     const uint8_t *data; /* NULL: spans hold addresses */
     size_t len;
     const tfw_span *spans;
-    size_t count;
+    size_t fetched; /* how many are fetched ahead of their turn: all or none */
 } tfwi_messages;
 
 /* A message in memory that may be read up to limit. */
@@ -83,10 +83,10 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
 
 /* Short messages that lie anywhere are fetched while those before them are being parsed, so many
  * records ahead: which lines come next, a processor sees only within longer ones. */
-enum { TFWI_FETCH_AHEAD = 8, TFWI_FETCH_LENGTH = 512, TFWI_FETCH_BYTES = 192 };
+enum { TFWI_FETCH_AHEAD = 8, TFWI_FETCH_BYTES = 192 };
 
 TFWI_INLINE void tfwi_fetch(const tfwi_messages *m, size_t i) {
-    if (i < m->count && m->spans[i].length <= TFWI_FETCH_LENGTH) {
+    if (i < m->fetched) {
         uintptr_t begin = (uintptr_t)m->spans[i].offset;
         for (uintptr_t at = 0; at < TFWI_FETCH_BYTES; at += 64) {
             TFWI_PREFETCH(begin + at);

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-import numpy as np
-
 from tfwire._core import ffi, lib
-from tfwire._spans import BYTES_LAYOUT
+from tfwire._spans import BYTES_LAYOUT, addresses_of
 
 __all__ = ["FRAME", "Packer", "frame_apart"]
 
@@ -37,14 +35,13 @@ class Packer:
         if BYTES_LAYOUT is None:
             yield from _joined(records)
             return
-        objects = np.fromiter(records, object, len(records))
-        pointers = ffi.from_buffer("uintptr_t[]", objects)
+        addresses, held = addresses_of(records)
         done = 0
-        while done < len(records):
+        while done < len(held):
             out = ffi.from_buffer("uint8_t[]", self._out)
             status = lib.tfw_pack_objects(
-                pointers + done,
-                len(records) - done,
+                addresses + done,
+                len(held) - done,
                 BYTES_LAYOUT,
                 out,
                 len(out),
@@ -55,7 +52,7 @@ class Packer:
                 yield memoryview(self._out)[: self._size[0]], self._count[0]
                 done += self._count[0]
             elif status == lib.TFW_NEED_SPACE:
-                self._out = bytearray(len(records[done]) + FRAME)
+                self._out = bytearray(len(held[done]) + FRAME)
             else:
                 return
 
