@@ -26,10 +26,47 @@ int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigne
                                        out_spans, span_capacity, out_count, out_consumed, error);
 }
 
+/* What a file without records looks like, or NULL. */
+static const char *other_format(const uint8_t *data, size_t len) {
+    if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
+        return "gzip";
+    }
+    if (len >= 2 && (data[0] & 0x0f) == 8 && ((data[0] << 8) | data[1]) % 31 == 0) {
+        return "zlib";
+    }
+    for (size_t i = 0; i < len; i++) {
+        bool printable = data[i] >= 0x20 && data[i] < 0x7f;
+        if (!printable && data[i] != '\t' && data[i] != '\n' && data[i] != '\r') {
+            return NULL;
+        }
+    }
+    return "text";
+}
+
+/* Describes fewer bytes than a header takes, found of them, behind the last record. */
+static void describe_stray(tfw_error *error) {
+    if (error->record > 0) {
+        snprintf(error->text, TFW_ERROR_TEXT_SIZE,
+                 "%" PRId64 " stray bytes after record %" PRId64, error->found, error->record - 1);
+    } else {
+        snprintf(error->text, TFW_ERROR_TEXT_SIZE,
+                 "%" PRId64 " stray bytes and no record, which takes 16 or more", error->found);
+    }
+}
+
 void tfwi_describe(const uint8_t *record, tfw_error *error) {
     char *text = error->text;
     unsigned expected = (unsigned)error->expected;
     unsigned found = (unsigned)error->found;
+    const bool stray = error->status == TFW_E_TRUNCATED && error->expected == TFW_HEADER_SIZE &&
+                       error->found > 0;
+    if (error->offset == 0 && (stray || error->status == TFW_E_LENGTH_CRC)) {
+        const char *format = other_format(record, stray ? (size_t)error->found : TFW_HEADER_SIZE);
+        if (format != NULL) {
+            snprintf(text, TFW_ERROR_TEXT_SIZE, "not a TFRecord file? it begins like %s", format);
+            return;
+        }
+    }
     switch (error->status) {
     case TFW_E_LENGTH_CRC:
         snprintf(text, TFW_ERROR_TEXT_SIZE,
@@ -45,6 +82,10 @@ void tfwi_describe(const uint8_t *record, tfw_error *error) {
                  error->expected);
         break;
     case TFW_E_TRUNCATED:
+        if (stray) {
+            describe_stray(error);
+            break;
+        }
         snprintf(text, TFW_ERROR_TEXT_SIZE,
                  "record takes %" PRId64 " bytes but only %" PRId64 " are left", error->expected,
                  error->found);

@@ -53,7 +53,8 @@ int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigne
 /* For a kernel's scan: notes why it stops; returns status. */
 int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found);
 
-/* Puts into words what tfwi_scan found wrong with the record that begins here. */
+/* Puts into words what tfwi_scan found wrong with the record that begins here; error says where
+ * that is. At the beginning of a file: what else the file looks like. */
 void tfwi_describe(const uint8_t *record, tfw_error *error);
 
 /* ---- Search for the next record behind damage (resync.c) ------------------------------------ */

@@ -1,9 +1,6 @@
 /* Damage met by the sequential reader: raised, left out as a region, searched behind, corrected. */
 #include "reader.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
 /* Moves the end of the last region. */
@@ -69,47 +66,11 @@ uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes)
 
 /* ---- Damage --------------------------------------------------------------------------------- */
 
-/* What a file without records looks like, or NULL. */
-static const char *other_format(const uint8_t *data, size_t len) {
-    if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
-        return "gzip";
-    }
-    if (len >= 2 && (data[0] & 0x0f) == 8 && ((data[0] << 8) | data[1]) % 31 == 0) {
-        return "zlib";
-    }
-    for (size_t i = 0; i < len && i < TFW_HEADER_SIZE; i++) {
-        bool printable = data[i] >= 0x20 && data[i] < 0x7f;
-        if (!printable && data[i] != '\t' && data[i] != '\n' && data[i] != '\r') {
-            return NULL;
-        }
-    }
-    return "text";
-}
-
 /* Completes the damage noted for the record at begin: where it is, and in words. */
 static void describe_damage(tfw_reader *reader) {
-    tfw_error *damage = &reader->damage;
-    const uint8_t *data = tfwi_window(reader) + reader->begin;
-    const size_t left = reader->end - reader->begin;
-    damage->record = (int64_t)reader->record;
-    damage->offset = (int64_t)tfwi_file_offset(reader, reader->begin);
-    const bool stray = damage->status == TFW_E_TRUNCATED && left < TFW_HEADER_SIZE;
-    const char *format = NULL;
-    if (damage->offset == 0 && (stray || damage->status == TFW_E_LENGTH_CRC)) {
-        format = other_format(data, left);
-    }
-    if (format != NULL) {
-        snprintf(damage->text, sizeof damage->text, "not a TFRecord file? it begins like %s",
-                 format);
-    } else if (stray && damage->record > 0) {
-        snprintf(damage->text, sizeof damage->text, "%zu stray bytes after record %" PRId64, left,
-                 damage->record - 1);
-    } else if (stray) {
-        snprintf(damage->text, sizeof damage->text,
-                 "%zu stray bytes and no record, which takes 16 or more", left);
-    } else {
-        tfwi_describe(data, damage);
-    }
+    reader->damage.record = (int64_t)reader->record;
+    reader->damage.offset = (int64_t)tfwi_file_offset(reader, reader->begin);
+    tfwi_describe(tfwi_window(reader) + reader->begin, &reader->damage);
 }
 
 int tfwi_reader_finish(tfw_reader *reader) {

@@ -309,3 +309,17 @@ def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
         assert process.wait(timeout=30) == 130
         assert process.stderr.read() == b""
     assert [] == os.listdir(tmp_path)
+
+
+def test_info_says_no_sizes_of_records_that_are_not_there(files):
+    shown = tfwire_command("info", "text", cwd=files).stdout
+    assert "records      0\n" in shown
+    assert "it begins like text" in shown
+    assert "per record" not in shown
+
+
+def test_repair_names_the_output_that_cannot_be_made(files):
+    """And not the temporary file that would have become it."""
+    result = tfwire_command("repair", "plain", "nowhere/repaired", cwd=files)
+    assert result.returncode == 1
+    assert "tfwire repair: nowhere/repaired: No such file or directory\n" == result.stderr

@@ -125,3 +125,22 @@ def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("words", [["head"], ["cat"], ["cat", "--format", "raw"]])
+def test_an_output_that_is_full_is_blamed_and_not_the_input(path, words):
+    """Once, and not again when the interpreter ends."""
+    with open("/dev/full", "wb") as full:
+        result = tfwire_command(*words, path, path, capture_output=False, stdout=full, stderr=-1)
+    assert result.returncode == 1
+    assert f"tfwire {words[0]}: standard output: No space left on device\n" == result.stderr
+
+
+@pytest.mark.parametrize("command", ["head", "cat", "count"])
+def test_a_file_without_records_is_said_to_look_like_something_else(tmp_path, command):
+    path = tmp_path / "table.csv"
+    path.write_text("name,age\nAda,36\nAlan,41\n")
+    result = tfwire_command(command, path)
+    assert result.returncode == 1
+    assert "left out bytes 0 to 24 (24 bytes)" in result.stderr
+    assert "not a TFRecord file? it begins like text" in result.stderr

@@ -609,3 +609,47 @@ def test_a_compressed_file_replaced_while_it_is_open_is_an_error(tmp_path):
     write(path, RECORDS[:5], "GZIP")
     with pytest.raises(tfw.DataLossError, match="the file ends before it"):
         file[30]
+
+
+@pytest.mark.parametrize("make", [RecordIndex.build, TFRecordFile, TFRecordFiles])
+@pytest.mark.parametrize(
+    ("data", "looks"),
+    [
+        (b"name,age\nAda,36\n", "not a TFRecord file? it begins like text"),
+        (b"Ada\n", "not a TFRecord file? it begins like text"),
+        (gzip.compress(b"name,age\nAda,36\n"), "not a TFRecord file? it begins like text"),
+        (b"\x1f\x8b\x07" + bytes(20), "not a TFRecord file? it begins like gzip"),
+        (bytes(3), "3 stray bytes and no record, which takes 16 or more"),
+    ],
+)
+def test_a_file_without_records_is_said_to_look_like_something_else(tmp_path, make, data, looks):
+    """As read_records says it, and as the first thing that went wrong."""
+    path = tmp_path / "other"
+    path.write_bytes(data)
+    with pytest.raises(tfw.DataLossError) as caught:
+        make(path)
+    assert looks in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_gzip_file_read_as_plain_is_told(tmp_path):
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    with pytest.raises(tfw.DataLossError, match="begins like gzip; compression_type is none"):
+        RecordIndex.build(path, None)
+
+
+def test_stray_bytes_behind_the_last_record_are_counted(plain):
+    with open(plain, "ab") as file:
+        file.write(b"stray")
+    with pytest.raises(tfw.DataLossError, match="5 stray bytes after record 39"):
+        RecordIndex.build(plain)
+
+
+def test_loading_an_index_that_is_not_there_says_how_to_make_one(plain):
+    with pytest.raises(FileNotFoundError, match=r"RecordIndex\.build.*'tfwire index") as caught:
+        RecordIndex.load(plain)
+    assert f"{plain}.tfwindex" == caught.value.filename
+    plain.unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        RecordIndex.load(plain)
+    assert os.fspath(plain) == os.fspath(caught.value.filename)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 import os
@@ -199,10 +200,9 @@ class TFRecordFile(_Records):
 
 def _fresh_index(path: Any) -> RecordIndex:
     """The index saved beside a file when it is fresh, else a new one."""
-    try:
+    with contextlib.suppress(OSError, DataLossError):
         return RecordIndex.load(path)
-    except (OSError, DataLossError):
-        return RecordIndex.build(path)
+    return RecordIndex.build(path)
 
 
 class TFRecordFiles(_Records):

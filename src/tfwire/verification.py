@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfwire._core import ffi, lib
-from tfwire._records.recordfile import RecordFile, display_name, make_options
+from tfwire._records.damage import display_name
+from tfwire._records.recordfile import RecordFile, make_options
 from tfwire._records.regions import SkippedRegions
 from tfwire._records.sources import is_file_object, open_source
 from tfwire._records.tally import crc32c_of_file
@@ -112,12 +113,12 @@ def verify_file(
         regions,
         file_crc,
         found,
-        _hint(path, compression_type) if regions and not scan.records else None,
+        hint_of(path, compression_type) if regions and not scan.records else None,
     )
 
 
-def _hint(path: Any, compression_type: Any) -> str | None:
-    """What a reader that stops at the first damage says."""
+def hint_of(path: Any, compression_type: Any) -> str | None:
+    """What a reader that stops at the first damage says of a file that begins with some."""
     if is_file_object(path):
         return None
     options = make_options(compression_type, True, "raise", 2**30, None)

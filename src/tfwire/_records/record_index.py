@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
 import numpy as np
 
-from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.damage import Reading
 from tfwire._records.index_file import (
     FRAME,
     Contents,
@@ -86,7 +88,8 @@ class RecordIndex:
         """
         source = open_regular(path)
         try:
-            if isinstance(compression_type, str) and compression_type.lower() == "auto":
+            auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
+            if auto:
                 compression = detect_compression(source.peek(DETECT_SIZE))
             else:
                 compression = compression_name(compression_type)
@@ -94,7 +97,7 @@ class RecordIndex:
             if compression:
                 offsets = _read_through(path, compression)
             else:
-                offsets = _walk(source, status.st_size)
+                offsets = _walk(source, status.st_size, Reading(source.path, "", auto))
             return cls._of(source, offsets, compression, status)
         finally:
             source.close()
@@ -114,10 +117,10 @@ class RecordIndex:
             OSError: The index or the file cannot be read.
         """
         index_path = index_path_of(path) if index_path is None else index_path
-        contents = read_index(index_path)
-        index = cls(path, offsets_of_lengths(contents.lengths), *contents[:-1])
         source = open_regular(path)
         try:
+            contents = _saved(index_path)
+            index = cls(path, offsets_of_lengths(contents.lengths), *contents[:-1])
             index.check(source, index_path, ignore_mtime)
             if ignore_mtime:
                 index.mtime_ns = os.fstat(source.fd).st_mtime_ns
@@ -220,6 +223,15 @@ def index_path_of(path: Any) -> str:
     return os.fsdecode(path) + _SUFFIX
 
 
+def _saved(index_path: Any) -> Contents:
+    """A saved index. Where there is none, the error says how to make one."""
+    try:
+        return read_index(index_path)
+    except FileNotFoundError:
+        text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
+        raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
+
+
 def open_regular(path: Any) -> FileSource:
     """Opens a regular file."""
     source = FileSource(os.fsdecode(path) if isinstance(path, bytes) else path)
@@ -229,7 +241,7 @@ def open_regular(path: Any) -> FileSource:
     return source
 
 
-def _walk(source: FileSource, size: int) -> Array:
+def _walk(source: FileSource, size: int, reading: Reading) -> Array:
     """The offsets of a file's records and its end, by a walk over the headers."""
     buffer, offsets = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE + 1, np.int64)
     at, found, error = ffi.new("uint64_t *"), ffi.new("size_t *"), new_error()
@@ -250,7 +262,7 @@ def _walk(source: FileSource, size: int) -> Array:
         )
         if status in DAMAGE_REASONS:
             error.record += count
-            raise data_loss(status, error, source.path)
+            raise reading.record_error(status, error)
         count += found[0]
         check(status, error, source.path)
     offsets[count] = size

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-import os
 import sys
 from typing import Any, NamedTuple
 
-from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.batch import number_of
 from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.damage import Reading, display_name
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_ahead import InflatedAhead
 from tfwire._records.longreads import LongReader, LongRecord
@@ -25,11 +25,11 @@ from tfwire._records.regions import (
     torn_tail,
 )
 from tfwire._records.repeats import Repeats
-from tfwire._records.sources import FileSource, Path, Source
+from tfwire._records.sources import FileSource, Source
 from tfwire._records.tally import Tally
 from tfwire.errors import DataLossError
 
-__all__ = ["Options", "RecordFile", "display_name", "make_options"]
+__all__ = ["Options", "RecordFile", "make_options"]
 
 _BEGINNING = Position()
 
@@ -120,12 +120,13 @@ class RecordFile:
         self._repeats: Repeats | None = None
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
-        self._auto = options.compression == "auto"
         self._verify = not options.flags & lib.TFW_NO_DATA_CRC
         try:
             self.compression = options.compression
-            if self._auto:
+            auto = options.compression == "auto"
+            if auto:
                 self.compression = detect_compression(source.peek(DETECT_SIZE))
+            self._reading = Reading(self.path, self.compression, auto)
             if self.compression:
                 self._source = InflatedAhead(source, self.compression)
                 if options.on_corrupt == "skip":
@@ -202,7 +203,7 @@ class RecordFile:
             if status == lib.TFW_NEED_INPUT:
                 self._feed()
             elif self._damage is not None:
-                raise self._stream_error(self._damage)
+                raise self._reading.stream_error(self._damage, self.position)
             elif status == lib.TFW_END and self._resumed:
                 self._resumed = False
                 if self._repeats is not None and self._went_back:
@@ -333,37 +334,6 @@ class RecordFile:
 
     def _fail(self, status: int) -> None:
         """Raises what fits a failure of the native reader."""
-        if status not in DAMAGE_REASONS:
-            check(status, self._error, self.path)
-        error = data_loss(status, self._error, self.path)
-        no_record = status == lib.TFW_E_LENGTH_CRC and error.offset == 0
-        if not self.compression and no_record:
-            error.args = (f"{error}; {self._readings('plain records, GZIP and ZLIB')}",)
-        raise error
-
-    def _stream_error(self, damage: StreamDamage) -> DataLossError:
-        record, offset = self.position
-        message = (
-            f"{display_name(self.path)}: record {record} at byte {offset} of the decompressed "
-            f"content: {damage} at byte {damage.offset} of the compressed file"
-        )
-        if record == 0 and (self._auto or damage.offset <= 2):  # auto, or the magic bytes are wrong
-            message += f"; {self._readings(f'plain records and {self.compression}')}"
-        return DataLossError(
-            message,
-            path=self.path,
-            offset=offset,
-            record_index=record,
-            reason="compressed stream",
-        )
-
-    def _readings(self, tried: str) -> str:
-        """What a file that holds nothing at all was read as, and what else it could be."""
-        if self._auto:
-            return f"compression_type='auto' tried {tried}, and nothing fits"
-        given = self.compression or "none"
-        return f"compression_type is {given}; 'auto' tells plain, GZIP and ZLIB files apart"
-
-
-def display_name(path: Path | None) -> str:
-    return "input" if path is None else os.fspath(path)
+        if status in DAMAGE_REASONS:
+            raise self._reading.record_error(status, self._error)
+        check(status, self._error, self.path)

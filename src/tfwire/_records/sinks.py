@@ -81,7 +81,11 @@ class FileSink(Sink):
             check_replaceable(self._target)
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         flags |= os.O_EXCL if atomic else os.O_TRUNC if end is None else 0
-        self._fd = os.open(self._opened, flags, 0o666)
+        try:
+            self._fd = os.open(self._opened, flags, 0o666)
+        except OSError as error:
+            self._name(error)
+            raise
         self._position = end or 0
         if end is not None:
             os.ftruncate(self._fd, end)

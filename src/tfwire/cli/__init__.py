@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from tfwire._version import __version__
+from tfwire.cli._files import OutputError, output
 from tfwire.errors import Error
 
 __all__ = ["main"]
@@ -62,18 +63,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser(chosen).parse_args(words)
     try:
         status = int(import_module(f"tfwire.cli.{options.command}").run(options))
-        sys.stdout.flush()  # a broken pipe shows here at the latest
+        with output():
+            sys.stdout.flush()  # a broken pipe shows here at the latest
         return status
     except BrokenPipeError:
-        # The reader of our output has left (tfwire ... | head); say nothing more to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()  # its reader has left (tfwire ... | head)
         return 0
     except KeyboardInterrupt:
         return 130  # as a shell says it of a process that was interrupted
     except OSError as problem:
         text = f"{problem.filename}: {problem.strerror}" if problem.filename else problem
         print(f"tfwire {options.command}: {text}", file=sys.stderr)
+        if isinstance(problem, OutputError):
+            _silence_output()
         return 1
     except (Error, ValueError) as problem:
         print(f"tfwire {options.command}: {problem}", file=sys.stderr)
         return 1
+
+
+def _silence_output() -> None:
+    """Sends what is still buffered nowhere: the interpreter flushes it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

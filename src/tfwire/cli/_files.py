@@ -6,8 +6,10 @@ Nothing here imports numpy or the native module when it is imported: --help must
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,6 +67,36 @@ def complain(options: argparse.Namespace, text: object) -> None:
     """One line on stderr."""
     sys.stdout.flush()  # in the order in which things happened, where both are one terminal
     print(f"tfwire {options.command}: {text}", file=sys.stderr)
+
+
+def complain_of_damage(
+    options: argparse.Namespace, name: str, regions: Iterable[SkippedRegion], hint: str | None
+) -> None:
+    """A line on stderr for every region that was left out, and what the file looks like."""
+    for region in regions:
+        complain(options, f"{name}: left out {describe_region(region)}")
+    if hint is not None:
+        complain(options, hint)
+
+
+class OutputError(OSError):
+    """Standard output takes no more; no file that is read is to blame."""
+
+
+@contextlib.contextmanager
+def output() -> Iterator[None]:
+    """Where standard output is written to, and nothing else is done.
+
+    Raises:
+        OutputError: It takes no more.
+        BrokenPipeError: Its reader has left.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror, "standard output") from None
 
 
 def reason_of(error: OSError, name: str) -> str:

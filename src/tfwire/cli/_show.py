@@ -33,7 +33,7 @@ def show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     for name in options.files:
         try:
             status |= _show_file(name, options, limit, shorten)
-        except BrokenPipeError:
+        except (BrokenPipeError, _files.OutputError):
             raise
         except OSError as error:
             status = 1
@@ -43,6 +43,7 @@ def show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
 
 def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     from tfwire.records import read_records
+    from tfwire.verification import hint_of
 
     with warnings.catch_warnings():  # what was left out is said here
         warnings.simplefilter("ignore", UserWarning)
@@ -50,11 +51,15 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
             _files.input_of(name), _files.compression_of(options), on_corrupt="skip"
         )
         with reader:
+            shown = 0
             for position in islice(reader.with_positions(), limit):
                 _show_record(*position, options.format, shorten)
+                shown += 1
             regions = reader.skipped
-    for region in regions:
-        _files.complain(options, f"{name}: left out {_files.describe_region(region)}")
+    hint = None
+    if regions and not shown and name != "-":
+        hint = hint_of(name, _files.compression_of(options))
+    _files.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 
 
@@ -74,14 +79,17 @@ def _show_record(
     path: Any, index: int, offset: int | None, record: bytes, format_name: str, shorten: bool
 ) -> None:
     if format_name == "raw":
-        sys.stdout.buffer.write(record)
+        with _files.output():
+            sys.stdout.buffer.write(record)
         return
     from tfwire.cli import _records
 
     if format_name == "json":
-        print(_records.as_json(record))
-        return
-    kind = _records.kind_of(_records.message_of(record))
-    place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
-    print(f"# {path}: {place}, {len(record)} bytes: {kind}")
-    print(_records.as_text(record, shorten))
+        shown = _records.as_json(record)
+    else:
+        kind = _records.kind_of(_records.message_of(record))
+        place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
+        title = f"# {path}: {place}, {len(record)} bytes: {kind}"
+        shown = f"{title}\n{_records.as_text(record, shorten)}"
+    with _files.output():
+        print(shown)

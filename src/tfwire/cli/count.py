@@ -34,9 +34,8 @@ def run(options: argparse.Namespace) -> int:
             )
         else:
             print(f"{report.records:>12} {report.path}")
-        for region in report.regions:
-            status = 1
-            _files.complain(options, f"{report.path}: left out {_files.describe_region(region)}")
+        status |= not report.intact
+        _files.complain_of_damage(options, report.path, report.regions, report.hint)
     if len(options.files) > 1 and not options.json:
         print(f"{total:>12} total")
     return status

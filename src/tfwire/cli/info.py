@@ -57,10 +57,11 @@ def _print(report: FileReport, size: int) -> None:
         print(f"  size         {_files.plural(size, 'byte')}")
     print(f"  compression  {_files.compression_name(report.compression)}")
     print(f"  records      {report.records:,}")
-    print(
-        f"  payload      {_files.plural(report.payload_bytes, 'byte')}; per record "
-        f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
-    )
+    if report.records:
+        print(
+            f"  payload      {_files.plural(report.payload_bytes, 'byte')}; per record "
+            f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
+        )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
     for region in report.regions:
         print(f"    {_files.describe_region(region)}")
