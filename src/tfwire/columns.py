@@ -23,11 +23,19 @@ class BytesColumn:
     Costs no Python object per string. ``column[i]`` is a string (a BytesColumn, where the rank is
     above 1), ``np.asarray(column)`` an object array of bytes.
 
+    Args:
+        data: The bytes of all strings, one after the other; anything with a buffer, not copied.
+        offsets: Integers that do not decrease, one more than there are strings.
+        shape: The shape of the column; None: ``(strings,)``.
+
     Attributes:
         data: uint8 array of the bytes of all strings.
         offsets: int64 array, one entry more than there are strings: string i, in row-major order,
             is ``data[offsets[i]:offsets[i + 1]]``.
         shape: The shape of the column.
+
+    Raises:
+        ValueError: The offsets are none, or another number than the shape asks for.
 
     Example:
         >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
@@ -58,7 +66,25 @@ class BytesColumn:
         return self.shape[0]
 
     def __getitem__(self, index: int | slice) -> bytes | BytesColumn:
-        """Entry i along the first axis, or the entries of a slice without a step."""
+        """Entry i along the first axis, or the entries of a slice without a step.
+
+        Args:
+            index: A number, counted from the end when negative, or a slice.
+
+        Returns:
+            bytes, copied, for a number into a column of rank 1; otherwise a BytesColumn over the
+            same data.
+
+        Raises:
+            IndexError: There is no such entry.
+            TypeError: The column has rank 0.
+            ValueError: The slice has a step.
+
+        Example:
+            >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
+            >>> column[-1], column[:2].to_list()
+            (b'dog', [b'cat', b''])
+        """
         row_shape = self.shape[1:]
         size = math.prod(row_shape)
         if isinstance(index, slice):
@@ -71,7 +97,21 @@ class BytesColumn:
         return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
 
     def take(self, indices: Array) -> BytesColumn:
-        """The strings at these places, in row-major order, copied into a column of rank 1."""
+        """The strings at these places, copied.
+
+        Args:
+            indices: Integer array of shape ``(n,)``: which strings, in row-major order.
+
+        Returns:
+            A column of shape ``(n,)``.
+
+        Raises:
+            IndexError: There is no such string.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 3, 6]).take(np.array([2, 0])).to_list()
+            [b'dog', b'cat']
+        """
         begins = self.offsets[:-1][indices]
         sizes = self.offsets[1:][indices] - begins
         offsets = np.zeros(len(sizes) + 1, np.int64)
@@ -81,7 +121,18 @@ class BytesColumn:
         return BytesColumn(self.data[where], offsets)
 
     def to_numpy(self) -> Array:
-        """The strings as an object array of bytes of this column's shape."""
+        """The strings as objects.
+
+        Returns:
+            An object array of bytes, of this column's shape.
+
+        Raises:
+            ValueError: The offsets decrease, or reach beyond the data.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 6]).to_numpy()
+            array([b'cat', b'dog'], dtype=object)
+        """
         offsets = self.offsets
         ordered = len(offsets) == 1 or bool((offsets[1:] >= offsets[:-1]).all())
         if not ordered or offsets[0] < 0 or offsets[-1] > len(self.data):
@@ -91,7 +142,15 @@ class BytesColumn:
         return bytes_array(self.data, offsets, self.shape)
 
     def to_list(self) -> list[Any]:
-        """The strings as nested lists."""
+        """The strings as nested lists, as deep as the shape is long.
+
+        Raises:
+            ValueError: The offsets decrease, or reach beyond the data.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 6], (1, 2)).to_list()
+            [[b'cat', b'dog']]
+        """
         nested: list[Any] = self.to_numpy().tolist()
         return nested
 

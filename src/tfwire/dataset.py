@@ -45,8 +45,18 @@ class Dataset(Transformations):
                 in their first axis. Strings become bytes (UTF-8).
             name: Accepted for TensorFlow's sake and ignored.
 
+        Returns:
+            A dataset with a length. Its elements have the structure of ``tensors`` and their
+            dtypes, and their shapes without the first axis.
+
         Raises:
             ValueError: A scalar, or arrays that disagree in their first axis.
+
+        Example:
+            >>> for x, name in Dataset.from_tensor_slices(([1.5, 2.5], ["cat", "dog"])):
+            ...     print(x, name)
+            1.5 b'cat'
+            2.5 b'dog'
         """
         return cls._of(sources.Slices(tensors), "from_tensor_slices")
 
@@ -68,8 +78,18 @@ class Dataset(Transformations):
                 same holds for ``output_shapes``, ``output_signature`` and ``name``.
             args: Arguments for ``generator``.
 
+        Returns:
+            A dataset whose length is not known. What the generator raises, iterating raises.
+
         Raises:
             TypeError: ``generator`` is not callable.
+
+        Example:
+            >>> def squares(count):
+            ...     for i in range(count):
+            ...         yield i * i
+            >>> list(Dataset.from_generator(squares, args=(4,)))
+            [0, 1, 4, 9]
         """
         check_callable("generator", generator)
         arguments = args or ()
@@ -81,7 +101,21 @@ class Dataset(Transformations):
 
     @classmethod
     def range(cls: type[D], *args: int, name: str | None = None) -> D:
-        """The numbers of Python's ``range``, as int64."""
+        """The numbers of Python's ``range``, as int64.
+
+        Args:
+            args: As for ``range``: an end; a beginning and an end; or those and a step.
+
+        Returns:
+            A dataset of numpy int64 scalars, with a length.
+
+        Raises:
+            TypeError, ValueError: As ``range``.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(0, 10, 3)]
+            [0, 3, 6, 9]
+        """
         numbers = range(*args)
         return cls.from_tensor_slices(np.arange(numbers.start, numbers.stop, numbers.step))
 
@@ -92,8 +126,16 @@ class Dataset(Transformations):
         Args:
             datasets: Datasets, one or more, or a tuple of them.
 
+        Returns:
+            A dataset of tuples; its length is known where all lengths are.
+
         Raises:
             TypeError: Something is no Dataset, or there is none.
+
+        Example:
+            >>> pairs = Dataset.zip(Dataset.range(2), Dataset.from_tensor_slices(["a", "b", "c"]))
+            >>> [(int(i), letter) for i, letter in pairs]
+            [(0, b'a'), (1, b'b')]
         """
         parts = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
         if not parts or not all(isinstance(part, Dataset) for part in parts):
@@ -117,8 +159,15 @@ class Dataset(Transformations):
                 sorts them.
             seed: As for :meth:`shuffle`.
 
+        Returns:
+            A dataset of bytes, with a length. The files are looked for now, and each is named once.
+
         Raises:
             ValueError: No file matches.
+
+        Example:
+            >>> list(Dataset.list_files("*.tfrecord", shuffle=False))
+            [b'a.tfrecord', b'b.tfrecord', b'train.tfrecord']
         """
         patterns = map(os.fsdecode, split_paths(file_pattern))
         names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
@@ -149,8 +198,11 @@ class TFRecordDataset(Dataset):
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
 
     Example:
-        >>> for record in TFRecordDataset(["a.tfrecord", "b.tfrecord"]).take(10):
-        ...     print(len(record))
+        >>> for record in TFRecordDataset(["a.tfrecord", "b.tfrecord"]).take(3):
+        ...     print(record)
+        b'one'
+        b'two'
+        b'three'
     """
 
     _further = Dataset

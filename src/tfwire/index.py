@@ -146,8 +146,8 @@ class TFRecordFile(_Records):
 
     Example:
         >>> with TFRecordFile("train.tfrecord") as records:
-        ...     first, last = records[0], records[-1]
-        ...     some = records[[30, 10, 20]]
+        ...     print(len(records), records[-1], records[[2, 0]])
+        3 b'goat' [b'goat', b'cat']
     """
 
     def __init__(self, path: Any, index: Any = None) -> None:
@@ -221,8 +221,9 @@ class TFRecordFiles(_Records):
         DataLossError, OSError: As TFRecordFile.
 
     Example:
-        >>> records = TFRecordFiles(sorted(glob.glob("train-*.tfrecord")))
-        >>> batch = records[np.random.default_rng(0).integers(len(records), size=32)]
+        >>> with TFRecordFiles(["a.tfrecord", "b.tfrecord"]) as records:
+        ...     records[[3, 0]], len(records[np.random.default_rng(0).integers(4, size=32)])
+        ([b'four', b'one'], 32)
     """
 
     def __init__(self, paths: Any, *, max_open_files: int = 256) -> None:

@@ -49,8 +49,15 @@ class Receipt:
         Args:
             records: An iterable of what ``TFRecordWriter.write`` takes.
 
+        Returns:
+            Their receipt; the same whatever their order.
+
         Raises:
             TypeError, ValueError: As ``TFRecordWriter.write``.
+
+        Example:
+            >>> Receipt.of([b"cat", b"goat"])
+            Receipt(records=2, payload_bytes=7, hash=14460557446372002743)
         """
         from tfwire._records.packing import Packer
         from tfwire._records.payloads import as_records, chunks
@@ -63,6 +70,7 @@ class Receipt:
         return tally.receipt
 
     def __add__(self, other: Receipt) -> Receipt:
+        """The receipt of the records of both."""
         if not isinstance(other, Receipt):
             return NotImplemented
         return Receipt(
@@ -76,7 +84,11 @@ class Receipt:
         return self if other == 0 else NotImplemented
 
     def __sub__(self, other: Receipt) -> Receipt:
-        """What is missing from ``other``; its counts are negative where other has more."""
+        """What ``other`` lacks of this; counts are negative where it has more.
+
+        >>> (Receipt.of([b"cat", b"dog"]) - Receipt.of([b"dog"])).records
+        1
+        """
         if not isinstance(other, Receipt):
             return NotImplemented
         return Receipt(
@@ -86,11 +98,15 @@ class Receipt:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The receipt as JSON may hold it: the hash as 16 hexadecimal digits, because not every
-        reader of JSON knows integers of 64 bits.
+        """The receipt as JSON may hold it.
 
-        >>> Receipt.of([b"cat"]).as_dict()
-        {'records': 1, 'payload_bytes': 3, 'hash': '83c5eeead95f53d0'}
+        Returns:
+            "records" and "payload_bytes" as integers, "hash" as 16 hexadecimal digits, because not
+            every reader of JSON knows integers of 64 bits.
+
+        Example:
+            >>> Receipt.of([b"cat"]).as_dict()
+            {'records': 1, 'payload_bytes': 3, 'hash': '83c5eeead95f53d0'}
         """
         return {
             "records": self.records,
@@ -102,8 +118,20 @@ class Receipt:
     def from_dict(cls, fields: Mapping[str, Any]) -> Receipt:
         """The receipt that ``as_dict`` gave.
 
+        Args:
+            fields: Its dict, also after a way through JSON.
+
+        Returns:
+            A receipt equal to the one that it was made of.
+
         Raises:
-            KeyError, TypeError, ValueError: Something else.
+            KeyError: A field is missing.
+            TypeError, ValueError: A field is no count, or no hexadecimal number.
+
+        Example:
+            >>> receipt = Receipt.of([b"cat", b"dog"])
+            >>> Receipt.from_dict(receipt.as_dict()) == receipt
+            True
         """
         receipt = cls(fields["records"], fields["payload_bytes"], int(fields["hash"], 16))
         if type(receipt.records) is not int or type(receipt.payload_bytes) is not int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._core import lib
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.index_file import (
@@ -20,8 +20,8 @@ from tfwire._records.index_file import (
     write_index,
     write_text,
 )
+from tfwire._records.offsets import offsets_in_file, offsets_in_stream
 from tfwire._records.sources import FileSource, Path
-from tfwire._records.streams import BatchReader
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "open_regular"]
@@ -29,8 +29,6 @@ __all__ = ["RecordIndex", "open_regular"]
 Array = np.ndarray[Any, Any]
 
 _SUFFIX = ".tfwindex"
-_BUFFER = 1 << 18
-_AT_ONCE = 1 << 16  # records per call into C, between which a user may interrupt
 _SAMPLES = 64  # places of a file that its fingerprint is taken from
 _SAMPLE = 16  # bytes of each
 
@@ -50,6 +48,8 @@ class RecordIndex:
 
     Example:
         >>> index = RecordIndex.build("train.tfrecord")
+        >>> index
+        <RecordIndex of 3 records in 'train.tfrecord'>
         >>> index.save()  # as train.tfrecord.tfwindex, where TFRecordFile looks for it
     """
 
@@ -81,10 +81,17 @@ class RecordIndex:
             path: A regular file.
             compression_type: As for ``read_records``.
 
+        Returns:
+            The index, in memory; ``save`` puts it beside the file.
+
         Raises:
             DataLossError: A header is damaged, or the file ends within a record.
             OSError: The file cannot be read.
             ValueError: No regular file, or an unknown compression_type.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").offsets.tolist()
+            [0, 19, 38, 58]
         """
         source = open_regular(path)
         try:
@@ -95,9 +102,9 @@ class RecordIndex:
                 compression = compression_name(compression_type)
             status = os.fstat(source.fd)
             if compression:
-                offsets = _read_through(path, compression)
+                offsets = offsets_in_stream(path, compression)
             else:
-                offsets = _walk(source, status.st_size, Reading(source.path, "", auto))
+                offsets = offsets_in_file(source, status.st_size, Reading(source.path, "", auto))
             return cls._of(source, offsets, compression, status)
         finally:
             source.close()
@@ -112,9 +119,19 @@ class RecordIndex:
             ignore_mtime: Take an index of another time of modification too, for a file that has
                 been copied. Its size and fingerprint must agree all the same.
 
+        Returns:
+            An index equal to the one saved.
+
         Raises:
             DataLossError: With the reason "index": the index is stale or damaged.
+            FileNotFoundError: There is no index; ``build`` or ``tfwire index`` makes one.
             OSError: The index or the file cannot be read.
+            ValueError: No regular file.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").save()
+            >>> len(RecordIndex.load("train.tfrecord"))
+            3
         """
         index_path = index_path_of(path) if index_path is None else index_path
         source = open_regular(path)
@@ -138,10 +155,19 @@ class RecordIndex:
             index_path: The text.
             path: The record file.
 
+        Returns:
+            The index; ``save`` gives it tfwire's own form.
+
         Raises:
             DataLossError: With the reason "index": the text is malformed, leaves gaps or does not
                 end where the file ends.
             OSError: The text or the file cannot be read.
+            ValueError: No regular file.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").write_text("train.idx")
+            >>> RecordIndex.read_text("train.idx", "train.tfrecord").lengths.tolist()
+            [3, 3, 4]
         """
         offsets = read_text(index_path)
         source = open_regular(path)
@@ -173,6 +199,11 @@ class RecordIndex:
 
         Raises:
             OSError: It cannot be written.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").save("index of train")
+            >>> RecordIndex.load("train.tfrecord", "index of train")
+            <RecordIndex of 3 records in 'train.tfrecord'>
         """
         index_path = index_path_of(self.path) if index_path is None else index_path
         write_index(
@@ -182,10 +213,21 @@ class RecordIndex:
 
     def write_text(self, index_path: Any) -> None:
         """Writes the index in the text form of tfrecord2idx: lines "offset size", where sizes are
-        with the frame.
+        with the frame of 16 bytes.
+
+        Args:
+            index_path: The text to write.
 
         Raises:
             OSError: It cannot be written.
+
+        Example:
+            >>> from pathlib import Path
+            >>> RecordIndex.build("train.tfrecord").write_text("train.idx")
+            >>> print(Path("train.idx").read_text(), end="")
+            0 19
+            19 19
+            38 20
         """
         write_text(index_path, self.offsets)
 
@@ -193,18 +235,32 @@ class RecordIndex:
 
     @property
     def lengths(self) -> Array:
-        """Bytes of each payload; int64, of the shape (records,)."""
+        """Bytes of each payload; int64, of the shape (records,).
+
+        >>> RecordIndex.build("train.tfrecord").lengths.tolist()
+        [3, 3, 4]
+        """
         lengths: Array = np.diff(self.offsets) - FRAME
         return lengths
 
     def __len__(self) -> int:
+        """The number of records."""
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
 
     def check(self, source: FileSource, index_path: Any = None, ignore_mtime: bool = False) -> None:
-        """Raises DataLossError where the index does not belong to an open file as it is now."""
+        """Checks that the index belongs to an open file as it is now.
+
+        Args:
+            source: The file.
+            index_path: What messages call the index; None: "the index".
+            ignore_mtime: As for ``load``.
+
+        Raises:
+            DataLossError: With the reason "index": it is stale.
+        """
         status = os.fstat(source.fd)
         path, name = source.path, index_path or "the index"
         if self.size != status.st_size:
@@ -239,48 +295,6 @@ def open_regular(path: Any) -> FileSource:
         source.close()
         raise ValueError(f"{os.fspath(path)}: random access needs a regular file")
     return source
-
-
-def _walk(source: FileSource, size: int, reading: Reading) -> Array:
-    """The offsets of a file's records and its end, by a walk over the headers."""
-    buffer, offsets = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE + 1, np.int64)
-    at, found, error = ffi.new("uint64_t *"), ffi.new("size_t *"), new_error()
-    count, status = 0, lib.TFW_OK
-    while status == lib.TFW_OK:
-        if count + _AT_ONCE >= len(offsets):  # make room for as many as there seem to be
-            offsets.resize(count * size // max(at[0], 1) + _AT_ONCE + 1, refcheck=False)
-        status = lib.tfw_walk(
-            source.fd,
-            size,
-            at,
-            ffi.from_buffer("uint8_t[]", buffer),
-            len(buffer),
-            ffi.from_buffer("int64_t[]", offsets[count:]),
-            _AT_ONCE,
-            found,
-            error,
-        )
-        if status in DAMAGE_REASONS:
-            error.record += count
-            raise reading.record_error(status, error)
-        count += found[0]
-        check(status, error, source.path)
-    offsets[count] = size
-    offsets.resize(count + 1, refcheck=False)
-    return offsets
-
-
-def _read_through(path: Any, compression: str) -> Array:
-    """The offsets of a compressed file's records and their end, in its decompressed content."""
-    chunks: list[Array] = []
-    end = 0
-    with BatchReader(path, compression, verify=False, max_record_size=None) as reader:
-        while (batch := reader.next()) is not None:
-            data = ffi.buffer(batch.spans, batch.count * ffi.sizeof("tfw_span"))
-            table = np.frombuffer(data, np.int64).reshape(-1, 2)
-            chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
-            end = int(chunks[-1][-1] + table[-1, 1] + FRAME)
-    return np.concatenate([*chunks, np.array([end])])
 
 
 def _fingerprint(fd: int, offsets: Array, compression: str, size: int) -> int:

@@ -19,7 +19,7 @@ from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
 from tfwire._records.shard_arguments import bytes_of_size, check_pattern
-from tfwire._records.sinks import check_replaceable, sync_folder
+from tfwire._records.sinks import check_replaceable, remove, sync_file, sync_folder
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
 
@@ -57,8 +57,9 @@ class ShardedWriter:
 
     Example:
         >>> pattern = "train-{shard:05d}-of-{shards:05d}.tfrecord"
-        >>> with ShardedWriter(pattern, shard_size="150MB") as writer:
-        ...     writer.write_many(records)
+        >>> with ShardedWriter(pattern, shard_size="64kB") as writer:
+        ...     writer.write_many([bytes(1000)] * 100)
+        100
         >>> writer.paths
         ['train-00000-of-00002.tfrecord', 'train-00001-of-00002.tfrecord']
     """
@@ -109,10 +110,21 @@ class ShardedWriter:
     # ---- Taking records -----------------------------------------------------------------------
 
     def write(self, record: Any) -> None:
-        """Writes one record: whatever TFRecordWriter.write takes.
+        """Writes one record.
+
+        Args:
+            record: Whatever TFRecordWriter.write takes.
 
         Raises:
-            TypeError, ValueError, OSError: As TFRecordWriter.write.
+            TypeError, ValueError, OSError: As TFRecordWriter.write; ValueError also when the writer
+                is closed.
+            RuntimeError: The process was forked behind the writer's back.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write(b"cat")
+            >>> writer.num_records
+            1
         """
         self._add([as_record(record)])
 
@@ -126,7 +138,15 @@ class ShardedWriter:
             The number of records.
 
         Raises:
-            TypeError, ValueError, OSError: As TFRecordWriter.write_many.
+            TypeError, ValueError, OSError, RuntimeError: As ``write``; the records before the one
+                at fault are written.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write_many([b"cat", b"dog", b"goat"])
+            3
+            >>> [len(list(tfw.read_records(path))) for path in writer.paths]
+            [2, 1]
         """
         count = 0
         for chunk in chunks(records):
@@ -147,7 +167,13 @@ class ShardedWriter:
             columns: As for ``encode_examples``.
 
         Raises:
-            TypeError, ValueError, OSError: As TFRecordWriter.write_examples.
+            TypeError, ValueError, OSError, RuntimeError: As ``encode_examples`` and ``write``.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write_examples({"id": [1, 2, 3], "name": ["cat", "dog", "goat"]})
+            >>> writer.num_records
+            3
         """
         from tfwire.example import encode_examples
 
@@ -200,13 +226,25 @@ class ShardedWriter:
 
     @property
     def receipt(self) -> Receipt:
-        """The receipt of the records written to all files; complete once the writer is closed."""
+        """The receipt of the records written to all files; complete once the writer is closed.
+
+        >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+        ...     _ = writer.write_many([b"cat", b"dog", b"goat"])
+        >>> writer.receipt == tfw.Receipt.of([b"goat", b"dog", b"cat"])
+        True
+        """
         return sum((writer.receipt for writer in self._writers), Receipt())
 
     @property
     def file_crc32cs(self) -> list[int]:
         """The CRC-32C of every file, in the order of ``paths``; complete once the writer is
-        closed."""
+        closed.
+
+        >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+        ...     _ = writer.write_many([b"cat", b"dog", b"goat"])
+        >>> [tfw.base64_crc32c(crc) for crc in writer.file_crc32cs]  # as object stores show them
+        ['jxTp0Q==', 'm7ZmkQ==']
+        """
         return [writer.file_crc32c for writer in self._writers]
 
     # ---- Closing ------------------------------------------------------------------------------
@@ -217,6 +255,12 @@ class ShardedWriter:
 
         Raises:
             OSError: Writing failed, now or before. No file is left then.
+
+        Example:
+            >>> writer = ShardedWriter("part-{shard}-of-{shards}", num_shards=2)
+            >>> writer.close()
+            >>> writer.paths
+            ['part-0-of-2', 'part-1-of-2']
         """
         if self._pid != os.getpid():
             return
@@ -238,7 +282,7 @@ class ShardedWriter:
     def _complete(self, number: int) -> None:
         """Has a file on disk, with its index."""
         self._writers[number].close()
-        _sync(self._temporary(number))
+        sync_file(self._temporary(number))
         if self._index:
             RecordIndex.build(self._temporary(number)).save()
 
@@ -255,7 +299,7 @@ class ShardedWriter:
         with contextlib.ExitStack() as undo:
             for temporary, path in moves:
                 os.replace(temporary, path)
-                undo.callback(_remove, path)
+                undo.callback(remove, path)
             undo.pop_all()
         sync_folder(os.path.realpath(self._folder))
         return paths
@@ -269,8 +313,8 @@ class ShardedWriter:
         for number, writer in enumerate(self._writers):
             writer._discard()
             temporary = self._temporary(number)
-            _remove(temporary)
-            _remove(index_path_of(temporary))
+            remove(temporary)
+            remove(index_path_of(temporary))
 
     def __enter__(self) -> ShardedWriter:
         return self
@@ -299,17 +343,3 @@ class ShardedWriter:
 
     def __reduce__(self) -> Any:
         raise TypeError("writers cannot be pickled; open files in the other process")
-
-
-def _sync(path: str) -> None:
-    """Waits until a file is on disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)

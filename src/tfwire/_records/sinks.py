@@ -24,6 +24,8 @@ __all__ = [
     "Sink",
     "check_replaceable",
     "open_sink",
+    "remove",
+    "sync_file",
     "sync_folder",
 ]
 
@@ -122,8 +124,7 @@ class FileSink(Sink):
             with contextlib.suppress(OSError):
                 self.abandon()
         if self._target is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(self._opened)
+            remove(self._opened)
 
     def abandon(self) -> None:
         fd, self._fd = self._fd, -1
@@ -166,6 +167,21 @@ def check_replaceable(path: str) -> None:
             mode
         ):  # a folder is refused by its own error
             raise FileExistsError(errno.EEXIST, "a device or pipe cannot be replaced", path)
+
+
+def remove(path: str) -> None:
+    """Removes a file, if it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def sync_file(path: str) -> None:
+    """Waits until a file is on disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def sync_folder(folder: str) -> None:
