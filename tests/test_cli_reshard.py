@@ -51,7 +51,7 @@ def test_the_check_of_an_index_tells_fresh_from_stale(folder):
     assert "in-2: 300 records, in-2.tfwindex fresh\n" == result.stdout
     stale, missing = result.stderr.splitlines()
     assert "in-0.tfwindex is stale" in stale
-    assert "No such file" in missing
+    assert "no such index" in missing
 
 
 def test_an_index_in_text_is_that_of_tfrecord2idx(folder):
