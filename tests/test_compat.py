@@ -75,3 +75,10 @@ def test_tensors_of_numbers_do_arithmetic():
     assert 1.5 == (tf.cast(tf.constant(3), tf.float32) / 2).numpy()
     assert 4 == (1 + tf.constant(3)).numpy()
     assert [True, False] == (tf.constant([True, True]) & [True, False]).numpy().tolist()
+
+
+def test_what_follows_records_is_a_dataset_of_tensors():
+    """And no longer a TFRecordDataset, as in TensorFlow."""
+    records = tf.data.TFRecordDataset("none")
+    assert tf.data.Dataset is type(records.take(1)) is type(records.map(lambda record: record))
+    assert tfwire.Dataset is type(tfwire.TFRecordDataset("none").take(1))
