@@ -5,8 +5,7 @@
  *     PROTO 4, MARK, then per string SHORT_BINBYTES, BINBYTES or BINBYTES8, TUPLE, STOP
  *
  * which pickle.loads turns into objects at the price of a list display. No memo, no frames: both
- * are optional. From Python: marshal.dumps(list, 2), whose strings are found in place. Version 2
- * is the last one without references and without short forms, so few type codes remain.
+ * are optional. From Python: the objects themselves, where they lie.
  */
 #include "copy.h"
 #include "frame.h"
@@ -186,97 +185,4 @@ int tfw_pack_objects(const uintptr_t *objects, size_t count, const tfw_object_la
     *out_done = i;
     *out_len = at;
     return status;
-}
-
-/* ---- Marshal -------------------------------------------------------------------------------- */
-
-enum {
-    MARSHAL_LIST = '[',  /* uint32 count */
-    MARSHAL_TUPLE = '(', /* uint32 count */
-    MARSHAL_BYTES = 's', /* uint32 length; every object with a buffer is written so */
-    MARSHAL_STR = 'u',   /* uint32 length, UTF-8 in which a surrogate may stand */
-    MARSHAL_HEAD = TFW_MARSHAL_GAP /* type code and uint32 */
-};
-
-/* Whether UTF-8 text holds a surrogate, ED A0 80 to ED BF BF, which str.encode refuses. */
-static bool has_surrogate(const uint8_t *text, size_t len) {
-    const uint8_t *end = text + len;
-    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
-        if (end - text >= 2 && text[1] >= 0xa0) {
-            return true;
-        }
-        text++;
-    }
-    return false;
-}
-
-/* How many strings a stream holds, if it is as long as so many take; false: it is none of ours. */
-static bool count_strings(const uint8_t *stream, size_t len, size_t *out_count) {
-    if (len < MARSHAL_HEAD || (stream[0] != MARSHAL_LIST && stream[0] != MARSHAL_TUPLE)) {
-        return false;
-    }
-    *out_count = tfwi_load32(stream + 1);
-    return *out_count <= (len - MARSHAL_HEAD) / MARSHAL_HEAD;
-}
-
-/* Finds the string whose head is at *at, which moves behind it. */
-TFWI_INLINE bool next_string(const uint8_t *stream, size_t len, size_t *at, tfw_span *out) {
-    if (TFWI_UNLIKELY(len - *at < MARSHAL_HEAD)) {
-        return false;
-    }
-    const uint8_t type = stream[*at];
-    const size_t length = tfwi_load32(stream + *at + 1);
-    const size_t begin = *at + MARSHAL_HEAD;
-    if (TFWI_UNLIKELY(length > len - begin) ||
-        TFWI_UNLIKELY(type != MARSHAL_BYTES &&
-                      (type != MARSHAL_STR || has_surrogate(stream + begin, length)))) {
-        return false;
-    }
-    *out = (tfw_span){.offset = begin, .length = length};
-    *at = begin + length;
-    return true;
-}
-
-int tfw_marshal_spans(const uint8_t *stream, size_t len, tfw_span *out_spans, size_t capacity,
-                      size_t *out_count) {
-    size_t count;
-    *out_count = 0;
-    if (!count_strings(stream, len, &count)) {
-        return TFW_E_UNSUPPORTED;
-    }
-    if (count > capacity) {
-        *out_count = count;
-        return TFW_NEED_SPACE;
-    }
-    size_t at = MARSHAL_HEAD;
-    for (size_t i = 0; i < count; i++) {
-        if (TFWI_UNLIKELY(!next_string(stream, len, &at, &out_spans[i]))) {
-            return TFW_E_UNSUPPORTED;
-        }
-    }
-    if (at != len) {
-        return TFW_E_UNSUPPORTED;
-    }
-    *out_count = count;
-    return TFW_OK;
-}
-
-int tfw_marshal_offsets(const uint8_t *stream, size_t len, int64_t *out_offsets, size_t count) {
-    size_t found;
-    if (!count_strings(stream, len, &found)) {
-        return TFW_E_UNSUPPORTED;
-    }
-    if (found != count) {
-        return TFW_E_ARGUMENT;
-    }
-    size_t at = MARSHAL_HEAD;
-    for (size_t i = 0; i < count; i++) {
-        tfw_span string;
-        if (TFWI_UNLIKELY(!next_string(stream, len, &at, &string))) {
-            return TFW_E_UNSUPPORTED;
-        }
-        out_offsets[i] = (int64_t)string.offset;
-    }
-    out_offsets[count] = (int64_t)at + TFW_MARSHAL_GAP;
-    return at == len ? TFW_OK : TFW_E_UNSUPPORTED;
 }

@@ -44,18 +44,17 @@ static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, 
         out->at = put_string(in, all, p);
         return TFW_OK;
     }
-    uint64_t gap = (uint64_t)in->gap;
     uint8_t *p = out->at + f->guess;
     range s = {all.begin, all.begin};
     for (uint64_t i = v.begin + 1; i <= v.end; i++) {
         const volatile int64_t *once = in->offsets + i;
-        s.end = i < v.end ? (uint64_t)*once - gap : all.end;
+        s.end = i < v.end ? (uint64_t)*once : all.end;
         if (s.begin > s.end || s.end > all.end) {
             return TFW_E_ARGUMENT;
         }
         *p++ = 0x0a;
         p = put_string(in, s, tfwi_put_length(p, s.end - s.begin));
-        s.begin = s.end + gap;
+        s.begin = s.end;
     }
     out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
     return TFW_OK;
@@ -73,7 +72,7 @@ TFWI_INLINE bool load_cell(const tfw_input *in, uint64_t cell, range *v, range *
     }
     const volatile int64_t *once = in->offsets;
     bytes->begin = (uint64_t)once[v->begin];
-    bytes->end = (uint64_t)once[v->end] - (uint64_t)in->gap;
+    bytes->end = (uint64_t)once[v->end];
     return bytes->begin <= bytes->end && bytes->end <= in->byte_count; /* negative ones are large */
 }
 

@@ -15,9 +15,6 @@ static const char *input_fault(const tfw_input *in, uint64_t records, bool is_li
     if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
         return "no such kind";
     }
-    if (in->gap < 0) {
-        return "a negative gap";
-    }
     if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
         return "no name, or one that is too long";
     }

@@ -387,19 +387,6 @@ TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
                              const tfw_object_layout *layout, uint8_t *out, size_t capacity,
                              size_t *out_done, size_t *out_len);
 
-/* Finds the strings in marshal.dumps(list_or_tuple, 2): spans over the stream itself. Bytes-like
- * objects and (as UTF-8) str are known; TFW_E_UNSUPPORTED when the stream holds anything else,
- * TFW_NEED_SPACE when there are more than capacity (*out_count says how many). */
-TFW_API int tfw_marshal_spans(const uint8_t *stream, size_t len, tfw_span *out_spans,
-                              size_t capacity, size_t *out_count);
-
-/* The same as count + 1 offsets: string i is [offsets[i], offsets[i + 1] - TFW_MARSHAL_GAP), which
- * makes them values of a tfw_input. TFW_E_ARGUMENT: there are more or fewer than count. */
-#define TFW_MARSHAL_GAP 5
-TFW_API int tfw_marshal_offsets(const uint8_t *stream, size_t len, int64_t *out_offsets,
-                                size_t count);
-
-
 /* ---- Examples: schema ----------------------------------------------------------------------- */
 
 /* The kinds of a Feature; the numbers are its oneof's field numbers. */
@@ -590,13 +577,12 @@ typedef struct tfw_input {
     const char *name;
     uint64_t name_len;
     int32_t kind;            /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
-    int32_t gap;             /* bytes: what lies between a string and the next; mostly 0 */
     uint64_t count;          /* splits NULL: every record has count values */
     const void *values;      /* int64_t or float values, or the bytes of all strings */
     uint64_t value_count;    /* how many there are */
     uint64_t byte_count;     /* size of values in bytes */
     const int64_t *offsets;  /* bytes: value_count + 1 offsets into values; string i is
-                                values[offsets[i]] to values[offsets[i + 1] - gap] */
+                                values[offsets[i]] to values[offsets[i + 1]] */
     const int64_t *splits;   /* cells + 1 offsets into the values, or NULL */
     const int64_t *steps;    /* feature lists: records + 1 offsets into the cells; else NULL */
     const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present; feature

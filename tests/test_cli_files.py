@@ -298,7 +298,7 @@ def test_file_names_of_any_bytes_are_printed(files):
     assert "caf\\udce9" in result.stdout
 
 
-@pytest.mark.parametrize("words", [["cat", "-"], ["repair", "-", "out"]])
+@pytest.mark.parametrize("words", [["cat", "-"], ["verify", "-"], ["repair", "-", "out"]])
 def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
     command = [sys.executable, "-m", "tfwire", *words]
     with subprocess.Popen(

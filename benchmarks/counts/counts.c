@@ -78,25 +78,6 @@ static void append_op(uint8_t opcode, const void *bytes, size_t len) {
     append(bytes, len);
 }
 
-/* marshal.dumps(records, 2) */
-static void marshal_records(const workload *w) {
-    uint8_t count[4];
-    stream_len = 0;
-    tfwi_store32(count, RECORDS);
-    append_op('[', count, 4);
-    for (size_t i = 0; i < RECORDS; i++) {
-        tfwi_store32(count, (uint32_t)w->spans[i].length);
-        append_op('s', count, 4);
-        append(w->data + w->spans[i].offset, (size_t)w->spans[i].length);
-    }
-}
-
-static void marshal_spans(workload *w) {
-    size_t count;
-    expect(TFW_OK, tfw_marshal_spans(stream, stream_len, out_spans, RECORDS, &count));
-    (void)w;
-}
-
 /* A scalar as pickle writes it. */
 static void pickle_value(const tfw_input *input, size_t row) {
     uint8_t bytes[8];
@@ -244,8 +225,6 @@ static void count_records(workload *w) {
     count("index walk", RECORDS, walk, w);
     count("fetch in file order", RECORDS, fetch, w);
     count("pickle of records", RECORDS, pickle_spans, w);
-    marshal_records(w);
-    count("marshalled list", RECORDS, marshal_spans, w);
     fclose(record_file);
 }
 

@@ -11,7 +11,17 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["BYTES_LAYOUT", "Placed", "Spans", "addresses_of", "bytes_of", "slices_of", "strings_of"]
+__all__ = [
+    "BYTES_LAYOUT",
+    "Placed",
+    "Spans",
+    "addresses_of",
+    "bytes_of",
+    "gather",
+    "slices_of",
+    "strings_of",
+    "strings_of_objects",
+]
 
 # Below this mean length a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
@@ -155,15 +165,43 @@ def _addresses(
 ) -> Spans | None:
     """Bytes objects where they lie; None where one is of another type. A copy of all messages
     would cost as much as parsing them."""
-    layout = layout or BYTES_LAYOUT
+    placed = _placed(messages, layout or BYTES_LAYOUT)
+    return None if placed is None else placed.spans(0, len(messages))._replace(first=first)
+
+
+def _placed(objects: Sequence[Any], layout: Any) -> Placed | None:
     if layout is None:
         return None
-    addresses, objects = addresses_of(messages)
-    table = np.empty((len(messages), 2), np.uint64)
+    addresses, held = addresses_of(objects)
+    table = np.empty((len(held), 2), np.uint64)
     spans = ffi.from_buffer("tfw_span[]", table)
-    if lib.tfw_object_spans(addresses, len(objects), layout, spans) != lib.TFW_OK:
+    status = lib.tfw_object_spans(addresses, len(held), layout, spans)
+    return Placed(table, held) if status == lib.TFW_OK else None
+
+
+def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
+    """Bytes objects side by side: uint8, and int64 offsets, one more than strings; None where one
+    is of another type."""
+    placed = _placed(objects, BYTES_LAYOUT)
+    if placed is None:
         return None
-    return Spans((objects, spans), _NOWHERE, 0, spans, len(objects), first, lib.TFW_ADDRESSES)
+    offsets = np.zeros(len(placed) + 1, np.int64)
+    np.cumsum(placed.table[:, 1].view(np.int64), out=offsets[1:])
+    return gather(placed.table, int(offsets[-1])), offsets
+
+
+def gather(table: Array, size: int) -> Array:
+    """Copies byte strings side by side.
+
+    Args:
+        table: As of a Placed; it says where the copies are then.
+        size: Bytes of all of them.
+    """
+    data, count = np.empty(size, np.uint8), ffi.new("size_t *")
+    spans = ffi.from_buffer("tfw_span[]", table)
+    status = lib.tfw_gather(spans, len(table), ffi.from_buffer("uint8_t[]", data), size, count)
+    assert status == lib.TFW_OK
+    return data
 
 
 def addresses_of(objects: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:

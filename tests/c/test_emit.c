@@ -149,100 +149,6 @@ static void the_bound_counts_the_long_opcodes(void) {
     CHECK(tfw_pickle_bound(3, gib4 + 10) >= 5 + 9 + 5 + 5 + gib4 + 10 + TFWI_COPY_SLACK);
 }
 
-/* [b"ab", "\u00e9", b"", b"xyz"] as marshal.dumps(.., 2) writes it. */
-static const uint8_t STREAM[] =
-    "[\x04\0\0\0s\x02\0\0\0" "abu\x02\0\0\0\xc3\xa9s\0\0\0\0s\x03\0\0\0xyz";
-
-static void marshalled_strings_are_found(void) {
-    const size_t len = sizeof STREAM - 1;
-    const tfw_span expected[] = {{10, 2}, {17, 2}, {24, 0}, {29, 3}};
-    for (int tuple = 0; tuple < 2; tuple++) {
-        guarded stream = guarded_new(len, true);
-        tfw_span spans[4];
-        size_t count = 99;
-        memcpy(stream.data, STREAM, len);
-        stream.data[0] = tuple ? '(' : '[';
-        CHECK_EQ(TFW_OK, tfw_marshal_spans(stream.data, len, spans, 4, &count));
-        CHECK_EQ(4, count);
-        CHECK_EQ(0, memcmp(expected, spans, sizeof expected));
-        CHECK_EQ(TFW_NEED_SPACE, tfw_marshal_spans(stream.data, len, spans, 3, &count));
-        CHECK_EQ(4, count);
-        int64_t offsets[5];
-        const int64_t expected_offsets[] = {10, 17, 24, 29, (int64_t)len + TFW_MARSHAL_GAP};
-        CHECK_EQ(TFW_OK, tfw_marshal_offsets(stream.data, len, offsets, 4));
-        CHECK_EQ(0, memcmp(expected_offsets, offsets, sizeof offsets));
-        CHECK_EQ(TFW_E_ARGUMENT, tfw_marshal_offsets(stream.data, len, offsets, 3));
-        CHECK_EQ(TFW_E_ARGUMENT, tfw_marshal_offsets(stream.data, len, offsets, 5));
-        guarded_free(stream);
-    }
-}
-
-static void marshal_streams_of_anything_else_are_refused(void) {
-    const struct {
-        const char *text;
-        size_t len;
-    } streams[] = {
-        {"", 0}, {"[\0\0\0", 4}, {"i\x01\0\0\0", 5}, {"{\0\0\0\0", 5},
-        {"[\x01\0\0\0i\x07\0\0\0", 10},
-        {"[\x01\0\0\0N", 6}, {"[\x01\0\0\0t\x01\0\0\0a", 11}, {"[\x01\0\0\0[\0\0\0\0", 10},
-        {"[\0\0\0\0s", 6}, {"[\xff\xff\xff\xffs\0\0\0\0", 10}, {"[\x01\0\0\0s\xff\xff\xff\xff", 10},
-        {"[\x01\0\0\0u\x03\0\0\0\xed\xa0\x80", 13}, {"[\x01\0\0\0u\x04\0\0\0a\xed\xbf\xbf", 14},
-        {"[\x01\0\0\0u\x06\0\0\0\xed\x9f\xbf\xed\xb0\x80", 16}, {"[\x02\0\0\0s\x05\0\0\0abcde", 15},
-    };
-    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-        tfw_span spans[4];
-        size_t count = 99;
-        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_spans((const uint8_t *)streams[i].text,
-                                                      streams[i].len, spans, 4, &count));
-        CHECK_EQ(0, count);
-    }
-}
-
-static void text_beside_the_surrogates_is_found(void) {
-    const char *streams[] = {
-        "[\x01\0\0\0u\x03\0\0\0\xed\x9f\xbf", "[\x01\0\0\0u\x03\0\0\0\xee\x80\x80",
-        "[\x01\0\0\0s\x03\0\0\0\xed\xa0\x80", "[\x01\0\0\0s\x03\0\0\0\0\0\xed"};
-    for (size_t i = 0; i < 4; i++) {
-        tfw_span span;
-        size_t count = 0;
-        CHECK_EQ(TFW_OK,
-                 tfw_marshal_spans((const uint8_t *)streams[i], 13, &span, 1, &count));
-        CHECK_EQ(1, count);
-    }
-}
-
-static void every_cut_and_every_flip_of_a_marshal_stream_is_survived(void) {
-    const size_t len = sizeof STREAM - 1;
-    tfw_span spans[4];
-    int64_t offsets[5];
-    size_t count;
-    for (size_t cut = 0; cut < len; cut++) {
-        guarded stream = guarded_new(cut, true);
-        memcpy(stream.data, STREAM, cut);
-        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_spans(stream.data, cut, spans, 4, &count));
-        CHECK_EQ(TFW_E_UNSUPPORTED, tfw_marshal_offsets(stream.data, cut, offsets, 4));
-        guarded_free(stream);
-    }
-    guarded stream = guarded_new(len, true);
-    memcpy(stream.data, STREAM, len);
-    for (size_t bit = 0; bit < len * 8; bit++) {
-        stream.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        int status = tfw_marshal_spans(stream.data, len, spans, 4, &count);
-        CHECK(status == TFW_OK || status == TFW_E_UNSUPPORTED || status == TFW_NEED_SPACE);
-        for (size_t i = 0; status == TFW_OK && i < count; i++) {
-            CHECK(spans[i].offset <= len && spans[i].length <= len - spans[i].offset);
-        }
-        bool four = status == TFW_OK && count == 4;
-        CHECK_EQ(four, tfw_marshal_offsets(stream.data, len, offsets, 4) == TFW_OK);
-        for (size_t i = 0; four && i < 4; i++) {
-            CHECK_EQ(spans[i].offset, offsets[i]);
-            CHECK_EQ(spans[i].offset + spans[i].length, offsets[i + 1] - TFW_MARSHAL_GAP);
-        }
-        stream.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-    }
-    guarded_free(stream);
-}
-
 /* Objects as some interpreter lays them out. */
 typedef struct object {
     uintptr_t references;
@@ -296,9 +202,5 @@ int main(void) {
     RUN(offsets_that_decrease_are_refused);
     RUN(no_strings_make_an_empty_tuple);
     RUN(the_bound_counts_the_long_opcodes);
-    RUN(marshalled_strings_are_found);
-    RUN(marshal_streams_of_anything_else_are_refused);
-    RUN(text_beside_the_surrogates_is_found);
-    RUN(every_cut_and_every_flip_of_a_marshal_stream_is_survived);
     return check_report("emit");
 }

@@ -87,27 +87,6 @@ static void test_splits_choose_the_values_of_each_record(void) {
     CHECK_RECORD("\n\x15\n\x13\n\x00\x12\x0f\n\x0d\n\x04goat\n\x05horse", 2);
 }
 
-static void test_strings_may_have_gaps(void) {
-    static const int64_t offsets[] = {1, 6, 12, 19};
-    tfw_input in = text_input("", 3);
-    in.values = "-cat--goat--horse";
-    in.byte_count = 17;
-    in.offsets = offsets;
-    in.gap = 2;
-    CHECK_EQ(TFW_OK, encode(&in, 1, 1));
-    CHECK_RECORD("\n\x1a\n\x18\n\x00\x12\x14\n\x12\n\x03" "cat\n\x04goat\n\x05horse", 0);
-    in.count = 1;
-    CHECK_EQ(TFW_OK, encode(&in, 1, 3));
-    CHECK_RECORD("\n\x0f\n\x0d\n\x00\x12\x09\n\x07\n\x05horse", 2);
-    in.byte_count = 16;
-    CHECK_EQ(TFW_E_ARGUMENT, encode(&in, 1, 3));
-    CHECK_EQ(2, done);
-    in.gap = 6;
-    CHECK_EQ(TFW_E_ARGUMENT, encode(&in, 1, 1)); /* longer than the strings */
-    in.gap = -1;
-    CHECK_EQ(TFW_E_ARGUMENT, encode(&in, 1, 1));
-}
-
 static void test_first_and_count_choose_the_records(void) {
     tfw_input in = int_input("i", 2);
     CHECK_EQ(TFW_OK, tfw_encode(&in, 1, 1, 2, 0, 0, out, sizeof out, spans, &done, &len, &error));
@@ -377,7 +356,6 @@ int main(void) {
     RUN(test_one_feature_of_each_kind);
     RUN(test_presence_and_empty_lists);
     RUN(test_splits_choose_the_values_of_each_record);
-    RUN(test_strings_may_have_gaps);
     RUN(test_first_and_count_choose_the_records);
     RUN(test_room_is_left_around_every_payload);
     RUN(test_a_sequence_has_context_and_lists);

@@ -6,7 +6,6 @@ names begin with ``found-``, are kept; all others are written anew.
 
 from __future__ import annotations
 
-import marshal
 import pickle
 import struct
 from collections.abc import Iterator
@@ -361,23 +360,14 @@ def correct_seeds() -> Seeds:
 # ---- Strings and rows of Python -----------------------------------------------------------------
 
 
-def marshal_seeds() -> Seeds:
-    values: dict[str, object] = {
-        "empty-list": [],
-        "bytes": [b"", b"one", b"x" * 300],
-        "text": ("one", "é", "\ud7ff\ue000"),
-        "surrogates": ["\ud800"],
-        "buffers": [bytearray(b"abc"), memoryview(b"def")],
-        "others": [b"", 1, None],
-        "nested": [[b""]],
-        "dict": {},
-    }
-    for name, value in values.items():
-        stream = marshal.dumps(value, 2)
-        yield name, struct.pack("<H", 100) + stream
-        yield f"{name}-no-space", struct.pack("<H", 0) + stream
-    yield "cut", struct.pack("<H", 9) + marshal.dumps([b"abc"], 2)[:-1]
-    yield "more", struct.pack("<H", 9) + marshal.dumps([b"abc"], 2) + b"s"
+def object_seeds() -> Seeds:
+    def objects(capacity: int, *pairs: int) -> bytes:
+        return struct.pack("<HB", capacity, len(pairs) // 2) + bytes(pairs)
+
+    yield "nothing", objects(0)
+    yield "usual", objects(2000, 0, 3, 0, 0, 0, 90, 0, 255)
+    yield "no-room", objects(60, 0, 3, 0, 20, 0, 40)
+    yield "another-type", objects(2000, 0, 3, 1, 3, 0, 3)
 
 
 def row_seeds() -> Seeds:
@@ -488,7 +478,7 @@ if __name__ == "__main__":
     write("reader", reader_seeds())
     write("correct", correct_seeds())
     write("index", index_seeds())
-    write("marshal", marshal_seeds())
+    write("objects", object_seeds())
     write("crc", crc_seeds())
     write("parse", parse_seeds())
     write("sequence", sequence_seeds())

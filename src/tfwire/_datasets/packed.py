@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import ffi, lib
+from tfwire._core import ffi
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Gathering
 from tfwire._records.batch import table_of
 from tfwire._records.regions import Position
 from tfwire._records.streams import BatchReader
-from tfwire._spans import Placed
+from tfwire._spans import Placed, gather
 
 __all__ = ["NONE", "PackedRecords"]
 
@@ -86,12 +86,7 @@ class PackedRecords(Gathering):
             return
         self._size = int(table[:, 1].sum())
         self._limit = 2 * self._size + _SLACK
-        block, count = np.empty(self._size, np.uint8), ffi.new("size_t *")
-        spans = ffi.from_buffer("tfw_span[]", table)
-        out = ffi.from_buffer("uint8_t[]", block)
-        status = lib.tfw_gather(spans, len(table), out, len(block), count)
-        assert status == lib.TFW_OK
-        self._blocks = [block]
+        self._blocks = [gather(table, self._size)]
 
     def snapshot(self) -> Any:
         self.raise_pending()

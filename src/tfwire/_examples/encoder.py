@@ -41,7 +41,6 @@ class Column(NamedTuple):
         num_values: How many values there are.
         per_record: Values per record where ``splits`` is None.
         offsets: int64, num_values + 1: where the strings lie.
-        gap: Bytes between a string and the next.
         splits: int64, cells + 1: where the values of each record (each step) lie.
         steps: int64, records + 1: where the steps of each record lie; feature lists only.
         presence: uint8 per record, or None when all have the feature.
@@ -52,22 +51,19 @@ class Column(NamedTuple):
     num_values: int
     per_record: int = 1
     offsets: Array | None = None
-    gap: int = 0
     splits: Array | None = None
     steps: Array | None = None
     presence: Array | None = None
 
 
-def make_column(
-    kind: int, values: Any, name: Name, types: set[type] | None = None, **layout: Any
-) -> Column:
+def make_column(kind: int, values: Any, name: Name, **layout: Any) -> Column:
     """A column of flat values; a kind of NONE has none.
 
-    types: Those of the values, where they are known already. layout: Further fields.
+    layout: Further fields.
     """
     if kind == lib.TFW_BYTES:
-        data, offsets, gap = pack_strings(values, name, types)
-        return Column(kind, data, len(offsets) - 1, offsets=offsets, gap=gap, **layout)
+        data, offsets = pack_strings(values, name)
+        return Column(kind, data, len(offsets) - 1, offsets=offsets, **layout)
     if kind == lib.TFW_FLOAT:
         values = as_float32(values, name)
     else:
@@ -91,7 +87,6 @@ def native_inputs(columns: Sequence[tuple[bytes, Column]]) -> tuple[Any, list[An
         entry.name = pin("char[]", name)
         entry.name_len = len(name)
         entry.kind = column.kind
-        entry.gap = column.gap
         entry.count = column.per_record
         entry.values = pin("uint8_t[]", column.values)
         entry.value_count = column.num_values

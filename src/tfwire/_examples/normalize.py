@@ -6,7 +6,6 @@ clearly one of them is a TypeError that names the feature.
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import countOf
@@ -14,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import ffi, lib
+from tfwire._core import lib
+from tfwire._spans import strings_of_objects
 
 __all__ = [
     "Array",
@@ -31,10 +31,6 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-
-# marshal needs no Python code per string but copies into a growing buffer; join knows its size
-# beforehand. They break even near this length.
-_LONG = 4096
 
 Name = str | bytes | None  # of the feature that a message is about; None: a value on its own
 
@@ -258,14 +254,6 @@ def as_float32(values: Any, name: Name) -> Array:
         return doubles.astype(np.float32)
 
 
-class Strings(NamedTuple):
-    """Strings in one buffer: string i is ``data[offsets[i] : offsets[i + 1] - gap]``."""
-
-    data: Any
-    offsets: Array
-    gap: int = 0
-
-
 def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
     """Strings as their bytes, one after the other, and int64 offsets, one more than strings."""
     types = set(map(type, values))
@@ -278,39 +266,19 @@ def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
     return values[0] if len(values) == 1 else b"".join(values), _offsets(values)
 
 
-def pack_strings(values: Sequence[Any], name: Name, types: set[type] | None = None) -> Strings:
-    """Strings in one buffer, where short ones may have gaps between them: much faster.
-
-    types: Those of the values, where they are known already.
-    """
-    if types is None:
-        types = types_of(values)
-    if types == {bytes} and len(values) > 1 and len(values[0]) < _LONG:
-        strings = _strings_by_marshal(values)
+def pack_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
+    """As as_strings, and faster for bytes objects: what they are, only C looks at."""
+    if len(values) > 1 and type(values[0]) is bytes:
+        strings = strings_of_objects(values)
         if strings is not None:
             return strings
-    return Strings(*as_strings(values, name))
+    return as_strings(values, name)
 
 
 def _offsets(values: Sequence[Any]) -> Array:
     offsets = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
     return offsets
-
-
-def _strings_by_marshal(values: Sequence[bytes]) -> Strings | None:
-    """Strings within a marshal stream, whose headers are the gaps; None: there is no stream."""
-    if not isinstance(values, (list, tuple)):
-        values = list(values)
-    try:
-        stream = marshal.dumps(values, 2)
-    except ValueError:  # more than 2 GiB
-        return None
-    offsets = np.empty(len(values) + 1, np.int64)
-    out = ffi.from_buffer("int64_t[]", offsets)
-    if lib.tfw_marshal_offsets(stream, len(stream), out, len(values)) != lib.TFW_OK:
-        return None
-    return Strings(stream, offsets, lib.TFW_MARSHAL_GAP)
 
 
 def string_bytes(value: Any, name: Name) -> bytes:

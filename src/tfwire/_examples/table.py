@@ -27,6 +27,7 @@ from tfwire._examples.normalize import (
     show,
     types_of,
 )
+from tfwire._spans import strings_of_objects
 
 __all__ = ["columns_of_mapping", "columns_of_rows", "lists_of_mapping"]
 
@@ -179,11 +180,14 @@ def _array_column(array: Array, name: Name) -> tuple[Column, int]:
 
 
 def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
+    if cells and type(cells[0]) is bytes and (strings := strings_of_objects(cells)) is not None:
+        data, offsets = strings
+        return Column(BYTES, data, len(cells), offsets=offsets), len(cells)
     types = types_of(cells)
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
         kind = joint_kind(kinds, name)  # type: ignore[arg-type]
-        return make_column(kind, cells, name, types), len(cells)
+        return make_column(kind, cells, name), len(cells)
     if types <= {list, tuple}:
         flat = list(chain.from_iterable(cells))
         kinds = {scalar_kind(cls) for cls in types_of(flat)}

@@ -57,11 +57,14 @@ def run(options: argparse.Namespace) -> int:
     others: list[FileReport] = []  # of --same-as
     failed = 0
     with ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) as pool:
-        pending = [pool.submit(_verify, name, options, progress) for name in names]
+        # Standard input may be silent for ever: only this thread can be interrupted.
+        pending = [
+            None if name == "-" else pool.submit(_verify, name, options, progress) for name in names
+        ]
         try:
             for number, (name, task) in enumerate(zip(names, pending, strict=True)):
                 try:
-                    report = task.result()
+                    report = task.result() if task else _verify(name, options, progress)
                 except OSError as error:
                     failed += 1
                     progress.clear()
@@ -71,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
                 progress.clear()
                 _report(report, options)
         finally:  # also when the reader of our output has left
-            for task in pending:
+            for task in filter(None, pending):
                 task.cancel()
     progress.clear()
     if len(names) > 1 and not options.same_as and not options.json:
