@@ -1,6 +1,7 @@
 """tfwire info, count, verify and repair, run as a user runs them."""
 
 import base64
+import fcntl
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 import zlib
 
@@ -298,13 +300,22 @@ def test_file_names_of_any_bytes_are_printed(files):
     assert "caf\\udce9" in result.stdout
 
 
+def num_unread(pipe):
+    """Bytes that are on their way."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
 @pytest.mark.parametrize("words", [["cat", "-"], ["verify", "-"], ["repair", "-", "out"]])
 def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
     command = [sys.executable, "-m", "tfwire", *words]
     with subprocess.Popen(
         command, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        time.sleep(1)  # it waits for input then
+        process.stdin.write(b"?")
+        process.stdin.flush()
+        while num_unread(process.stdin):  # then it waits for more
+            time.sleep(0.01)
+            assert process.poll() is None
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
         assert process.stderr.read() == b""
