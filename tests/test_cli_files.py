@@ -300,6 +300,11 @@ def test_file_names_of_any_bytes_are_printed(files):
     assert "caf\\udce9" in result.stdout
 
 
+def heed_interrupts():
+    """A process that was started in the background ignores them, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def num_unread(pipe):
     """Bytes that are on their way."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
@@ -309,7 +314,12 @@ def num_unread(pipe):
 def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
     command = [sys.executable, "-m", "tfwire", *words]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
     ) as process:
         process.stdin.write(b"?")
         process.stdin.flush()

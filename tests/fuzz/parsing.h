@@ -1,6 +1,6 @@
 /* Parsing, for Examples and SequenceExamples: a batch gives what its records give one by one and
- * to the complete parser, what they give to another kernel, what they give in another encoding, and
- * what they give where memory fails on the way. */
+ * to the complete parser, what they give scattered over memory, to another kernel, in another
+ * encoding, and where memory fails on the way. */
 #ifndef TFWIRE_TESTS_FUZZ_PARSING_H
 #define TFWIRE_TESTS_FUZZ_PARSING_H
 
@@ -149,6 +149,28 @@ static inline void check_again(const parsed *batch, const parsing *p, const mess
     parsed_free(&r);
 }
 
+/* Where they lie: each in a block of just its size, told by its address. */
+static inline void check_scattered(const parsed *batch, const parsing *p, const messages *m) {
+    parsing scattered = *p;
+    messages other = {.count = m->count};
+    uint8_t *blocks[MAX_MESSAGES];
+    for (size_t i = 0; i < m->count; i++) {
+        size_t len = (size_t)m->spans[i].length;
+        blocks[i] = fuzz_copy(m->data + m->spans[i].offset, len);
+        other.spans[i] = (tfw_span){.offset = (uintptr_t)blocks[i], .length = len};
+    }
+    scattered.flags |= TFW_ADDRESSES;
+    parsed r = {0};
+    parsed_init(&r, p, tfwi_kernel_best());
+    parse_all(&r, &scattered, &other);
+    parsed_take(&r, p);
+    check_parsed(batch, &r, m, true);
+    parsed_free(&r);
+    for (size_t i = 0; i < m->count; i++) {
+        free(blocks[i]);
+    }
+}
+
 static inline void check_disguised(const parsed *batch, const parsing *p, const messages *m,
                                    unsigned how, long failing) {
     messages other = messages_disguised(m, p->sequence ? LEVEL_SEQUENCE : LEVEL_EXAMPLE, how);
@@ -181,6 +203,7 @@ static inline void run_parsing(input *in, bool sequence) {
     parse_all(&batch, &p, &m);
     parsed_take(&batch, &p);
     check_singles(&batch, &p, &m);
+    check_scattered(&batch, &p, &m);
     const tfwi_kernel *kernel = tfwi_kernel_at(how >> 6);
     if (kernel != NULL && !tfwi_kernel_supported(kernel)) {
         kernel = NULL;
