@@ -1,11 +1,16 @@
 """Records that are shuffled, batched and parsed without an object for each."""
 
+import gzip
 import json
+import os
+import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
+from reference import file_of
 from tfwire import Dataset, TFRecordDataset
 from tfwire._datasets import packed
 
@@ -121,6 +126,32 @@ def test_other_records_become_objects(reader, tmp_path):
         dataset = Dataset.from_generator(lambda: records)
     batches = dataset.shuffle(10, 2, False).batch(8)
     same(batches.map(parsed), batches.parse_example(SPEC))
+
+
+def test_a_look_at_the_first_record_takes_nothing_out_of_a_pipe(files, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    thread = threading.Thread(target=fifo.write_bytes, args=(files[0].read_bytes(),))
+    thread.start()
+    batches = TFRecordDataset(fifo).shuffle(10).batch(7).parse_example(SPEC)
+    assert list(range(100)) == sorted(n for batch in batches for n in batch["n"].tolist())
+    thread.join()
+
+
+def test_a_pass_over_a_compressed_file_goes_on_behind_damage(tmp_path):
+    data = bytearray(file_of([tfw.encode_example({"n": [i]}) for i in range(60)]))
+    for offset in (200, 500, 900):
+        data[offset] ^= 1
+    (tmp_path / "data").write_bytes(gzip.compress(data))
+    dataset = TFRecordDataset(tmp_path / "data", "GZIP", on_corrupt="skip").batch(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = [batch.tolist() for batch in dataset]
+        for given in range(len(expected)):
+            elements, resumed = iter(dataset), iter(dataset)
+            found = [next(elements).tolist() for _ in range(given)]
+            resumed.load_state_dict(elements.state_dict())
+            assert expected == found + [batch.tolist() for batch in resumed]
 
 
 def until_damage(dataset):

@@ -1,5 +1,6 @@
 """Files that are still being written: every look is a correct prefix, and the next goes on."""
 
+import gzip
 import io
 import itertools
 import os
@@ -13,7 +14,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
-from reference import file_of
+from reference import file_of, flip
 from tfwire import Position, Tail
 
 RECORDS = [b"", b"one", b"x" * 300, bytes(range(60)), b"", b"last"]
@@ -146,6 +147,33 @@ def test_a_start_within_a_record_is_damage(tmp_path):
         list(tfw.read_records(path, start=Position(2, 40)))
     with pytest.raises(tfw.DataLossError, match="does not begin at byte 40"):
         list(tfw.read_records(io.BytesIO(DATA), start=Position(2, 40)))
+
+
+@pytest.mark.parametrize("policy", ["skip", "tail"])
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_reading_goes_on_behind_records_that_were_left_out(tmp_path, compression, policy):
+    """Damaged records have numbers, too; of compressed files, all up to the place is read."""
+    records = [b"%d" % i * 9 for i in range(12)]
+    ends = [len(file_of(records[: i + 1])) for i in range(12)]
+    data = file_of(records)
+    for offset in (ends[2] + 14, ends[3] + 2, ends[6] + 2) if policy == "skip" else ():
+        data = flip(data, 8 * offset)
+    path = tmp_path / "data"
+    compress = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[compression]
+    path.write_bytes(compress(data))
+
+    def read(start=None):
+        return tfw.read_records(path, compression, on_corrupt=policy, start=start, receipt=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = list(read())
+        for count in range(len(expected) + 1):
+            first = read()
+            found = list(itertools.islice(first, count))
+            second = read(first.position)
+            assert expected == found + list(second), count
+            assert tfw.Receipt.of(expected) == first.receipt + second.receipt
 
 
 @pytest.mark.parametrize("start", [(-1, 0), (0, -1), (1,), "ab", 7])

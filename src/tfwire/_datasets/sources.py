@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
@@ -171,6 +173,8 @@ class Records(Stage):
         """Whether the first record is a short one of a plain file: its header begins with its
         length."""
         try:
+            if not stat.S_ISREG(os.stat(self.paths[0]).st_mode):
+                return False  # what is read of a pipe is gone
             with open(self.paths[0], "rb") as file:
                 header = file.read(12)
         except (OSError, TypeError, IndexError):  # it is another's to report that

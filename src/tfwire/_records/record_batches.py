@@ -11,7 +11,7 @@ from typing import Any
 
 from tfwire._core import ffi, lib
 from tfwire._records import longreads
-from tfwire._records.batch import number_of, numbers_of, table_of
+from tfwire._records.batch import numbers_of, position_of, table_of
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.streams import BatchReader
 from tfwire._records.tally import Tally
@@ -121,9 +121,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
                 return self._reader.position
             if self._long is not None:
                 return self._long.position
-            batch = self._batch
-            offset = batch.offset + batch.spans[batch.count - left].offset - lib.TFW_HEADER_SIZE
-            return Position(number_of(batch, batch.count - left), offset)
+            return position_of(self._batch, self._batch.count - left)
 
     @property
     def receipt(self) -> Receipt:

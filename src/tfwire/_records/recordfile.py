@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 import sys
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
-from tfwire._records.batch import number_of
+from tfwire._records.batch import numbers_of, position_behind, position_of, split
 from tfwire._records.blocks import Block
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading, display_name
@@ -114,6 +115,7 @@ class RecordFile:
         self.position = self._native_position = _BEGINNING
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
+        self._ahead: Any = None  # a batch of records read already
         self._long: LongReader | None = None  # while it reads in the native reader's place
         self._resumed = False  # behind damage that the native reader takes for the end
         self._went_back = False  # to a member within what had been inflated
@@ -161,10 +163,7 @@ class RecordFile:
         """Goes to a place: at once in a regular file, else by reading up to it."""
         size = self._source.size()
         if self._fed:
-            batch = ffi.new("tfw_batch *")
-            while (left := start.record_index - self.position.record_index) > 0:
-                if not self.next(left, batch):
-                    break
+            self._read_up_to(start.record_index)
         elif size is None or start.offset <= size:
             self._seek(start)
         if self.position != start:
@@ -179,6 +178,15 @@ class RecordFile:
                 reason="truncated",
             )
 
+    def _read_up_to(self, number: int) -> None:
+        batch = ffi.new("tfw_batch *")
+        while (left := number - self.position.record_index) > 0:
+            if not self.next(left, batch):
+                return
+        if left < 0:  # damaged records have numbers, too, and some were left out on the way
+            split(batch, bisect_left(numbers_of(batch), number))
+            self.position, self._ahead = position_of(batch, 0), batch
+
     def _seek(self, position: Position) -> None:
         number, offset = self.position = self._native_position = position
         status = lib.tfw_reader_seek(self._reader, offset, number, self._error)
@@ -187,12 +195,9 @@ class RecordFile:
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills batch; False at the end of the file."""
         while True:
-            status = lib.tfw_reader_next(self._reader, max_records, batch, self._error)
+            status = self._next(max_records, batch)
             if status == lib.TFW_OK:
-                last = batch.spans[batch.count - 1]
-                end = batch.offset + last.offset + last.length + lib.TFW_FOOTER_SIZE
-                number = number_of(batch, batch.count - 1) + 1
-                self.position = self._native_position = Position(number, end)
+                self.position = self._native_position = position_behind(batch)
                 if self._repeats is not None:
                     damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
                     if not self._repeats.take_off(batch, damaged):
@@ -213,6 +218,12 @@ class RecordFile:
                 return False
             else:
                 self._fail(status)
+
+    def _next(self, max_records: int, batch: Any) -> int:
+        if self._ahead is not None and self._ahead.count:
+            batch[0] = split(self._ahead, max_records or self._ahead.count)[0]
+            return int(lib.TFW_OK)
+        return int(lib.tfw_reader_next(self._reader, max_records, batch, self._error))
 
     def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
         """As next, but adds the records to a block: straight from a regular file of which only the

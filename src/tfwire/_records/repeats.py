@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfwire._core import ffi, lib
+from tfwire._records.batch import shorten
 
 __all__ = ["Repeats"]
 
@@ -63,7 +64,7 @@ class Repeats:
             self._again = []
             if self._recent is not None and len(self._recent) <= _MOST:
                 self._recent.append(key)
-        _shorten(batch, count)
+        shorten(batch, count)
         return bool(batch.count)
 
 
@@ -75,14 +76,3 @@ def _records(batch: Any) -> Iterator[tuple[int, Key]]:
         begin = batch.offset + offset - lib.TFW_HEADER_SIZE
         footer = offset + length
         yield begin, (length, data[footer : footer + lib.TFW_FOOTER_SIZE])
-
-
-def _shorten(batch: Any, count: int) -> None:
-    """Without so many records at the beginning."""
-    batch.payload_bytes -= sum(batch.spans[i].length for i in range(count))
-    batch.spans += count
-    batch.count -= count
-    batch.first_record += count
-    if batch.numbers:
-        batch.numbers += count
-        batch.first_record = batch.numbers[0] if batch.count else batch.first_record
