@@ -116,7 +116,9 @@ static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *erro
         if (!has_header && at != 0 && left >= TFW_HEADER_SIZE) {
             return TFW_OK; /* the next window begins with it */
         }
-        found = cut(found.expected, left);
+        /* A window that begins with less than a header is the rest of the file, which may have been
+         * cut since the caller asked for its size. */
+        found = cut(found.expected, has_header || at != 0 ? left : len);
     }
     return status == TFW_OK ? TFW_OK : damaged(error, found, data + at, (int64_t)w->count,
                                                (int64_t)w->offset);
