@@ -51,6 +51,8 @@ struct tfw_reader {
     tfw_flip *flips;
     size_t flip_count;
     size_t flip_capacity;
+    uint64_t flips_found; /* in all, also those that were not kept */
+    uint64_t flips_applied;
 };
 
 TFWI_INLINE uint8_t *tfwi_window(const tfw_reader *reader) {

@@ -1,6 +1,26 @@
 /* Damage met by the sequential reader: raised, left out as a region, searched behind, corrected. */
 #include "reader.h"
 
+/* ---- What is noted --------------------------------------------------------------------------- */
+
+/* The items with room for one more, NULL without memory. Of very many only the newest is kept
+ * beside the first ones, so that damage everywhere takes no more memory than damage here and there.
+ */
+static void *room_for_one(void *items, size_t *count, size_t *capacity, size_t size) {
+    if (*count == TFW_MOST_REGIONS) {
+        --*count;
+    }
+    if (*count < *capacity) {
+        return items;
+    }
+    size_t larger = *capacity + *capacity / 2 + 8;
+    void *grown = tfwi_realloc(items, larger * size);
+    if (grown != NULL) {
+        *capacity = larger;
+    }
+    return grown;
+}
+
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
 /* Moves the end of the last region. */
@@ -10,34 +30,18 @@ static void extend_region(tfw_reader *reader, uint64_t end) {
     last->end = end;
 }
 
-/* Room for one more region. Of very many only the newest is kept beside the first ones, so that
- * damage everywhere takes no more memory than damage here and there. */
-static int make_room_for_region(tfw_reader *reader) {
-    if (reader->region_count == TFW_MOST_REGIONS) {
-        reader->region_count--;
-    }
-    if (reader->region_count < reader->region_capacity) {
-        return TFW_OK;
-    }
-    size_t capacity = reader->region_capacity + reader->region_capacity / 2 + 8;
-    tfw_region *grown = tfwi_realloc(reader->regions, capacity * sizeof *grown);
-    if (grown == NULL) {
-        return TFW_E_MEMORY;
-    }
-    reader->regions = grown;
-    reader->region_capacity = capacity;
-    return TFW_OK;
-}
-
 /* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. */
 static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
     if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin) {
         extend_region(reader, end);
         return TFW_OK;
     }
-    if (make_room_for_region(reader) != TFW_OK) {
+    tfw_region *regions = room_for_one(reader->regions, &reader->region_count,
+                                       &reader->region_capacity, sizeof *regions);
+    if (regions == NULL) {
         return TFW_E_MEMORY;
     }
+    reader->regions = regions;
     const tfw_error *damage = &reader->damage;
     reader->regions[reader->region_count++] = (tfw_region){
         .begin = begin,
@@ -150,20 +154,19 @@ int tfwi_reader_meet_damage(tfw_reader *reader) {
 /* Notes a flipped bit and, unless it is doubtful and that is not wanted, flips it back: the record
  * at begin verifies then, when it is scanned again. */
 static int apply_flip(tfw_reader *reader, tfw_flip flip) {
-    if (reader->flip_count == reader->flip_capacity) {
-        size_t capacity = reader->flip_capacity + reader->flip_capacity / 2 + 8;
-        tfw_flip *grown = tfwi_realloc(reader->flips, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return TFW_E_MEMORY;
-        }
-        reader->flips = grown;
-        reader->flip_capacity = capacity;
+    tfw_flip *flips =
+        room_for_one(reader->flips, &reader->flip_count, &reader->flip_capacity, sizeof *flips);
+    if (flips == NULL) {
+        return TFW_E_MEMORY;
     }
+    reader->flips = flips;
     flip.record = reader->record;
     flip.offset = tfwi_file_offset(reader, reader->begin);
     flip.applied = !flip.ambiguous || (reader->flags & TFW_CORRECT_AMBIGUOUS) != 0;
     reader->flips[reader->flip_count++] = flip;
+    reader->flips_found++;
     if (flip.applied) {
+        reader->flips_applied++;
         tfwi_window(reader)[reader->begin + flip.byte] ^= (uint8_t)(1u << flip.bit);
         tfwi_resync_moved(&reader->resync);
         reader->damage.status = TFW_OK;
@@ -206,6 +209,11 @@ size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_fl
         out_flips[i] = reader->flips[first + i];
     }
     return reader->flip_count;
+}
+
+uint64_t tfw_reader_flips_total(const tfw_reader *reader, uint64_t *out_applied) {
+    *out_applied = reader->flips_applied;
+    return reader->flips_found;
 }
 
 /* Looks for the next record that verifies and extends the open region up to it. */

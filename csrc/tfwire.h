@@ -302,9 +302,13 @@ TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_re
 TFW_API uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes);
 
 /* As tfw_reader_skipped, for the flipped bits found under TFW_CORRECT, also those that were not
- * applied; it has all. */
+ * applied; of more than TFW_MOST_REGIONS, too, only the first ones and the last. */
 TFW_API size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
                                 size_t capacity);
+
+/* How many flipped bits were found so far, also those that are not kept, and how many of them were
+ * applied. */
+TFW_API uint64_t tfw_reader_flips_total(const tfw_reader *reader, uint64_t *out_applied);
 
 /* ---- Records: random access ------------------------------------------------------------------
  * Records lie without gaps, so n of them are told by n + 1 offsets: record i is the bytes

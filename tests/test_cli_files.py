@@ -18,6 +18,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
+from reference import flip, frame
 
 RECORDS = [b"", b"one", *(bytes([i]) * 37 * i for i in range(5)), os.urandom(70_000)]
 
@@ -229,6 +230,26 @@ def test_repair_corrects_on_demand(files):
     assert result.returncode == 0
     assert "corrected: byte 28 bit 6, record 1" in result.stdout
     assert (files / "plain").read_bytes() == (files / "out").read_bytes()
+
+
+@pytest.mark.parametrize("words", [["verify"], ["repair"], ["repair", "--correct"]])
+def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, words):
+    """65,536 of each at most: a file of nothing but damage takes no more memory than another."""
+    record, good = frame(b"x"), frame(b"")
+    pair = flip(record, 8 * 12) + good
+    (files / "very").write_bytes(pair * 65_600)
+    output = [] if words == ["verify"] else ["out"]
+    text = tfwire_command(*words, "very", *output, cwd=files).stdout
+    noun = "flipped bit" if "--correct" in words else "region"
+    assert f"of 65,600 {noun}s only 65,536 are listed" in text
+    assert 1 + 65_536 + 1 == len(text.splitlines())
+    (report,) = lines_of_json(
+        tfwire_command(
+            *words, "--json", "very", *output, *(["--force"] if output else []), cwd=files
+        )
+    )
+    name = {"verify": "regions", "repair": "lost"}[words[0]] if len(words) == 1 else "flipped_bits"
+    assert (65_600, 65_536) == (report[f"num_{name}"], len(report[name]))
 
 
 def test_repair_refuses_to_overwrite(files):

@@ -83,7 +83,7 @@ _EXPORTS = {
     "dataset": ["Dataset", "DatasetIterator", "TFRecordDataset"],
     "index": ["RecordIndex", "TFRecordFile", "TFRecordFiles"],
     "sharding": ["ShardedWriter", "recommend_num_shards"],
-    "repair": ["FlippedBit", "RepairReport", "repair_file"],
+    "repair": ["FlippedBit", "FlippedBits", "RepairReport", "repair_file"],
     "receipts": ["Receipt"],
     "verification": ["FileReport", "base64_crc32c", "verify_file"],
 }

@@ -84,6 +84,7 @@ from tfwire.records import (
 )
 from tfwire.repair import (
     FlippedBit as FlippedBit,
+    FlippedBits as FlippedBits,
     RepairReport as RepairReport,
     repair_file as repair_file,
 )

@@ -14,12 +14,12 @@ from tfwire._records.compression import TFRecordOptions
 from tfwire._records.damage import display_name
 from tfwire._records.packing import FRAME
 from tfwire._records.recordfile import RecordFile, make_options
-from tfwire._records.regions import FlippedBit, SkippedRegions
+from tfwire._records.regions import FlippedBit, FlippedBits, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source
 from tfwire.errors import DataLossError
 
-__all__ = ["FlippedBit", "RepairReport", "repair_file"]
+__all__ = ["FlippedBit", "FlippedBits", "RepairReport", "repair_file"]
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class RepairReport:
         compression: "", "GZIP" or "ZLIB", of the file and of the new one.
         records: Records written, with those that were corrected.
         payload_bytes: Sum of their lengths.
-        lost: What could not be kept.
+        lost: What could not be kept; see SkippedRegions.
         flipped_bits: Single flipped bits that explain damaged records; those with ``corrected``
-            were flipped back, the records of the others are among the lost.
+            were flipped back, the records of the others are among the lost. See FlippedBits.
     """
 
     path: str
@@ -41,7 +41,7 @@ class RepairReport:
     records: int
     payload_bytes: int
     lost: SkippedRegions
-    flipped_bits: list[FlippedBit]
+    flipped_bits: FlippedBits
 
 
 def repair_file(

@@ -373,6 +373,37 @@ static void a_file_is_corrected_like_fed_bytes(void) {
     free(f.data);
 }
 
+/* The first ones and the last: damage everywhere takes no more memory than here and there. */
+static void of_very_many_flips_not_all_are_kept(void) {
+    enum { COUNT = TFW_MOST_REGIONS + 100, SIZE = 17 };
+    file f = {.data = calloc(COUNT, SIZE), .len = (size_t)COUNT * SIZE};
+    for (size_t at = 0; at < f.len; at += SIZE) {
+        tfw_span span = {at + TFW_HEADER_SIZE, 1};
+        CHECK_EQ(TFW_OK, tfw_frame(f.data, f.len, &span, 1, NULL));
+        flip_bit(f.data + at, 8 * TFW_HEADER_SIZE);
+    }
+    tfw_reader_options options = {.size = sizeof options, .flags = TFW_CORRECT};
+    options.fd = file_open(&f);
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_flip flip;
+    uint64_t count = 0, applied = 0;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    while (tfw_reader_next(reader, 0, &batch, NULL) == TFW_OK) {
+        count += batch.count;
+    }
+    CHECK_EQ(COUNT, count);
+    CHECK_EQ(COUNT, tfw_reader_flips_total(reader, &applied));
+    CHECK_EQ(COUNT, applied);
+    CHECK_EQ(TFW_MOST_REGIONS, tfw_reader_flips(reader, TFW_MOST_REGIONS - 2, &flip, 1));
+    CHECK_EQ(TFW_MOST_REGIONS - 2, flip.record);
+    CHECK_EQ(TFW_MOST_REGIONS, tfw_reader_flips(reader, TFW_MOST_REGIONS - 1, &flip, 1));
+    CHECK_EQ(COUNT - 1, flip.record);
+    tfw_reader_free(reader);
+    close(options.fd);
+    free(f.data);
+}
+
 /* x^k repeats in payloads of 256 MiB: the place of a bit cannot be told. */
 static void payloads_that_are_too_long_are_not_corrected(void) {
     const size_t payload = (size_t)1 << 28, len = payload + TFWI_FRAME_SIZE;
@@ -445,6 +476,7 @@ int main(void) {
     RUN(what_is_not_one_bit_is_left_to_the_policy);
     RUN(a_corrected_header_leads_past_records_within_its_payload);
     RUN(a_file_is_corrected_like_fed_bytes);
+    RUN(of_very_many_flips_not_all_are_kept);
 #ifndef TFW_TEST_QUICK
     RUN(payloads_that_are_too_long_are_not_corrected);
 #endif

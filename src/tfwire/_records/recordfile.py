@@ -16,7 +16,7 @@ from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_ahead import InflatedAhead
 from tfwire._records.longreads import LongReader, LongRecord
 from tfwire._records.regions import (
-    FlippedBit,
+    FlippedBits,
     Position,
     SkippedRegion,
     SkippedRegions,
@@ -339,7 +339,7 @@ class RecordFile:
         tail = torn_tail(self._reader)
         return tail or (Tail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
 
-    def flipped_bits(self) -> list[FlippedBit]:
+    def flipped_bits(self) -> FlippedBits:
         """The flipped bits found so far, where they were looked for."""
         return flipped_bits(self._reader, self.path)
 

@@ -11,6 +11,7 @@ from tfwire._records.sources import Path
 
 __all__ = [
     "FlippedBit",
+    "FlippedBits",
     "Position",
     "SkippedRegion",
     "SkippedRegions",
@@ -120,6 +121,21 @@ class FlippedBit(NamedTuple):
     corrected: bool
 
 
+class FlippedBits(list[FlippedBit]):
+    """The flipped bits that were found, in their order. Of more than 65,536 only the first ones are
+    listed, and the last; the totals count them all.
+
+    Attributes:
+        num_bits: How many there are.
+        num_corrected: How many of them were flipped back.
+    """
+
+    def __init__(self, bits: Iterable[FlippedBit], num_bits: int, num_corrected: int) -> None:
+        super().__init__(bits)
+        self.num_bits = num_bits
+        self.num_corrected = num_corrected
+
+
 def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     """The regions that a ``tfw_reader *`` left out so far."""
     size = ffi.new("uint64_t *")
@@ -143,12 +159,14 @@ def torn_tail(reader: Any) -> Tail | None:
     return Tail(region.end - region.begin, region.needed) if region.needed else None
 
 
-def flipped_bits(reader: Any, path: Path | None) -> list[FlippedBit]:
+def flipped_bits(reader: Any, path: Path | None) -> FlippedBits:
     """The flipped bits that a ``tfw_reader *`` found so far."""
+    applied = ffi.new("uint64_t *")
+    total = lib.tfw_reader_flips_total(reader, applied)
     count = lib.tfw_reader_flips(reader, 0, ffi.NULL, 0)
     flips = ffi.new("tfw_flip[]", count)
     lib.tfw_reader_flips(reader, 0, flips, count)
-    return [
+    found = (
         FlippedBit(
             path,
             flip.offset + flip.byte,
@@ -159,4 +177,5 @@ def flipped_bits(reader: Any, path: Path | None) -> list[FlippedBit]:
             bool(flip.applied),
         )
         for flip in flips
-    ]
+    )
+    return FlippedBits(found, total, applied[0])

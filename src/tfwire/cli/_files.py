@@ -128,6 +128,12 @@ def describe_region(region: SkippedRegion) -> str:
     )
 
 
+def print_more(total: int, shown: int, noun: str) -> None:
+    """Says that there are more than were listed."""
+    if total > shown:
+        print(f"  of {plural(total, noun)} only {shown:,} are listed")
+
+
 def region_json(region: SkippedRegion) -> dict[str, Any]:
     return {
         "begin": region.begin,

@@ -66,16 +66,18 @@ def _refuse(options: argparse.Namespace, text: object) -> int:
 
 
 def _print(report: RepairReport, out_path: str) -> None:
-    corrected = sum(flip.corrected for flip in report.flipped_bits)
-    size = sum(region.end - region.begin for region in report.lost)
+    lost, flips = report.lost, report.flipped_bits
     print(
-        f"{out_path}: {_files.plural(report.records, 'record')}, {corrected:,} of them corrected; "
-        f"{_files.plural(len(report.lost), 'region')} lost, {_files.plural(size, 'byte')}"
+        f"{out_path}: {_files.plural(report.records, 'record')}, {flips.num_corrected:,} of them "
+        f"corrected; {_files.plural(lost.num_regions, 'region')} lost, "
+        f"{_files.plural(lost.num_bytes, 'byte')}"
     )
-    for flip in report.flipped_bits:
+    for flip in flips:
         print(f"  {_describe_flip(flip)}")
-    for region in report.lost:
+    _files.print_more(flips.num_bits, len(flips), "flipped bit")
+    for region in lost:
         print(f"  lost: {_files.describe_region(region)}")
+    _files.print_more(lost.num_regions, len(lost), "region")
 
 
 def _describe_flip(flip: FlippedBit) -> str:
@@ -95,7 +97,9 @@ def _as_json(report: RepairReport, out_path: str) -> dict[str, Any]:
         "compression": _files.compression_name(report.compression),
         "records": report.records,
         "payload_bytes": report.payload_bytes,
+        "num_lost": report.lost.num_regions,
         "lost": [_files.region_json(region) for region in report.lost],
+        "num_flipped_bits": report.flipped_bits.num_bits,
         "flipped_bits": [
             {
                 "byte": flip.offset,

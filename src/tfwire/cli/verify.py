@@ -123,6 +123,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
     print(f"{report.path}: {', '.join(facts)}")
     for region in report.regions:
         print(f"  {_files.describe_region(region)}")
+    _files.print_more(report.regions.num_regions, len(report.regions), "region")
     if report.hint is not None:
         print(f"  {report.hint}")
 
@@ -134,6 +135,7 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
         "compression": _files.compression_name(report.compression),
         "records": report.records,
         "payload_bytes": report.payload_bytes,
+        "num_regions": report.regions.num_regions,
         "regions": [_files.region_json(region) for region in report.regions],
     }
     if options.crc32c:
