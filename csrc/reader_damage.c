@@ -198,9 +198,17 @@ int tfwi_reader_correct_damage(tfw_reader *reader) {
     return TFW_OK;
 }
 
+/* A payload within what a record with a wrong length claimed is left as it is: records that claim
+ * all that follows would each have it examined, and of so many some would seem to be one bit away
+ * from a record, which swallows the true ones in it. */
 bool tfwi_reader_may_be_corrected(const tfw_reader *reader) {
-    return (reader->flags & TFW_CORRECT) != 0 && !reader->examined &&
-           (reader->damage.status == TFW_E_LENGTH_CRC || reader->damage.status == TFW_E_DATA_CRC);
+    if ((reader->flags & TFW_CORRECT) == 0 || reader->examined) {
+        return false;
+    }
+    if (reader->damage.status == TFW_E_DATA_CRC) {
+        return tfwi_file_offset(reader, reader->begin) >= reader->doubtful;
+    }
+    return reader->damage.status == TFW_E_LENGTH_CRC;
 }
 
 size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,

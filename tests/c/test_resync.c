@@ -392,10 +392,12 @@ static void the_worst_input_is_checksummed_some_ten_times(void) {
     }
 }
 
-/* The same between records that are good, so that the search ends and begins anew each time. */
+/* The same between records that are good, so that the search ends and begins anew each time; and
+ * what seems to be one flipped bit away from a record does not swallow them. */
 static void good_records_between_plausible_headers_do_not_multiply_the_work(void) {
     const size_t len = 8 << 20;
-    for (int searched = 0; searched < 2; searched++) {
+    for (int kind = 0; kind < 4; kind++) {
+        const bool searched = kind % 2 == 1;
         file f = {0};
         size_t good = 0;
         f.data = malloc(len + 64);
@@ -417,6 +419,7 @@ static void good_records_between_plausible_headers_do_not_multiply_the_work(void
         tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
         feeding how = {0};
         options.buffer_size = 0;
+        options.flags = kind / 2 == 1 ? TFW_CORRECT : 0;
         options.fd = file_open(&f);
         outcome *found = malloc(sizeof *found);
         *found = read_all(&f, &options, &how);
