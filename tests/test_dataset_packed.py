@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sys
 import threading
 import warnings
 
@@ -126,6 +127,33 @@ def test_other_records_become_objects(reader, tmp_path):
         dataset = Dataset.from_generator(lambda: records)
     batches = dataset.shuffle(10, 2, False).batch(8)
     same(batches.map(parsed), batches.parse_example(SPEC))
+
+
+@pytest.mark.parametrize("parse", [False, True])
+def test_threads_share_an_iterator_and_every_record_is_given_once(files, parse):
+    dataset = TFRecordDataset(files).shuffle(30, 1).repeat(20).batch(7)
+    elements = iter(dataset.parse_example(SPEC) if parse else dataset.map(parsed))
+    found, errors = [], []
+
+    def draw():
+        try:
+            for batch in elements:
+                found.extend(batch["n"].tolist())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=draw) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert [] == errors
+    assert sorted(list(range(COUNT)) * 20) == sorted(found)
 
 
 def test_a_look_at_the_first_record_takes_nothing_out_of_a_pipe(files, tmp_path):

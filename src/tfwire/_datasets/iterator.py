@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -117,9 +118,14 @@ def iterate(stage: Stage, show: Any = None, number: int | None = None) -> Datase
 
 
 class _Pieces(Iterator[Iterator[Any]]):
-    """The elements of a pass, some at a time."""
+    """The elements of a pass, some at a time.
+
+    Threads that find in the common chain that a piece is used up come here one after the other; who
+    comes later gets the same piece, as long as there is something in it.
+    """
 
     def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
+        self._lock = threading.RLock()
         self._stage = stage
         self._show = show
         self._size = 1
@@ -133,9 +139,14 @@ class _Pieces(Iterator[Iterator[Any]]):
         self._over = False  # a chain that once met the end, or an error, is deaf from then on
 
     def __next__(self) -> Iterator[Any]:
+        with self._lock:
+            if self._over or self._closed:
+                self._over = True
+                raise StopIteration
+            return self._piece if operator.length_hint(self._piece) else self._draw()
+
+    def _draw(self) -> Iterator[Any]:
         self._over = True
-        if self._closed:
-            raise StopIteration
         cursor = self._opened()
         if self._stage.quiet:
             self._before = cursor.snapshot()
@@ -170,6 +181,10 @@ class _Pieces(Iterator[Iterator[Any]]):
         return self._cursor
 
     def state(self) -> dict[str, Any]:
+        with self._lock:
+            return self._state()
+
+    def _state(self) -> dict[str, Any]:
         if self._closed:
             raise ValueError("the iterator is closed: it stands nowhere")
         if self._error is not None and self._before is None:
