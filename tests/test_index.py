@@ -220,20 +220,23 @@ def test_threads_may_share_a_file(file):
 
 
 def test_processes_that_fork_share_no_position(file):
-    records, many = TFRecordFile(file), TFRecordFiles([file])
-    assert RECORDS[20] == records[20] == many[20]
+    records, many, closed = TFRecordFile(file), TFRecordFiles([file]), TFRecordFiles([file])
+    assert RECORDS[20] == records[20] == many[20] == closed[20]
     if isinstance(records._records, StreamAccess):
         records._records._lock.acquire()  # as another thread might at this moment
     many._lock.acquire()
+    closed._lock.acquire()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
         pid = os.fork()
     if pid == 0:
         signal.alarm(20)
+        closed.close()
         os._exit(0 if RECORDS == [records[i] for i in range(40)] == list(many) else 1)
     if isinstance(records._records, StreamAccess):
         records._records._lock.release()
     many._lock.release()
+    closed._lock.release()
     assert RECORDS == list(records)
     assert (pid, 0) == os.waitpid(pid, 0)
 

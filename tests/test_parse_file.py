@@ -404,7 +404,7 @@ def test_threads_read_ahead_only_so_far(tmp_path):
         assert len(taken) <= 5
 
 
-def test_two_threads_at_one_iterator_are_told(parser, tmp_path):
+def test_threads_share_an_iterator_and_every_record_is_given_once(parser, tmp_path):
     waiting, go_on = threading.Event(), threading.Event()
 
     class Slow(io.BytesIO):
@@ -414,16 +414,16 @@ def test_two_threads_at_one_iterator_are_told(parser, tmp_path):
             return super().readinto(buffer)
 
     content = write(tmp_path / "one", RECORDS[:5]).read_bytes()
-    batches = parser.parse_file(Slow(content), compression_type=None)
+    batches = parser.parse_file(Slow(content), 2, compression_type=None)
     found = []
-    thread = threading.Thread(target=lambda: found.append(next(batches)))
-    thread.start()
+    threads = [threading.Thread(target=lambda: found.extend(batches)) for _ in range(2)]
+    threads[0].start()
     assert waiting.wait(10)
-    with pytest.raises(RuntimeError, match="two threads"):
-        next(batches)
+    threads[1].start()
     go_on.set()
-    thread.join()
-    assert [[0, 1, 2, 3, 4]] == numbers(found)
+    for thread in threads:
+        thread.join()
+    assert [[0, 1], [2, 3], [4]] == sorted(numbers(found))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

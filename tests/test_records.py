@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import pickle
+import signal
 import socket
 import threading
 from pathlib import Path
@@ -365,6 +366,55 @@ def test_threads_share_an_iterator_and_every_record_is_given_once(tmp_path, as_o
     for thread in threads:
         thread.join()
     assert sorted(records) == sorted(record for share in shares for record in share)
+
+
+PARSER = tfw.Parser({"n": tfw.VarLenFeature("int64")})
+
+
+class Pieces:
+    """A source that gives a file in the pieces that an iterator makes."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def read(self, size=-1):
+        return next(self.pieces, b"")
+
+
+@pytest.mark.parametrize(
+    "iterate",
+    [
+        lambda generate: tfw.read_records(Pieces(map(frame, generate())), ""),
+        lambda generate: PARSER.parse_file(Pieces(map(frame, generate())), compression_type=""),
+        lambda generate: iter(tfw.Dataset.from_generator(generate)),
+    ],
+    ids=["records", "batches", "dataset"],
+)
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_a_thread_is_in_an_iterator_is_told(iterate):
+    """Nobody in the child would ever let go of the lock."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def generate():
+        inside.set()
+        go_on.wait()
+        yield b""
+
+    shared = iterate(generate)
+    thread = threading.Thread(target=list, args=(shared,))
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            next(shared)
+        except RuntimeError as error:
+            os._exit(0 if "fork" in str(error) else 1)
+        os._exit(1)
+    go_on.set()
+    thread.join()
+    assert 0 == os.waitpid(child, 0)[1]
 
 
 def test_a_fork_goes_on_with_its_own_position(tmp_path):

@@ -241,9 +241,7 @@ class TFRecordFiles(_Records):
 
     def _file(self, number: int) -> TFRecordFile:
         """An open file. One that is crowded out is closed when its last user is done with it."""
-        if self._pid != os.getpid() and self._open is not None:  # whoever held the lock is not here
-            self._begin(self._max_open_files)
-        with self._lock:
+        with self._in_turn():
             if self._open is None:
                 raise ValueError("the files are closed")
             file = self._open.pop(number, None)
@@ -253,6 +251,11 @@ class TFRecordFiles(_Records):
             if len(self._open) > self._max_open_files:
                 self._open.popitem(last=False)
             return file
+
+    def _in_turn(self) -> threading.Lock:
+        if self._pid != os.getpid() and self._open is not None:  # whoever held the lock is not here
+            self._begin(self._max_open_files)
+        return self._lock
 
     def _one(self, number: int) -> bytes:
         file = bisect_right(self._ends, number)
@@ -275,7 +278,7 @@ class TFRecordFiles(_Records):
 
     def close(self) -> None:
         """Closes the files. Closing again is allowed; calls under way are not disturbed."""
-        with self._lock:
+        with self._in_turn():
             self._open = None
 
     def __repr__(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -13,6 +12,7 @@ import numpy as np
 
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.stage import Cursor, Stage
+from tfwire._turns import Turns
 
 __all__ = ["DatasetIterator", "iterate"]
 
@@ -125,7 +125,7 @@ class _Pieces(Iterator[Iterator[Any]]):
     """
 
     def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._stage = stage
         self._show = show
         self._size = 1

@@ -6,7 +6,6 @@ buffer; C appends them to the columns under construction, which become results w
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing
 from tfwire._parsing.units import Parallel, Sequential
 from tfwire._records.regions import SkippedRegions
 from tfwire._records.streams import BatchReader, warn
+from tfwire._turns import Turns
 from tfwire.errors import ParseError
 from tfwire.receipts import Receipt
 
@@ -25,7 +25,7 @@ __all__ = ["FileBatches"]
 
 
 class FileBatches(Iterator[Any]):
-    """The batches of files, from ``parse_file``. For one thread at a time; a context manager.
+    """The batches of files, from ``parse_file``. Threads take turns; a context manager.
 
     Every intact record is delivered before an error is raised: the batch before the error may be
     incomplete. After an error, and after ``close``, the iteration has ended.
@@ -47,7 +47,7 @@ class FileBatches(Iterator[Any]):
         self._error: BaseException | None = None
         self._num_skipped = 0
         self._last = self._closed = False
-        self._lock = threading.Lock()
+        self._lock = Turns()
         self._left_out = LeftOut()
         self._builders = Builders(
             parser, batch_size, self._left_out if skip else None, drop_remainder
@@ -96,15 +96,12 @@ class FileBatches(Iterator[Any]):
         return self._left_out.count
 
     def __next__(self) -> Any:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("two threads iterate over the same files at the same time")
-        try:
-            return self._next()
-        except BaseException:  # also KeyboardInterrupt: what was read of a batch is lost
-            self._close()
-            raise
-        finally:
-            self._lock.release()
+        with self._lock:
+            try:
+                return self._next()
+            except BaseException:  # also KeyboardInterrupt: what was read of a batch is lost
+                self._close()
+                raise
 
     def _next(self) -> Any:
         while (batch := next(self._batches, None)) is None and not (self._last or self._closed):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 import pickle
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from tfwire._records.batch import numbers_of, position_of, table_of
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.streams import BatchReader
 from tfwire._records.tally import Tally
+from tfwire._turns import Turns
 from tfwire.receipts import Receipt
 
 __all__ = ["RecordBatches"]
@@ -31,7 +31,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
     """
 
     def __init__(self, reader: BatchReader) -> None:
-        self.lock = threading.RLock()
+        self.lock = Turns()
         self._reader = reader
         self._batch: Any = None
         self._long: longreads.LongRecord | None = None  # instead of a batch
