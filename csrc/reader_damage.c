@@ -30,9 +30,11 @@ static void extend_region(tfw_reader *reader, uint64_t end) {
     last->end = end;
 }
 
-/* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. */
+/* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. A
+ * record that is cut is told apart: it may be one that is not complete yet. */
 static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
-    if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin) {
+    if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin &&
+        reader->damage.status != TFW_E_TRUNCATED) {
         extend_region(reader, end);
         return TFW_OK;
     }

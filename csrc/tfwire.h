@@ -253,7 +253,8 @@ typedef struct tfw_batch {
                                 NULL: they lie one behind the other, and their numbers follow */
 } tfw_batch;
 
-/* A stretch of the file that was left out. Stretches that touch are one, so the last may grow.
+/* A stretch of the file that was left out. Stretches that touch are one, so the last may grow, save
+ * that a record which is cut is one of its own.
  * TFW_CORRUPT_STOP with a fed source: it ends with what had been fed. */
 typedef struct tfw_region {
     uint64_t begin;

@@ -139,7 +139,7 @@ def _behind_damage(data: bytes, at: int, reason: str) -> int:
 
 
 def _note(regions: list[Region], region: Region) -> None:
-    if regions and regions[-1].end == region.begin:
+    if regions and regions[-1].end == region.begin and region.reason != "truncated":
         regions[-1] = regions[-1]._replace(end=region.end)
     else:
         regions.append(region)

@@ -14,7 +14,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
-from reference import file_of, flip
+from reference import file_of, flip, frame
 from tfwire import Position, Tail
 
 RECORDS = [b"", b"one", b"x" * 300, bytes(range(60)), b"", b"last"]
@@ -76,6 +76,25 @@ def test_a_cut_record_in_a_cut_stream_is_told_by_its_bytes(tmp_path):
     stream = zlib.compressobj(wbits=31)
     path.write_bytes(stream.compress(DATA[:-1]) + stream.flush(zlib.Z_SYNC_FLUSH))
     assert (RECORDS[:-1], Position(5, ENDS[4]), Tail(19, 20)) == look(path)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_only_a_record_at_the_end_is_the_tail(tmp_path, compress):
+    """Also where damage comes right before it, and is left out; and not one that another writer
+    went on behind."""
+    path = tmp_path / "data"
+    bad, cut = flip(frame(b"bad"), 8 * 12), frame(b"a longer one")[:20]
+    for content, tail in [
+        (DATA + bad + cut, Tail(20, 28)),
+        (DATA + cut + DATA, None),
+        (DATA + cut + DATA + bad, None),
+        (DATA + cut + DATA + cut, Tail(20, 28)),
+    ]:
+        path.write_bytes(compress(content))
+        with pytest.warns(UserWarning, match="left out"):
+            records = tfw.read_records(path, on_corrupt="skip")
+            assert content.count(DATA) * RECORDS == list(records)
+        assert tail == records.tail
 
 
 def test_positions_are_exact_between_the_records_of_a_batch(tmp_path):

@@ -192,7 +192,8 @@ static inline outcome model(const file *f, const tfw_reader_options *options) {
         size_t end = policy == TFW_CORRUPT_SKIP
                          ? model_skip(f, at, options->max_record_size, reason)
                          : f->len;
-        if (o.region_count != 0 && o.regions[o.region_count - 1].end == at) {
+        if (o.region_count != 0 && o.regions[o.region_count - 1].end == at &&
+            reason != TFW_E_TRUNCATED) {
             o.regions[o.region_count - 1].end = end;
         } else {
             o.regions[o.region_count++] =

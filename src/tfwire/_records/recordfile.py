@@ -336,7 +336,7 @@ class RecordFile:
     def tail(self) -> Tail | None:
         """At the end of the file: the incomplete record that was left out there, None where the
         file ends behind a whole one. A compressed stream that is cut there could go on."""
-        tail = torn_tail(self._reader)
+        tail = torn_tail(self._reader, self.position.offset)
         return tail or (Tail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
 
     def flipped_bits(self) -> FlippedBits:

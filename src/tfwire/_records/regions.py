@@ -151,12 +151,14 @@ def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     return SkippedRegions(found, total, size[0])
 
 
-def torn_tail(reader: Any) -> Tail | None:
-    """The incomplete record for which a ``tfw_reader *`` left out the end of its input."""
+def torn_tail(reader: Any, behind: int) -> Tail | None:
+    """The incomplete record for which a ``tfw_reader *`` left out the end of its input, behind the
+    last record, which ends there."""
     region = ffi.new("tfw_region *")
     count = lib.tfw_reader_skipped(reader, 0, ffi.NULL, 0)
     lib.tfw_reader_skipped(reader, max(count, 1) - 1, region, 1)
-    return Tail(region.end - region.begin, region.needed) if region.needed else None
+    torn = region.needed and region.begin >= behind
+    return Tail(region.end - region.begin, region.needed) if torn else None
 
 
 def flipped_bits(reader: Any, path: Path | None) -> FlippedBits:
