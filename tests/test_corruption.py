@@ -266,6 +266,18 @@ def test_reading_goes_on_at_the_next_gzip_member():
                 assert first <= region.begin < region.end == second
 
 
+@pytest.mark.parametrize("record", [b"", b"x", bytes(1000)])
+def test_short_members_give_their_records_though_the_ends_are_damaged(record):
+    """Also one behind the other; what a stream says behind its content costs no record."""
+    records = [b"%d" % i + record for i in range(20)] if record else [b""] * 3
+    members = [gzip.compress(frame(record), mtime=0) for record in records]
+    damaged = b"".join(flip(member, 8 * len(member) - 40) for member in members)
+    for source in (Bytes(damaged), io.BytesIO(damaged)):
+        outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+        assert records == outcome.records
+        assert len(records) == len(outcome.skipped)
+
+
 def test_a_member_that_lost_its_end_does_not_take_the_next_one_with_it():
     """Inflating runs on into the next member; the search goes back, where the source can."""
     members = [gzip.compress(file_of(LONGER[i : i + 10]), mtime=0) for i in (0, 10)]

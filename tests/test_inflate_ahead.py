@@ -76,6 +76,19 @@ def test_the_records_are_the_same_in_the_same_order(path):
     assert tfw.crc32c(path.read_bytes()) == reader.file_crc32c
 
 
+def test_much_damage_begins_few_threads(tmp_path, monkeypatch):
+    """Each piece of damage ends the thread, which takes longer than a short member."""
+    good, member = gzip.compress(CONTENT), gzip.compress(frame(b"x" * 50))
+    (tmp_path / "data").write_bytes(good + member[:-1] * 500)
+    begun = []
+    begin = inflate_ahead.Ahead
+    monkeypatch.setattr(inflate_ahead, "_UNIT", len(CONTENT) // 2)
+    monkeypatch.setattr(inflate_ahead, "Ahead", lambda *args: begun.append(1) or begin(*args))
+    found = read_outcome(tmp_path / "data", on_corrupt="skip", buffer_size=500)
+    assert [*RECORDS, *[b"x" * 50] * 500] == found.records
+    assert 1 == len(begun)
+
+
 @pytest.mark.parametrize("how", ["close", "drop"])
 def test_an_iterator_that_is_left_takes_its_thread_along(path, how):
     reader = small_reader(path)

@@ -8,6 +8,7 @@ of a call when it meets damage is lost; then zlib goes over the stream again and
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from tfwire._core import ffi, lib
@@ -17,10 +18,14 @@ from tfwire._records.sources import Source
 __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
-_PROBE = 512
+
+# Bytes that tell whether a member begins, and what they must hold: the header of a record. More
+# would lose the records of a short member of which only the end is damaged.
+_PROBE = 1 << 10
+_PROOF = lib.TFW_HEADER_SIZE
 
 # A byte of input gives at most 8 copies of 258 bytes.
-_ROOMS_OF_A_BYTE = [2048 >> i for i in range(12)]
+_MOST_OF_A_BYTE = 8 * 258
 _MAGIC = b"\x1f\x8b\x08"
 
 
@@ -207,10 +212,10 @@ class InflatedSource:
     def _salvage(self, inflater: Any, size: int, error: Exception) -> bytes:
         """What the call that failed would have given before its fault.
 
-        First by input: of so many bytes, can half be taken without meeting the fault, and of the
-        rest half again? Then by output, for symbols that share a byte with the fault.
+        First by input, and then by output, for symbols that share a byte with the fault.
         """
         pieces: list[bytes] = []
+        used = 0
 
         def take(data: bytes, room: int) -> bool:
             nonlocal inflater
@@ -222,14 +227,22 @@ class InflatedSource:
             inflater = attempt
             return True
 
-        step = 1 << len(self._tail).bit_length()
-        while step := step >> 1:
-            if take(self._tail[:step], size):
-                self._tail = self._tail[step:]
+        def take_input(count: int) -> bool:
+            nonlocal used
+            taken = take(self._tail[used : used + count], size)
+            used += count * taken
+            return taken
+
+        def take_output(room: int) -> bool:
+            nonlocal last
+            taken = take(last, room)
+            last = inflater.unconsumed_tail if taken else last
+            return taken
+
+        _take_most(take_input, len(self._tail))
+        self._tail = self._tail[used:]
         last = self._tail[:1]
-        for room in _ROOMS_OF_A_BYTE:
-            if take(last, room):
-                last = inflater.unconsumed_tail
+        _take_most(take_output, _MOST_OF_A_BYTE)
         self._fail(error)
         return b"".join(pieces)
 
@@ -257,11 +270,21 @@ class InflatedSource:
                     return False
 
     def _inflates(self) -> bool:
-        """Whether the tail begins a member, as far as a few hundred bytes tell."""
-        while len(self._tail) < 2 * _PROBE and self._pull():
+        """Whether the tail begins a member, as far as its first bytes tell."""
+        while len(self._tail) < _PROBE and self._pull():
             pass
         try:
-            zlib.decompressobj(wbits=self._bits).decompress(self._tail, _PROBE)
+            zlib.decompressobj(wbits=self._bits).decompress(self._tail[:_PROBE], _PROOF)
         except zlib.error:
             return False
         return True
+
+
+def _take_most(take: Callable[[int], bool], most: int) -> None:
+    """Takes as much as can be taken, in steps that double while they succeed and then halve: the
+    work depends on how much that is."""
+    step = 1
+    while step <= most and take(step):
+        step *= 2
+    while step := step >> 1:
+        take(step)

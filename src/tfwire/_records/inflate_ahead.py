@@ -59,6 +59,7 @@ class InflatedAhead:
         self._ahead: Ahead | None = None
         self._pieces: list[bytes] = []  # ready, the last ones first
         self._given = 0  # bytes that were inflated, up to those
+        self._alone = _UNIT  # so many of them without a thread
         self._resumed = 0  # times
 
     def readinto(self, buffer: Any) -> int:
@@ -80,7 +81,9 @@ class InflatedAhead:
         return len(piece)
 
     def resume(self) -> int | None:
-        """As InflatedSource.resume, behind damage that ``readinto`` has met."""
+        """As InflatedSource.resume, behind damage that ``readinto`` has met. There may be more
+        soon, of which each would end a thread."""
+        self._alone = self._given + _UNIT
         self._resumed += 1
         found = self._inflated.resume()
         self.offset = self._inflated.offset
@@ -111,7 +114,7 @@ class InflatedAhead:
         if self._ahead is not None and self._ahead.forked:
             self._ahead = None
             self._repeat()
-        if self._ahead is None and self._threaded and self._given >= _UNIT:
+        if self._ahead is None and self._threaded and self._given >= self._alone:
             self._start()
         try:
             unit = self._ahead.next() if self._ahead is not None else _read(self._inflated, size)
