@@ -312,6 +312,17 @@ def test_a_torn_stored_member_does_not_give_the_records_of_the_next_one_twice():
         assert records[: len(found) - 6] == found[:-6], cut
 
 
+def test_equal_records_of_two_members_come_twice():
+    """Though damage comes before the first one, and its member has lost most of its trailer."""
+    same, bad = frame(b"the same"), flip(frame(b"bad"), 8 * 12)
+    for level in (0, 6):
+        first, second = (gzip.compress(content, level) for content in (bad + same, same))
+        for cut in range(9):
+            source = io.BytesIO(first[: len(first) - cut] + second)
+            outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+            assert [b"the same"] * 2 == outcome.records, cut
+
+
 def test_without_another_member_the_loss_reaches_to_the_end(outcome_of):
     data = gzip.compress(file_of(LONGER), mtime=0)
     damaged = data[: len(data) // 2] + b"\xff" * 20 + data[len(data) // 2 + 20 :]

@@ -118,7 +118,7 @@ class RecordFile:
         self._ahead: Any = None  # a batch of records read already
         self._long: LongReader | None = None  # while it reads in the native reader's place
         self._resumed = False  # behind damage that the native reader takes for the end
-        self._went_back = False  # to a member within what had been inflated
+        self._went_back = 0  # bytes, to a member within what had been inflated
         self._repeats: Repeats | None = None
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
@@ -212,7 +212,7 @@ class RecordFile:
             elif status == lib.TFW_END and self._resumed:
                 self._resumed = False
                 if self._repeats is not None and self._went_back:
-                    self._repeats.expect()
+                    self._repeats.expect(self._went_back)
                 self._feed()
             elif status == lib.TFW_END:
                 return False
@@ -316,7 +316,7 @@ class RecordFile:
         )
         self._stream_regions.add(SkippedRegions([region], 1, end - begin))
         self._resumed = resumed is not None
-        self._went_back = resumed is not None and resumed < damage.offset
+        self._went_back = 0 if resumed is None else max(0, damage.offset - resumed)
 
     # ---- Damage -------------------------------------------------------------------------------
 

@@ -32,10 +32,12 @@ class Repeats:
         self._recent: list[Key] | None = None  # None: no damage yet
         self._again: list[Key] = []
 
-    def expect(self) -> None:
-        """The search went back."""
+    def expect(self, num_bytes: int) -> None:
+        """The search went back by so many bytes of the file. What they gave, stored as it is, was
+        no more than that: records that take more only look like those to come."""
         recent = self._recent or []
-        self._again = recent if len(recent) <= _MOST else []
+        may = len(recent) <= _MOST and sum(FRAME + key[0] for key in recent) <= num_bytes
+        self._again = recent if may else []
         self._recent = None
 
     def take_off(self, batch: Any, damaged: bool) -> bool:
