@@ -215,34 +215,21 @@ class InflatedSource:
         First by input, and then by output, for symbols that share a byte with the fault.
         """
         pieces: list[bytes] = []
-        used = 0
+        left = memoryview(self._tail)
 
-        def take(data: bytes, room: int) -> bool:
-            nonlocal inflater
-            attempt = inflater.copy()
+        def take(count: int, room: int) -> bool:
+            nonlocal inflater, left
+            attempt, data = inflater.copy(), left[:count]
             try:
                 pieces.append(attempt.decompress(data, room))
             except zlib.error:
                 return False
-            inflater = attempt
+            inflater, left = attempt, left[len(data) - len(attempt.unconsumed_tail) :]
             return True
 
-        def take_input(count: int) -> bool:
-            nonlocal used
-            taken = take(self._tail[used : used + count], size)
-            used += count * taken
-            return taken
-
-        def take_output(room: int) -> bool:
-            nonlocal last
-            taken = take(last, room)
-            last = inflater.unconsumed_tail if taken else last
-            return taken
-
-        _take_most(take_input, len(self._tail))
-        self._tail = self._tail[used:]
-        last = self._tail[:1]
-        _take_most(take_output, _MOST_OF_A_BYTE)
+        _take_most(lambda count: take(count, size), len(left))
+        self._tail, left = bytes(left), left[:1]
+        _take_most(lambda room: take(1, room), _MOST_OF_A_BYTE)
         self._fail(error)
         return b"".join(pieces)
 
