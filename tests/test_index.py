@@ -656,3 +656,17 @@ def test_loading_an_index_that_is_not_there_says_how_to_make_one(plain):
     with pytest.raises(FileNotFoundError) as caught:
         RecordIndex.load(plain)
     assert os.fspath(plain) == os.fspath(caught.value.filename)
+
+
+def test_iterating_gives_every_record_before_damage(plain):
+    """As every reader does; also where they are read by many at a time."""
+    file = TFRecordFile(plain)
+    data = plain.read_bytes()
+    for number, begin in enumerate(begins(RECORDS)[:-1]):
+        plain.write_bytes(reference.flip(data, 8 * (begin + 16 + len(RECORDS[number])) - 1))
+        for records in (file, tfw.TFRecordDataset(plain, indexed=True).as_numpy_iterator()):
+            found = []
+            with pytest.raises(tfw.DataLossError) as caught:
+                found.extend(records)  # extends by what comes before an error
+            assert ("data crc", number) == (caught.value.reason, caught.value.record_index)
+            assert RECORDS[:number] == found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._datasets.stage import Cursor, Gathering, Stage
+from tfwire.errors import DataLossError
 
 __all__ = ["RULES", "IndexedRecords", "NumberedCursor", "file_facts", "share"]
 
@@ -131,7 +132,13 @@ class NumberedCursor(Gathering):
             return None
         end = min(self._fetched + self._at_once, self._stage.length)
         places = np.arange(self._fetched, end)
-        records = self._stage.fetch(places if self._order is None else self._order(places))
+        try:
+            records = self._stage.fetch(places if self._order is None else self._order(places))
+        except DataLossError:
+            if len(places) == 1:
+                raise
+            self._at_once = 1  # those before the damage, and then it once more
+            return []
         self._fetched, self._ready = end, iter(records)
         return []
 
