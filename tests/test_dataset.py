@@ -289,6 +289,27 @@ def test_repr_shows_the_elements():
     assert "unknown until read" in repr(dataset.map(len))
 
 
+def test_element_spec_of_parsed_records():
+    """However shape and dtype are written, one by one and, in either order, by the batch."""
+    features = {
+        "x": tfw.FixedLenFeature(3, np.int64),
+        "y": tfw.FixedLenFeature([], "string"),
+        "steps": tfw.FixedLenSequenceFeature([2], tfw.float32, allow_missing=True),
+        "tags": tfw.VarLenFeature(tfw.string),
+    }
+    one = {"x": "int64[3]", "y": "string[]", "steps": "float32[?, 2]", "tags": "VarLenFeature"}
+    batch = {
+        "x": "int64[?, 3]",
+        "y": "string[?]",
+        "steps": "float32[?, ?, 2]",
+        "tags": "VarLenFeature",
+    }
+    records = TFRecordDataset("never read")
+    assert one == records.parse_example(features).element_spec
+    assert batch == records.batch(2).parse_example(features).element_spec
+    assert batch == records.parse_example(features).batch(2).element_spec
+
+
 @pytest.mark.parametrize("num_parallel_reads", [None, 2])
 def test_damaged_records_can_be_left_out(tmp_path, num_parallel_reads):
     """As told; every one of the two files says so at its end."""

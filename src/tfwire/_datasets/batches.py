@@ -13,6 +13,7 @@ from tfwire._datasets.stage import Cursor, Derived, Stage
 from tfwire._datasets.stages import MapCursor, Repeat, Shard, Skip, Take, Through
 from tfwire._datasets.structure import describe, map_structure, pad_and_stack, stack
 from tfwire.errors import ParseError
+from tfwire.features import FixedLenFeature, FixedLenSequenceFeature
 
 __all__ = ["Batch", "Parse"]
 
@@ -34,7 +35,11 @@ class Parse(Derived):
             source = source.over(packing)
         super().__init__(source, parser, features)
         self.batched = any(isinstance(below, Batch) for below in source.chain())
-        self.spec = {key: _describe_feature(feature) for key, feature in features.items()}
+        plan, batch = parser._plans[0], (None,) if self.batched else ()
+        self.spec = {
+            key: _describe_feature(feature, plan.fields[key], batch)
+            for key, feature in plan.features.items()
+        }
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         parser = self.arguments[0]
@@ -72,10 +77,15 @@ def _packing(stage: Stage) -> Stage | None:
     return None
 
 
-def _describe_feature(feature: Any) -> str:
-    if hasattr(feature, "shape") and hasattr(feature.dtype, "as_numpy_dtype"):
-        return describe(feature.dtype.as_numpy_dtype, feature.shape)
-    return type(feature).__name__
+def _describe_feature(feature: Any, field: Any, batch: tuple[None, ...]) -> str:
+    """A result's dtype and shape, behind the axes of a batch; what is no array by its feature."""
+    if isinstance(feature, FixedLenFeature):
+        shape = field.shape
+    elif isinstance(feature, FixedLenSequenceFeature):
+        shape = (None, *field.shape)
+    else:
+        return type(feature).__name__
+    return describe(feature.dtype.as_numpy_dtype, batch + shape)
 
 
 # ---- Batches ----------------------------------------------------------------------------------
