@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -206,6 +207,48 @@ def test_a_failure_in_a_thread_ends_the_writing(tmp_path, monkeypatch):
         writer.close()
     assert [] == os.listdir(tmp_path)
     assert before == threading.active_count()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("method", "counts"),
+    [
+        ("write_many", {"num_shards": 2}),
+        ("write_many", {"shard_size": 3000}),
+        ("close", {"shard_size": 3000}),
+        ("__init__", {"shard_size": 3000}),
+    ],
+)
+def test_what_failed_once_is_reported_by_close_too(tmp_path, monkeypatch, method, counts, threads):
+    """Were the files completed, they would lack records."""
+    errors = [OSError(errno.EIO, "broken")]
+    real = getattr(tfw.TFRecordWriter, method)
+
+    def fail_once(*args, **options):
+        if errors:
+            raise errors.pop()
+        return real(*args, **options)
+
+    writer = ShardedWriter(tmp_path / PATTERN, **counts, num_threads=threads)
+    monkeypatch.setattr(tfw.TFRecordWriter, method, fail_once)
+    for _ in range(3):
+        with contextlib.suppress(OSError):
+            writer.write_many([bytes(500)] * 20)
+    with pytest.raises(OSError, match="broken"):
+        writer.close()
+    assert writer.paths is None
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_folder_that_cannot_be_synced_leaves_no_files(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "not on disk")
+
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, index=True)
+    monkeypatch.setattr("tfwire._records.sharded_writer.sync_folder", fail)
+    with pytest.raises(OSError, match="not on disk"):
+        writer.close()
+    assert [] == os.listdir(tmp_path)
 
 
 def test_a_name_that_cannot_be_taken_leaves_no_files(tmp_path):

@@ -62,9 +62,14 @@ class Lanes:
             if self._failure is None:
                 work(*arguments)
         except BaseException as error:
-            self._failure = error
+            self.fail(error)
         finally:
             self._rooms[lane].release()
+
+    def fail(self, error: BaseException) -> None:
+        """Begins no more work: every further call raises."""
+        interrupted = not isinstance(error, Exception)
+        self._failure = RuntimeError("writing was interrupted") if interrupted else error
 
     def _check(self) -> None:
         if self._failure is not None:

@@ -185,10 +185,14 @@ class ShardedWriter:
         with self._lock:
             if self._closed:
                 raise ValueError("Writer is closed.")
-            if self._shard_size is None:
-                self._deal(payloads)
-            else:
-                self._fill(payloads, self._shard_size)
+            try:
+                if self._shard_size is None:
+                    self._deal(payloads)
+                else:
+                    self._fill(payloads, self._shard_size)
+            except BaseException as error:
+                self._lanes.fail(error)
+                raise
             self.num_records += len(payloads)
 
     def _deal(self, payloads: Sequence[bytes]) -> None:
@@ -300,8 +304,8 @@ class ShardedWriter:
             for temporary, path in moves:
                 os.replace(temporary, path)
                 undo.callback(remove, path)
+            sync_folder(os.path.realpath(self._folder))
             undo.pop_all()
-        sync_folder(os.path.realpath(self._folder))
         return paths
 
     def _discard(self) -> None:
