@@ -33,6 +33,41 @@ def test_slices_keep_trailing_zero_bytes_of_lists():
     assert [b"a\0", b"\0"] == list(Dataset.from_tensor_slices([b"a\0", b"\0"]))
 
 
+@pytest.mark.parametrize(
+    "strings",
+    [
+        [[b"a\0", "b"], ["é", b"\xff"]],
+        np.array([[b"a\0", "b"], ["é", b"\xff"]], object),
+    ],
+)
+def test_strings_of_any_rank_become_bytes(strings):
+    dataset = Dataset.from_tensor_slices(strings)
+    expected = [[b"a\0", b"b"], ["é".encode(), b"\xff"]]
+    assert expected == [row.tolist() for row in dataset]
+    assert expected == next(iter(dataset.batch(2))).tolist()
+
+
+def test_batches_keep_strings_whole():
+    """numpy's own strings drop trailing zeros."""
+    dataset = Dataset.from_generator(lambda: [[b"a\0"], ["b", "c\0"]])
+    padded = next(iter(dataset.padded_batch(2, padding_values="-")))
+    assert [[b"a\0", b"-"], [b"b", b"c\0"]] == padded.tolist()
+    batch = next(iter(Dataset.from_generator(lambda: [[b"a\0"], ["b"]]).batch(2)))
+    assert [[b"a\0"], [b"b"]] == batch.tolist()
+    assert object == batch.dtype
+    words = Dataset.from_generator(lambda: ["a", "é"]).batch(2)
+    assert [b"a", "é".encode()] == next(iter(words)).tolist()
+
+
+def test_rows_may_be_changed():
+    """Neither the array nor the next pass sees it."""
+    rows = np.zeros((2, 2))
+    dataset = Dataset.from_tensor_slices(rows).map(lambda row: np.add(row, 1, out=row))
+    for _ in range(2):
+        assert [[1, 1], [1, 1]] == [row.tolist() for row in dataset]
+    assert not rows.any()
+
+
 @pytest.mark.parametrize("tensors", [np.float32(1), (np.arange(2), np.arange(3)), "text"])
 def test_slices_need_a_common_first_axis(tensors):
     with pytest.raises(ValueError, match="axis"):

@@ -42,7 +42,8 @@ class Dataset(Transformations):
 
         Args:
             tensors: An array-like of rank 1 or more, or tuples and dicts of such arrays that agree
-                in their first axis. Strings become bytes (UTF-8).
+                in their first axis. Strings become bytes (UTF-8). Numbers are not copied until
+                they are given.
             name: Accepted for TensorFlow's sake and ignored.
 
         Returns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from tfwire._datasets.numbered import file_facts, share
 from tfwire._datasets.stage import Cursor, Gathering, Stage
-from tfwire._datasets.structure import describe, leaves, map_structure
+from tfwire._datasets.structure import as_array, describe, leaves, map_structure
 
 __all__ = ["Generator", "Records", "Slices"]
 
@@ -68,7 +69,7 @@ class Slices(Stage):
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         first = at or 0
-        rows = (map_structure(itemgetter(i), self._arrays) for i in range(first, self.length))
+        rows = (map_structure(partial(_row, i), self._arrays) for i in range(first, self.length))
         return _Counting(rows, first)
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
@@ -84,19 +85,15 @@ def _sliceable(tensor: Any) -> Array:
     """An array of rank 1 or more; strings as an object array of bytes."""
     if hasattr(tensor, "numpy"):
         tensor = tensor.numpy()
-    array = np.asarray(tensor)
+    array = as_array(tensor)
     if array.ndim == 0:
         raise ValueError("from_tensor_slices needs arrays with a first axis, found a scalar")
-    if array.dtype.kind == "U":
-        encoded = [text.encode() for text in array.ravel().tolist()]
-    elif array.dtype.kind == "S":
-        # Via the list that came in where there is one: numpy drops trailing NUL bytes.
-        encoded = list(tensor) if isinstance(tensor, list) else array.ravel().tolist()
-    else:
-        return array
-    column = np.empty(array.size, object)
-    column[:] = encoded
-    return column.reshape(array.shape)
+    return array
+
+
+def _row(i: int, array: Array) -> Any:
+    """A row that can be changed without changing what others see."""
+    return array[i] if array.ndim == 1 else array[i].copy()
 
 
 class Generator(Stage):

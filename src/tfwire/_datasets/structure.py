@@ -9,7 +9,15 @@ import numpy as np
 
 from tfwire.columns import RaggedTensor, SparseTensor
 
-__all__ = ["describe", "leaves", "map_structure", "pad_and_stack", "stack", "zip_structures"]
+__all__ = [
+    "as_array",
+    "describe",
+    "leaves",
+    "map_structure",
+    "pad_and_stack",
+    "stack",
+    "zip_structures",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -60,6 +68,22 @@ def leaves(element: Any) -> Iterator[Any]:
         yield element
 
 
+def as_array(value: Any) -> Array:
+    """A leaf as an array; strings as objects of bytes, whole: numpy's own drop trailing zeros."""
+    try:
+        array = np.asarray(value)
+    except UnicodeDecodeError:  # bytes beside str
+        array = np.asarray(value, object)
+    if array.dtype.kind not in "OSU":
+        return array
+    items = map(_as_bytes, np.asarray(value, object).flat)
+    return np.fromiter(items, object, array.size).reshape(array.shape)
+
+
+def _as_bytes(item: Any) -> Any:
+    return item.encode() if isinstance(item, str) else item
+
+
 def describe(dtype: Any, shape: Iterable[Any]) -> str:
     """A leaf's dtype and shape: "float32[28, 28]", "string[]"."""
     dtype = np.dtype(dtype)
@@ -86,12 +110,12 @@ def _stack_leaves(*values: Any) -> Any:
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
         raise ValueError(f"cannot batch elements of different shapes: {sorted(shapes)}")
-    return np.stack([np.asarray(value) for value in values])
+    return np.stack(list(map(as_array, values)))
 
 
 def _strings(values: Sequence[Any]) -> Array:
     column = np.empty(len(values), object)
-    column[:] = values
+    column[:] = list(map(_as_bytes, values)) if isinstance(values[0], str) else values
     return column
 
 
@@ -148,7 +172,7 @@ def _as_shapes(shapes: Any, columns: Any) -> Any:
 def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any) -> Any:
     if isinstance(values[0], (bytes, str)):
         return _strings(values)
-    arrays = [np.asarray(value) for value in values]
+    arrays = list(map(as_array, values))
     ranks = {array.ndim for array in arrays}
     if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
         raise ValueError(f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}")
@@ -161,8 +185,8 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
         raise ValueError(f"an element of shape {longest.tolist()} does not fit into {wanted}")
     dtype = np.result_type(*arrays)
     if padding is None:
-        padding = b"" if dtype.kind in "OSU" else 0
-    result = np.full((len(arrays), *wanted), padding, dtype)
+        padding = b"" if dtype.kind == "O" else 0
+    result = np.full((len(arrays), *wanted), _as_bytes(padding), dtype)
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array
