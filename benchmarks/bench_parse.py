@@ -83,3 +83,19 @@ def bench_decode_examples_kept(versus, work, name):
 
     rivals = {"protobuf FromString + dicts": (lambda: len(peers.decode_kept(records)), 6)}
     versus("decode without a schema, all kept", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W5"])
+def bench_decode_example(versus, work, name):
+    """The same, a message at a time: a dict of arrays here, of lists there."""
+    w = work[name]
+    records = some_records(work, name)[:2000]
+
+    def ours():
+        return sum(tfw.decode_example(record) is not None for record in records)
+
+    def theirs():
+        return sum(len(peers.decode_kept([record])) for record in records)
+
+    rivals = {"protobuf FromString + dict": (theirs, None)}
+    versus("decode_example, one at a time", name, ours, rivals, w.size / w.count)

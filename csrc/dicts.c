@@ -11,6 +11,8 @@
 #define BUFFER_FIELDS 3
 #define BUFFER_SIZE (BUFFER_FIELDS * sizeof(int64_t))
 
+#define SOME 256 /* bytes of every array, at first */
+
 /* What a failure can take back. */
 typedef struct position {
     size_t pickle;
@@ -221,14 +223,6 @@ static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsign
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-static void decoder_free(decoder *d) {
-    tfw_free(d->pickle.stream.array.data);
-    tfw_free(d->pickle.memo);
-    tfw_free(d->int64s.array.data);
-    tfw_free(d->floats.array.data);
-    tfw_free(d->buffers.array.data);
-}
-
 /* Decodes messages until one is malformed; what that one had written is taken back. */
 static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
                          size_t *out_done) {
@@ -244,26 +238,43 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
     return true;
 }
 
-static void hand_over(decoder *d, tfw_dicts *out_dicts) {
+/* An array of the dicts, unless the caller has kept it. */
+static tfwi_bytes lent(void *data, size_t capacity) {
+    return (tfwi_bytes){.array = {.data = data, .capacity = data != NULL ? capacity : 0}};
+}
+
+static decoder decoder_of(const tfw_dicts *dicts) {
+    return (decoder){
+        .pickle = {.stream = lent(dicts->pickle, dicts->capacities[0])},
+        .int64s = lent(dicts->int64s, dicts->capacities[1]),
+        .floats = lent(dicts->floats, dicts->capacities[2]),
+        .buffers = lent(dicts->buffers, dicts->capacities[3]),
+        .blocks = {.varints = tfwi_kernel_best()->varints},
+    };
+}
+
+/* Gives the arrays back, as they are by now. */
+static void give_back(const decoder *d, tfw_dicts *out_dicts) {
+    const tfwi_array *pickle = &d->pickle.stream.array, *int64s = &d->int64s.array;
+    const tfwi_array *floats = &d->floats.array, *buffers = &d->buffers.array;
     *out_dicts = (tfw_dicts){
-        .pickle = d->pickle.stream.array.data,
-        .int64s = (int64_t *)(void *)d->int64s.array.data,
-        .floats = (float *)(void *)d->floats.array.data,
-        .buffers = (int64_t *)(void *)d->buffers.array.data,
+        .pickle = pickle->data,
+        .int64s = tfwi_int64s(int64s),
+        .floats = (float *)(void *)floats->data,
+        .buffers = tfwi_int64s(buffers),
         .pickle_len = d->pickle.stream.len,
         .int64_count = d->int64s.len / sizeof(int64_t),
         .float_count = d->floats.len / sizeof(float),
         .buffer_count = d->buffers.len / BUFFER_SIZE,
+        .capacities = {pickle->capacity, int64s->capacity, floats->capacity, buffers->capacity},
     };
-    d->pickle.stream.array.data = d->int64s.array.data = NULL;
-    d->floats.array.data = d->buffers.array.data = NULL;
 }
 
 /* Opens the list, and reserves something everywhere so that no pointer is missing. */
 static bool begin(decoder *d) {
-    return tfwi_bytes_room(&d->int64s, sizeof(int64_t)) != NULL &&
-           tfwi_bytes_room(&d->floats, sizeof(float)) != NULL &&
-           tfwi_bytes_room(&d->buffers, BUFFER_SIZE) != NULL &&
+    return tfwi_bytes_room(&d->int64s, SOME) != NULL && tfwi_bytes_room(&d->floats, SOME) != NULL &&
+           tfwi_bytes_room(&d->buffers, SOME) != NULL &&
+           tfwi_bytes_room(&d->pickle.stream, SOME) != NULL &&
            PUT(d, OP_PROTO, 5, OP_EMPTY_LIST, OP_MARK);
 }
 
@@ -282,36 +293,46 @@ static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
     return d->fault.status;
 }
 
-int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
-               unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error) {
-    tfwi_messages messages;
-    decoder d = {.fault = {.status = TFW_OK}};
-    size_t done = 0;
-    *out_dicts = (tfw_dicts){.pickle = NULL};
-    if (out_done != NULL) {
-        *out_done = 0;
+/* The whole pickle, or nothing for want of memory. */
+static int put_pickle(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
+                      size_t *out_done, tfw_error *error) {
+    int status = TFW_OK;
+    if (!begin(d) || !put_messages(d, messages, count, flags, out_done)) {
+        status = decode_failed(d, messages, *out_done, error);
     }
-    if ((flags & ~(unsigned)(TFW_SEQUENCE | TFW_ADDRESSES)) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
-    }
-    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
-    if (status != TFW_OK) {
-        return status;
-    }
-    d.blocks.varints = tfwi_kernel_best()->varints;
-    bool complete = begin(&d) && put_messages(&d, &messages, count, flags, &done);
-    if (!complete) {
-        status = decode_failed(&d, &messages, done, error);
-    }
-    if (status != TFW_E_MEMORY && !PUT(&d, OP_APPENDS, OP_STOP)) {
+    if (status != TFW_E_MEMORY && !PUT(d, OP_APPENDS, OP_STOP)) {
         status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
-    if (status != TFW_E_MEMORY) {
-        hand_over(&d, out_dicts);
-        if (out_done != NULL) {
-            *out_done = done;
-        }
+    if (status == TFW_E_MEMORY) {
+        *out_done = 0;
+        go_back(d, &(position){.pickle = 0});
     }
-    decoder_free(&d);
     return status;
+}
+
+int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+               unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error) {
+    tfwi_messages messages;
+    decoder d = decoder_of(dicts);
+    size_t done = 0;
+    int status = (flags & ~(unsigned)(TFW_SEQUENCE | TFW_ADDRESSES)) != 0
+                     ? tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags")
+                     : tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    if (status == TFW_OK) {
+        status = put_pickle(&d, &messages, count, flags, &done, error);
+    }
+    if (out_done != NULL) {
+        *out_done = done;
+    }
+    give_back(&d, dicts);
+    tfw_free(d.pickle.memo);
+    return status;
+}
+
+void tfw_dicts_free(tfw_dicts *dicts) {
+    tfw_free(dicts->pickle);
+    tfw_free(dicts->int64s);
+    tfw_free(dicts->floats);
+    tfw_free(dicts->buffers);
+    *dicts = (tfw_dicts){.pickle = NULL};
 }

@@ -549,7 +549,8 @@ TFW_API int tfw_gather(tfw_span *spans, size_t count, uint8_t *out, size_t capac
 
 #define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */
 
-/* Decoded messages, handed over; each pointer goes to tfw_free. */
+/* Decoded messages, in memory that is zeros at first and that calls use again. Who keeps an array
+ * puts NULL in its place, and frees it with tfw_free. */
 typedef struct tfw_dicts {
     uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; numeric
                              lists are out-of-band buffers, taken in order */
@@ -560,14 +561,17 @@ typedef struct tfw_dicts {
     uint64_t int64_count;
     uint64_t float_count;
     uint64_t buffer_count;
+    size_t capacities[4]; /* bytes behind the pointers */
 } tfw_dicts;
 
 /* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
  * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does.
- * TFW_E_WIRE: *out_dicts holds the *out_done messages before the malformed one. Other failures
- * leave it empty. */
+ * TFW_E_WIRE: *dicts holds the *out_done messages before the malformed one. Other failures leave
+ * the counts 0. */
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
-                       unsigned flags, tfw_dicts *out_dicts, size_t *out_done, tfw_error *error);
+                       unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
+/* Frees the memory and makes it zeros. */
+TFW_API void tfw_dicts_free(tfw_dicts *dicts);
 
 /* ---- Examples: columns to messages ---------------------------------------------------------- */
 

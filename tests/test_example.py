@@ -95,10 +95,25 @@ def test_many_are_decoded_without_the_collector_looking_on(collections):
 def test_a_collector_that_is_off_stays_off():
     gc.disable()
     try:
-        decode_example(encode_example({"i": 1}))
+        decode_examples([encode_example({"i": 1})])
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_decoded_stays_as_it_was():
+    """Messages are decoded in memory that serves one after the other."""
+    sizes = [1, 3, 1024, 1025, 70_000, 2, 1025, 0, 5]  # copied, handed over, too long to be kept
+    messages = [
+        {"i": np.arange(n), "f": np.full(n, n, np.float32), "s": [b"%d" % n] * n} for n in sizes
+    ]
+    decoded = [decode_example(encode_example(message)) for message in messages]
+    for expected, found in zip(messages, decoded, strict=True):
+        assert ["f", "i", "s"] == sorted(found)
+        assert [expected["i"].tolist(), expected["s"]] == [list(found["i"]), found["s"]]
+        assert expected["f"].tolist() == list(found["f"])
+        for values in found["i"], found["f"]:
+            assert len(values) == 0 or values.flags.writeable
 
 
 def test_an_empty_message_has_no_features():

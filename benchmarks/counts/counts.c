@@ -146,13 +146,10 @@ static void parse_one(workload *w) {
 }
 
 static void decode(workload *w) {
-    tfw_dicts dicts;
+    tfw_dicts dicts = {.pickle = NULL};
     size_t done;
     expect(TFW_OK, tfw_decode(w->data, w->len, w->spans, RECORDS, 0, &dicts, &done, NULL));
-    tfw_free(dicts.pickle);
-    tfw_free(dicts.int64s);
-    tfw_free(dicts.floats);
-    tfw_free(dicts.buffers);
+    tfw_dicts_free(&dicts);
 }
 
 static void encode(workload *w) {

@@ -111,13 +111,6 @@ static const char *text_of(const tfw_dicts *dicts) {
     return l.text + 2;
 }
 
-static void free_dicts(tfw_dicts *dicts) {
-    tfw_free(dicts->pickle);
-    tfw_free(dicts->int64s);
-    tfw_free(dicts->floats);
-    tfw_free(dicts->buffers);
-}
-
 /* ---- Checks --------------------------------------------------------------------------------- */
 
 static void expect_text(const char *expected, const tfw_dicts *dicts) {
@@ -142,10 +135,10 @@ static int decode(blob message, unsigned flags, tfw_dicts *dicts, tfw_error *err
 }
 
 static void expect(const char *expected, blob message, unsigned flags) {
-    tfw_dicts dicts;
+    tfw_dicts dicts = {.pickle = NULL};
     CHECK_EQ(TFW_OK, decode(message, flags, &dicts, NULL));
     expect_text(expected, &dicts);
-    free_dicts(&dicts);
+    tfw_dicts_free(&dicts);
 }
 
 static void test_kinds(void) {
@@ -241,7 +234,7 @@ static void test_keys_are_written_once(void) {
     }
     expected[len++] = 'u';
     expected[len] = 0;
-    tfw_dicts dicts;
+    tfw_dicts dicts = {.pickle = NULL};
     CHECK_EQ(TFW_OK, decode(field(1, all), 0, &dicts, NULL));
     /* A key or two may find no slot near, and be written in full each time. */
     const char *actual = text_of(&dicts);
@@ -251,7 +244,7 @@ static void test_keys_are_written_once(void) {
         fresh += *c == '=';
     }
     CHECK(fresh > KEYS - KEYS / 20 && fresh < KEYS + KEYS / 20);
-    free_dicts(&dicts);
+    tfw_dicts_free(&dicts);
 }
 
 static void test_long_strings_and_keys(void) {
@@ -260,10 +253,10 @@ static void test_long_strings_and_keys(void) {
     key[300] = 0;
     blob text = repeat(RAW("v"), 70000);
     blob message = EXAMPLE(entry(key, field(1, field(1, text))), entry(key, NOTHING));
-    tfw_dicts dicts;
+    tfw_dicts dicts = {.pickle = NULL};
     CHECK_EQ(TFW_OK, decode(message, 0, &dicts, NULL));
     CHECK(dicts.pickle_len > 70300 && dicts.pickle_len < 70350); /* the key once */
-    free_dicts(&dicts);
+    tfw_dicts_free(&dicts);
 }
 
 static void test_messages_before_a_malformed_one_are_handed_over(void) {
@@ -272,7 +265,7 @@ static void test_messages_before_a_malformed_one_are_handed_over(void) {
     for (size_t cut = 1; cut < good.len; cut++) {
         blob all = JOIN(good, good);
         const tfw_span spans[] = {{0, good.len}, {good.len, cut}, {0, good.len}};
-        tfw_dicts dicts;
+        tfw_dicts dicts = {.pickle = NULL};
         size_t done;
         CHECK_EQ(TFW_E_WIRE,
                  tfw_decode(all.data, all.len, spans, 3, 0, &dicts, &done, &error));
@@ -281,7 +274,7 @@ static void test_messages_before_a_malformed_one_are_handed_over(void) {
         CHECK(error.offset >= 0 && error.offset <= (int64_t)cut);
         CHECK(error.text[0] != 0);
         expect_text("}('a'=i<1>'b'=](\"x\"eu", &dicts);
-        free_dicts(&dicts);
+        tfw_dicts_free(&dicts);
     }
 }
 
@@ -296,10 +289,10 @@ static void test_malformed_values_are_refused(void) {
         RAW("\x0e"),
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        tfw_dicts dicts;
+        tfw_dicts dicts = {.pickle = NULL};
         CHECK_EQ(TFW_E_WIRE, decode(EXAMPLE(bad[i]), 0, &dicts, NULL));
         expect_text("", &dicts);
-        free_dicts(&dicts);
+        tfw_dicts_free(&dicts);
     }
     const blob bad_lists[] = {
         entry("w", field(1, RAW("\x1a\x05\x01"))),
@@ -308,29 +301,64 @@ static void test_malformed_values_are_refused(void) {
         RAW("\x0a\x05"),
     };
     for (size_t i = 0; i < COUNT(bad_lists); i++) {
-        tfw_dicts dicts;
+        tfw_dicts dicts = {.pickle = NULL};
         CHECK_EQ(TFW_E_WIRE, decode(field(2, bad_lists[i]), TFW_SEQUENCE, &dicts, NULL));
-        free_dicts(&dicts);
+        tfw_dicts_free(&dicts);
         /* Not looked into by those who read Examples. */
         CHECK_EQ(TFW_OK, decode(field(2, bad_lists[i]), 0, &dicts, NULL));
-        free_dicts(&dicts);
+        tfw_dicts_free(&dicts);
     }
 }
 
 static void test_arguments_are_checked(void) {
     blob good = EXAMPLE(entry("a", INTS(1)));
     tfw_span outside = {1, good.len};
-    tfw_dicts dicts;
+    tfw_dicts dicts = {.pickle = NULL};
     size_t done = 9;
     CHECK_EQ(TFW_E_ARGUMENT,
              tfw_decode(good.data, good.len, &outside, 1, 0, &dicts, &done, NULL));
     CHECK_EQ(0, done);
-    CHECK(dicts.pickle == NULL);
+    CHECK_EQ(0, dicts.pickle_len);
     CHECK_EQ(TFW_E_ARGUMENT, decode(good, 1, &dicts, NULL));
     CHECK_EQ(TFW_OK, tfw_decode(NULL, 0, NULL, 0, 0, &dicts, NULL, NULL));
     expect_text("", &dicts);
     CHECK(dicts.int64s != NULL && dicts.floats != NULL && dicts.buffers != NULL);
-    free_dicts(&dicts);
+    tfw_dicts_free(&dicts);
+}
+
+/* Whatever the messages before took, failed at, or whose caller kept it. */
+static void test_memory_is_used_again(void) {
+    const blob long_one = EXAMPLE(entry("i", INTS(1, 2)), entry("f", FLOATS(1, 2, 3)),
+                                  entry("s", field(1, field(1, repeat(RAW("v"), 5000)))));
+    const blob short_one = EXAMPLE(entry("i", INTS(7)), entry("f", FLOATS(8)));
+    const blob bad = EXAMPLE(entry("i", INTS(1)), entry("a", RAW("\x07")));
+    tfw_dicts dicts = {.pickle = NULL};
+    for (int round = 0; round < 8; round++) {
+        CHECK_EQ(TFW_OK, decode(long_one, 0, &dicts, NULL));
+        CHECK_EQ(2, dicts.int64_count);
+        CHECK_EQ(3, dicts.float_count);
+        CHECK_EQ(TFW_E_WIRE, decode(bad, 0, &dicts, NULL));
+        expect_text("", &dicts);
+        CHECK_EQ(TFW_E_ARGUMENT, decode(short_one, 1, &dicts, NULL));
+        CHECK_EQ(0, dicts.pickle_len + dicts.int64_count + dicts.float_count);
+        const uint8_t *pickle = dicts.pickle;
+        if ((round & 1) != 0) {
+            tfw_free(dicts.int64s);
+            dicts.int64s = NULL;
+        }
+        if ((round & 2) != 0) {
+            tfw_free(dicts.floats);
+            dicts.floats = NULL;
+        }
+        CHECK_EQ(TFW_OK, decode(short_one, 0, &dicts, NULL));
+        expect_text("}('i'=i<7>'f'=f<8>u", &dicts);
+        CHECK(pickle == dicts.pickle);
+        if ((round & 4) != 0) {
+            tfw_dicts_free(&dicts);
+            CHECK(dicts.pickle == NULL && dicts.buffers == NULL && dicts.capacities[3] == 0);
+        }
+    }
+    tfw_dicts_free(&dicts);
 }
 
 static void test_every_failing_allocation_is_reported(void) {
@@ -346,16 +374,16 @@ static void test_every_failing_allocation_is_reported(void) {
     bool complete = false;
     long n = 0;
     for (; !complete; n++) {
-        tfw_dicts dicts;
+        tfw_dicts dicts = {.pickle = NULL};
         tfw_error error;
         tfwi_test_fail_allocation = n;
         int status = decode(message, TFW_SEQUENCE, &dicts, &error);
         complete = tfwi_test_fail_allocation >= 0;
         tfwi_test_fail_allocation = -1;
         CHECK_EQ(complete ? TFW_OK : TFW_E_MEMORY, status);
-        CHECK(complete || dicts.pickle == NULL);
+        CHECK(complete || dicts.pickle_len + dicts.int64_count + dicts.buffer_count == 0);
         CHECK(complete || error.status == TFW_E_MEMORY);
-        free_dicts(&dicts);
+        tfw_dicts_free(&dicts);
     }
     CHECK(n > 10);
 #endif
@@ -371,6 +399,7 @@ int main(void) {
     RUN(test_messages_before_a_malformed_one_are_handed_over);
     RUN(test_malformed_values_are_refused);
     RUN(test_arguments_are_checked);
+    RUN(test_memory_is_used_again);
     RUN(test_every_failing_allocation_is_reported);
     blobs_free();
     return check_report("dicts");

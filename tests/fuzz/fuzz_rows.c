@@ -82,14 +82,11 @@ static void check_same(const encoded *a, const encoded *b) {
 }
 
 static void check_messages(const encoded *e) {
-    tfw_dicts d;
+    tfw_dicts d = {.pickle = NULL};
     size_t done = 0;
     CHECK_EQ(TFW_OK, tfw_decode(e->out, e->len, e->spans, e->done, 0, &d, &done, NULL));
     CHECK_EQ(e->done, done);
-    tfw_free(d.pickle);
-    tfw_free(d.int64s);
-    tfw_free(d.floats);
-    tfw_free(d.buffers);
+    tfw_dicts_free(&d);
 }
 
 /* ---- Rows that do not look usual ------------------------------------------------------------ */

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,16 @@ _SMALL = 1 << 10
 # From this many arrays on it pays to make them in groups.
 _MANY = 32
 
+# What messages longer than this took is not kept for the next.
+_LONG = 1 << 16
+
 
 class _Call:
-    """What a call of tfw_decode takes."""
+    """What a call of tfw_decode takes; its memory serves one message after the other."""
 
     def __init__(self) -> None:
         self.span = ffi.new("tfw_span *")
-        self.dicts = ffi.new("tfw_dicts *")
+        self.dicts = ffi.gc(ffi.new("tfw_dicts *"), lib.tfw_dicts_free)
         self.done = ffi.new("size_t *")
         self.error = new_error()
 
@@ -44,15 +48,17 @@ def decode_message(serialized: Any, flags: int) -> Any:
     Raises:
         ParseError: Not a well-formed message.
     """
+    data = ffi.from_buffer("uint8_t[]", serialized)
     try:
         call = _idle.pop()
     except IndexError:
         call = _Call()
     try:
-        data = ffi.from_buffer("uint8_t[]", serialized)
-        call.span.length = len(data)
-        return _decode(call, data, len(data), call.span, 1, flags)[0]
+        call.span.length = length = len(data)
+        return _decode(call, data, length, call.span, 1, flags)[0]
     finally:
+        if length > _LONG:
+            lib.tfw_dicts_free(call.dicts)
         _idle.append(call)
 
 
@@ -64,8 +70,11 @@ def decode_messages(serialized: Any, flags: int) -> list[Any]:
         TypeError: An item is not bytes-like.
     """
     call, decoded = _Call(), []
-    for s in slices_of(serialized)[1]:
-        decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, flags | s.flags, s.first)
+    with _collecting_later():
+        for s in slices_of(serialized)[1]:
+            decoded += _decode(
+                call, s.data, s.data_len, s.spans, s.num_spans, flags | s.flags, s.first
+            )
     return decoded
 
 
@@ -74,35 +83,34 @@ def _decode(
 ) -> list[Any]:
     dicts = call.dicts
     status = lib.tfw_decode(data, data_len, spans, num_spans, flags, dicts, call.done, call.error)
-    if status == lib.TFW_E_MEMORY or status == lib.TFW_E_ARGUMENT:
-        check(status, call.error)
-    stream = ffi.gc(dicts.pickle, lib.tfw_free)
-    values = {
-        INT64: _own(dicts.int64s, dicts.int64_count, np.int64),
-        FLOAT: _own(dicts.floats, dicts.float_count, np.float32),
-    }
-    table = ffi.gc(dicts.buffers, lib.tfw_free)
-    if status != lib.TFW_OK:
+    if status == lib.TFW_E_WIRE:
         raise _malformed(call.error, first + call.error.record)
+    check(status, call.error)
+    values = {
+        INT64: _own(dicts, "int64s", dicts.int64_count, np.int64),
+        FLOAT: _own(dicts, "floats", dicts.float_count, np.float32),
+    }
     arrays = _arrays if dicts.buffer_count >= _MANY else _slices
-    return _unpickle(
-        ffi.buffer(stream, dicts.pickle_len), arrays(table, dicts.buffer_count, values)
+    decoded: list[Any] = pickle.loads(
+        ffi.buffer(dicts.pickle, dicts.pickle_len),
+        buffers=arrays(dicts.buffers, dicts.buffer_count, values),
     )
+    return decoded
 
 
-def _unpickle(stream: Any, arrays: Iterator[Array]) -> list[Any]:
-    """The list that a stream describes.
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Puts the collection of garbage off.
 
-    Nothing in it is garbage; before Python 3.12 the collector would look through it all the same,
-    again and again while it grows, for half of the time of a large list. From 3.12 on it waits
-    for the end of the call by itself.
+    Nothing in a list of dicts that grows is garbage; before Python 3.12 the collector would look
+    through it all the same, again and again, for half of the time. From 3.12 on it waits for the
+    end of a call by itself.
     """
     pause = sys.version_info < (3, 12) and gc.isenabled()
     if pause:
         gc.disable()
     try:
-        decoded: list[Any] = pickle.loads(stream, buffers=arrays)
-        return decoded
+        yield
     finally:
         if pause:
             gc.enable()
@@ -116,24 +124,25 @@ def _malformed(error: Any, record: int) -> ParseError:
     )
 
 
-def _own(memory: Any, count: int, dtype: Any) -> Array:
-    """An array of what C handed over, by copy or with the memory."""
+def _own(dicts: Any, name: str, count: int, dtype: Any) -> Array:
+    """An array of the values that C decoded, by copy or with their memory."""
+    memory = getattr(dicts, name)
     if count > _SMALL:
+        setattr(dicts, name, ffi.NULL)
         return adopt(memory, count, dtype)
     array = np.empty(count, dtype)
     ffi.memmove(array, memory, array.nbytes)
-    lib.tfw_free(memory)
     return array
 
 
-def _slices(table: Any, count: int, values: dict[int, Array]) -> Iterator[Array]:
+def _slices(table: Any, count: int, values: dict[int, Array]) -> Iterable[Array]:
     """An array for every row (kind, begin, end) of the table, in order."""
-    numbers = ffi.unpack(table, 3 * count)
-    rows = zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True)
-    return (values[kind][begin:end] for kind, begin, end in rows)
+    numbers = iter(ffi.unpack(table, 3 * count))
+    rows = zip(numbers, numbers, numbers, strict=True)
+    return [values[kind][begin:end] for kind, begin, end in rows]
 
 
-def _arrays(table: Any, count: int, values: dict[int, Array]) -> Iterator[Array]:
+def _arrays(table: Any, count: int, values: dict[int, Array]) -> Iterable[Array]:
     """The same for many rows. Most lists hold one value, and rows of an array come out of it
     three times as fast as slices."""
     rows = np.frombuffer(ffi.buffer(table, 24 * count), np.int64).reshape(-1, 3)
@@ -146,4 +155,5 @@ def _arrays(table: Any, count: int, values: dict[int, Array]) -> Iterator[Array]
     for i in np.flatnonzero(lengths != 1).tolist():
         kind, begin, end = rows[i].tolist()
         arrays[i] = values[kind][begin:end]
-    return iter(arrays.tolist())
+    result: list[Array] = arrays.tolist()
+    return result
