@@ -431,6 +431,16 @@ def test_what_a_crash_of_the_system_leaves_is_a_torn_tail(path, tail):
     assert file_of([b"1", b"2", b"3"]) == path.read_bytes()
 
 
+def test_a_tail_with_records_that_verify_is_never_cut_off(path):
+    """A writer died, and another one went on behind what it had left."""
+    data = file_of([b"1"]) + frame(bytes(99))[:40] + file_of([b"2", b"3"])
+    path.write_bytes(data)
+    with pytest.raises(tfw.DataLossError, match="records that verify lie behind it") as caught:
+        tfw.TFRecordWriter(path, append=True, repair_tail=True)
+    assert ("truncated", 17) == (caught.value.reason, caught.value.offset)
+    assert data == path.read_bytes()
+
+
 @pytest.mark.parametrize("repair_tail", [False, True])
 def test_other_damage_is_never_cut_off(path, repair_tail):
     data = flip(file_of([b"1", b"2", b"3"]), 8 * 20)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from tfwire._core import ffi, lib
 from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.recordfile import RecordFile, make_options
+from tfwire._records.regions import Position
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
 from tfwire._records.tally import crc32c_of_file
@@ -24,7 +27,7 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> tuple[in
         compression: "", "GZIP" or "ZLIB", as the new records will be written.
         repair_tail: Leave out a torn last record: one that is cut, one whose data were not written
             (its checksum is wrong), and a rest of nothing but zeros, as a crash of the system may
-            leave it.
+            leave it. Not one behind whose beginning other records verify: they would be lost.
 
     Returns:
         The offset behind the last whole record, and the CRC-32C of the file up to there.
@@ -82,6 +85,11 @@ def _end_of_records(path: Path, size: int, repair_tail: bool) -> tuple[int, int]
         if not repair_tail:
             error.args = (f"{error}; repair_tail=True would cut the file there",)
             raise
+        if _holds_records(path, Position(error.record_index or 0, begin)):
+            error.args = (
+                f"{error}; records that verify lie behind it: 'tfwire repair' keeps them",
+            )
+            raise
         os.truncate(path, begin)
         return _end_of_records(path, begin, repair_tail) if begin else (0, 0)
     return size, crc32c
@@ -114,6 +122,13 @@ def _check_record(path: Path, number: int, begin: int, size: int) -> None:
             record_index=number,
             reason="data crc",
         )
+
+
+def _holds_records(path: Path, start: Position) -> bool:
+    """Whether any record verifies from a place on."""
+    options = make_options("", True, "skip", None, None)
+    with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:
+        return file.next(1, ffi.new("tfw_batch *"))
 
 
 def _is_zero(path: Path, begin: int) -> bool:

@@ -39,7 +39,8 @@ class TFRecordWriter:
         compression_level: 0 to 9 or -1, as for TFRecordOptions, whose own it replaces.
         append: Continue the file instead of emptying it. Its headers and its last record are
             checked first. A GZIP file gets another member; ZLIB cannot be continued.
-        repair_tail: With append, cut off a torn last record instead of refusing the file.
+        repair_tail: With append, cut off a torn last record instead of refusing the file, unless
+            records that verify lie behind it.
         atomic: Write to a temporary file in the same folder. ``close`` gives it the name when
             all is on disk; an exception within ``with`` discards it.
 
