@@ -342,6 +342,52 @@ static void a_corrected_header_leads_past_records_within_its_payload(void) {
     free(f.data);
 }
 
+/* A bit of the footer behind a long payload, which flips an even run of bits of the CRC as two bits
+ * of the payload would. */
+static size_t ambiguous_bit(const uint8_t *record, size_t length) {
+    uint32_t stored = tfwi_load32(record + TFW_HEADER_SIZE + length);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        uint32_t run = tfwi_crc32c_unmask(stored ^ UINT32_C(1) << bit) ^ tfwi_crc32c_unmask(stored);
+        if (__builtin_popcount(run) % 2 == 0) {
+            return 8 * (TFW_HEADER_SIZE + length) + bit;
+        }
+    }
+    abort();
+}
+
+static void what_is_ambiguous_is_noted_and_corrected_on_demand_only(void) {
+    enum { LENGTH = 40000 };
+    uint8_t *payload = calloc(1, LENGTH);
+    file f = {0};
+    file_append_record(&f, payload, LENGTH);
+    file_append_record(&f, "next", 4);
+    flip_bit(f.data, ambiguous_bit(f.data, LENGTH));
+    for (int wanted = 0; wanted < 2; wanted++) {
+        tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+        options.flags = TFW_CORRECT | (wanted ? TFW_CORRECT_AMBIGUOUS : 0);
+        options.fd = file_open(&f);
+        tfw_reader *reader = NULL;
+        tfw_batch batch;
+        tfw_flip flip;
+        uint64_t count = 0, applied = 0, bytes = 0;
+        CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+        while (tfw_reader_next(reader, 0, &batch, NULL) == TFW_OK) {
+            count += batch.count;
+        }
+        CHECK_EQ(wanted ? 2 : 1, count);
+        CHECK_EQ(1, tfw_reader_flips(reader, 0, &flip, 1));
+        CHECK_EQ(1, flip.ambiguous);
+        CHECK_EQ(wanted, flip.applied);
+        CHECK_EQ(1, tfw_reader_flips_total(reader, &applied));
+        CHECK_EQ(wanted, applied);
+        CHECK_EQ(wanted ? 0 : 1, tfw_reader_skipped_total(reader, &bytes));
+        tfw_reader_free(reader);
+        close(options.fd);
+    }
+    free(payload);
+    free(f.data);
+}
+
 static void a_file_is_corrected_like_fed_bytes(void) {
     file f = file_random(15, 40, 4000);
     file damaged = copy_of(&f);
@@ -475,6 +521,7 @@ int main(void) {
     RUN(flips_in_neighbours_are_all_corrected);
     RUN(what_is_not_one_bit_is_left_to_the_policy);
     RUN(a_corrected_header_leads_past_records_within_its_payload);
+    RUN(what_is_ambiguous_is_noted_and_corrected_on_demand_only);
     RUN(a_file_is_corrected_like_fed_bytes);
     RUN(of_very_many_flips_not_all_are_kept);
 #ifndef TFW_TEST_QUICK
