@@ -365,3 +365,12 @@ def test_repair_names_the_output_that_cannot_be_made(files):
     result = tfwire_command("repair", "plain", "nowhere/repaired", cwd=files)
     assert result.returncode == 1
     assert "tfwire repair: nowhere/repaired: No such file or directory\n" == result.stderr
+
+
+def test_info_of_an_empty_file_says_its_size(tmp_path):
+    (tmp_path / "empty").touch()
+    assert "size         0 bytes\n" in tfwire_command("info", "empty", cwd=tmp_path).stdout
+    (info,) = lines_of_json(tfwire_command("info", "--json", "empty", cwd=tmp_path))
+    assert 0 == info["bytes"]
+    (info,) = lines_of_json(tfwire_command("info", "--json", "-", stdin=-3))
+    assert info["bytes"] is None

@@ -179,6 +179,7 @@ def test_shuffle_of_nothing(tmp_path):
         ["split", "x", "-o", "{number}", "--shards", "2"],
         ["merge", "x"],
         ["merge", "x", "-o", "out", "--jobs", "0"],
+        ["merge", "x", "-o", "-"],
         ["shuffle", "-", "-o", "out"],
         ["shuffle", "x", "-o", "out", "--memory", "0"],
     ],

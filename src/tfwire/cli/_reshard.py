@@ -84,6 +84,9 @@ def write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fact
     """
     from tfwire.sharding import ShardedWriter
 
+    if options.output == "-":
+        _files.complain(options, "OUT must be a file, as it appears only when it is complete")
+        return 2
     if not options.force and (existing := _existing(options.output)):
         _files.complain(options, f"{existing}: exists; --force replaces it")
         return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any
 
 from tfwire.cli import _files
@@ -37,10 +38,11 @@ def run(options: argparse.Namespace) -> int:
             _files.complain(options, _files.reason_of(error, name))
             continue
         progress.clear()
+        size = os.path.getsize(name) if os.path.isfile(name) else None
         if options.json:
-            _files.print_json(_as_json(report, _files.file_size(name)))
+            _files.print_json(_as_json(report, size))
         else:
-            _print(report, _files.file_size(name))
+            _print(report, size)
         status |= not report.intact
     return status
 
@@ -49,11 +51,11 @@ def _mean(report: FileReport) -> float:
     return report.payload_bytes / report.records if report.records else 0.0
 
 
-def _print(report: FileReport, size: int) -> None:
+def _print(report: FileReport, size: int | None) -> None:
     from tfwire.cli import _records
 
     print(f"{report.path}:")
-    if size:
+    if size is not None:
         print(f"  size         {_files.plural(size, 'byte')}")
     print(f"  compression  {_files.compression_name(report.compression)}")
     print(f"  records      {report.records:,}")
@@ -82,7 +84,7 @@ def _print_table(rows: list[tuple[str, str, str]]) -> None:
         print(f"    {name:{widths[0]}}  {kind:{widths[1]}}  {size}")
 
 
-def _as_json(report: FileReport, size: int) -> dict[str, Any]:
+def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
     from tfwire.cli import _records
 
     first = None
@@ -95,7 +97,7 @@ def _as_json(report: FileReport, size: int) -> dict[str, Any]:
             }
     return {
         "path": report.path,
-        "bytes": size or None,
+        "bytes": size,
         "compression": _files.compression_name(report.compression),
         "records": report.records,
         "payload_bytes": report.payload_bytes,
