@@ -7,7 +7,9 @@ from typing import Any
 
 import grain
 
+from tfwire._datasets.arguments import integer
 from tfwire._datasets.iterator import iterate
+from tfwire._datasets.pipeline import check_dataset
 from tfwire.dataset import Dataset
 from tfwire.index import TFRecordFiles
 from tfwire.parsing import Parser
@@ -46,11 +48,9 @@ class TFRecordDataSource:
         *,
         batch_size: int | None = None,
     ) -> None:
-        if batch_size is not None and batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        self._batch_size = None if batch_size is None else integer("batch_size", batch_size, 1)
         self._records = TFRecordFiles(paths)
         self._parser = None if features is None else Parser(features)
-        self._batch_size = batch_size
 
     def __len__(self) -> int:
         return -(-len(self._records) // (self._batch_size or 1))
@@ -81,6 +81,9 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
 
+    Raises:
+        TypeError: ``dataset`` is none.
+
     Example:
         >>> stream = tfw.TFRecordDataset(paths).shuffle(10_000).batch(256).parse_example(features)
         >>> for batch in TFRecordIterDataset(stream).map(augment):
@@ -89,6 +92,7 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
 
     def __init__(self, dataset: Dataset) -> None:
         super().__init__()
+        check_dataset(dataset)
         self._dataset = dataset
         self._share = dataset
 

@@ -15,6 +15,8 @@ import torch
 from torch.utils import data
 
 from tfwire._datasets.iterator import DatasetIterator, iterate
+from tfwire._datasets.numbered import check_rule
+from tfwire._datasets.pipeline import check_dataset
 from tfwire.columns import RaggedTensor, SparseTensor
 from tfwire.dataset import Dataset
 from tfwire.index import TFRecordFiles
@@ -31,8 +33,8 @@ def as_tensors(element: Any) -> Any:
             become lists; what has no tensor stays as it is.
 
     Returns:
-        The same structure. Only memory that tensors cannot use is copied: read-only arrays and
-        those of foreign byte order.
+        The same structure. Only memory that tensors cannot use is copied: read-only arrays, those
+        of foreign byte order, and what runs backwards, as ``image[:, ::-1]``.
 
     Example:
         >>> as_tensors({"x": np.ones(2, np.float32), "name": np.array([b"a", b"b"], object)})
@@ -49,7 +51,8 @@ def as_tensors(element: Any) -> Any:
     if isinstance(element, Mapping):
         return {key: as_tensors(value) for key, value in element.items()}
     if isinstance(element, (tuple, list)):
-        return type(element)(map(as_tensors, element))
+        items = map(as_tensors, element)
+        return type(element)(*items) if hasattr(element, "_fields") else type(element)(items)
     return element
 
 
@@ -58,7 +61,8 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
         return array.tolist()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if not array.flags.writeable:  # torch writes where it pleases
+    # torch writes where it pleases, and knows no negative strides.
+    if not array.flags.writeable or min(array.strides, default=0) < 0:
         array = array.copy()
     return torch.from_numpy(array)
 
@@ -84,7 +88,8 @@ class TFRecordIterableDataset(data.IterableDataset):
         world_size: How many there are; None likewise.
 
     Raises:
-        ValueError: From iterating: the rule needs an index.
+        TypeError: ``dataset`` is none.
+        ValueError: No such rule; from iterating: it needs an index.
 
     Example:
         >>> dataset = tfw.TFRecordDataset(paths, indexed=True).shuffle(10_000)
@@ -102,6 +107,8 @@ class TFRecordIterableDataset(data.IterableDataset):
         rank: int | None = None,
         world_size: int | None = None,
     ) -> None:
+        check_dataset(dataset)
+        check_rule(rule)
         self._dataset = dataset
         self._rule = rule
         self._rank = rank

@@ -46,6 +46,8 @@ def test_elements_may_be_batches(files):
     assert [999, 1] == [len(batch) for batch in records]
     with pytest.raises(ValueError, match="batch_size"):
         TFRecordDataSource(files, batch_size=0)
+    with pytest.raises(TypeError, match="batch_size"):
+        TFRecordDataSource(files, batch_size=1.5)
 
 
 def test_a_checkpoint_goes_on_where_it_was(files):
@@ -117,3 +119,8 @@ def test_processes_share_a_stream(files, workers):
     batches = TFRecordIterDataset(stream(files)).mp_prefetch(options)
     ids = np.concatenate([batch["id"] for batch in batches])
     assert list(range(COUNT)) == sorted(ids.tolist())
+
+
+def test_a_stream_is_of_a_dataset(files):
+    with pytest.raises(TypeError, match="found list"):
+        TFRecordIterDataset(files)

@@ -148,3 +148,10 @@ def test_a_dataset_that_was_pickled_before_the_group_began_asks_it(files, monkey
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     assert len(ids_of(dataset)) < COUNT
+
+
+def test_wrong_arguments_are_refused_at_once(files):
+    with pytest.raises(ValueError, match="'odd'"):
+        TFRecordIterableDataset(batches(files), rule="odd")
+    with pytest.raises(TypeError, match="found str"):
+        TFRecordIterableDataset(files[0])

@@ -1,5 +1,7 @@
 """TFRecordMapDataset under a real DataLoader."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,11 @@ from torch.utils.data import DataLoader, DistributedSampler, default_collate
 
 import tfwire as tfw
 from tfwire.torch import TFRecordMapDataset, as_tensors
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
 
 
 def ids_of(loader):
@@ -126,3 +133,11 @@ def test_tensors_share_memory_where_they_can():
     assert [b"a"] == as_tensors(np.array([b"a"], object))
     assert "kept" == as_tensors("kept")
     assert torch.float32 == as_tensors(np.float32(1)).dtype
+
+
+def test_structures_and_views_become_tensors():
+    """Named tuples stay what they are; torch has no negative strides."""
+    pair = as_tensors(Pair(np.arange(3)[::-1], "kept"))
+    assert isinstance(pair, Pair)
+    assert [2, 1, 0] == pair.left.tolist()
+    assert "kept" == pair.right

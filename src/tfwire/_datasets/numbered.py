@@ -12,11 +12,17 @@ import numpy as np
 from tfwire._datasets.stage import Cursor, Gathering, Stage
 from tfwire.errors import DataLossError
 
-__all__ = ["RULES", "IndexedRecords", "NumberedCursor", "file_facts", "share"]
+__all__ = ["IndexedRecords", "NumberedCursor", "check_rule", "file_facts", "share"]
 
 Array = np.ndarray[Any, Any]
 
-RULES = ("even", "drop", "pad")
+_RULES = ("even", "drop", "pad")
+
+
+def check_rule(rule: Any) -> None:
+    """Raises ValueError where a rule of sharding is none."""
+    if rule not in _RULES:
+        raise ValueError(f"expected a rule of {', '.join(_RULES)}, found {rule!r}")
 
 
 def share(count: int, num_shards: int, index: int, rule: str) -> range:

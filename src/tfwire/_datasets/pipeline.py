@@ -9,7 +9,7 @@ from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "check_dataset"]
 
 P = TypeVar("P", bound="Pipeline")
 
@@ -88,3 +88,9 @@ class Pipeline:
         spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)
         length = "" if self._stage.length is None else f", length={self._stage.length}"
         return f"<{self._name} elements={spec}{length}>"
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raises TypeError where something that should be a Dataset, a path say, is none."""
+    if not isinstance(dataset, Pipeline):
+        raise TypeError(f"expected a tfwire Dataset, found {type(dataset).__name__}")

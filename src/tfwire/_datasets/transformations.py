@@ -238,8 +238,7 @@ class Transformations(Pipeline):
             [[0, 1, 2], [3, 4, 0]]
         """
         num_shards, index = shard_of(num_shards, index)
-        if rule not in numbered.RULES:
-            raise ValueError(f"expected a rule of {', '.join(numbered.RULES)}, found {rule!r}")
+        numbered.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
 
     def prefetch(self: P, buffer_size: int, name: str | None = None) -> P:
