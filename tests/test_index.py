@@ -294,6 +294,19 @@ def test_index_of_an_index_path(file, tmp_path):
     assert RECORDS == list(TFRecordFile(file, tmp_path / "elsewhere"))
 
 
+def test_an_index_is_no_number(plain):
+    """A number would be an open file's, which reading would close."""
+    with open(plain, "rb") as file:
+        for read in (
+            lambda: TFRecordFile(plain, file.fileno()),
+            lambda: RecordIndex.load(plain, file.fileno()),
+            lambda: RecordIndex.read_text(file.fileno(), plain),
+        ):
+            with pytest.raises(TypeError, match="int"):
+                read()
+        os.fstat(file.fileno())
+
+
 def test_fresh_index_saves_the_walk(plain, monkeypatch):
     RecordIndex.build(plain).save()
     monkeypatch.setattr(RecordIndex, "build", None)

@@ -67,6 +67,7 @@ def check_batch(batch):
         lambda records: [bytearray(record) for record in records],
         lambda records: [memoryview(record) for record in records],
         lambda records: [np.array(record, object) for record in records],
+        lambda records: [np.frombuffer(record, np.uint8) for record in records],
         lambda records: SimpleNamespace(numpy=lambda: np.array(records, object)),
         lambda records: tfw.BytesColumn(
             b"".join(records), np.cumsum([0, *(len(record) for record in records)])
@@ -85,6 +86,7 @@ def test_a_batch_may_be_any_vector_of_bytes(wrap):
         memoryview,
         np.bytes_,
         lambda record: np.array(record, object),
+        lambda record: np.frombuffer(record, np.uint8),
         lambda record: SimpleNamespace(numpy=lambda: record),
         lambda record: SimpleNamespace(numpy=lambda: np.array(record, object)),
     ],

@@ -24,7 +24,7 @@ def is_scalar(serialized: Any) -> bool:
         ValueError: It is of a higher rank.
         TypeError: It is an array of something else.
     """
-    if isinstance(serialized, (bytes, bytearray, memoryview, str)):
+    if isinstance(serialized, (bytes, bytearray, memoryview, str)) or _is_buffer(serialized):
         return True
     rank = 1
     if isinstance(serialized, np.ndarray):
@@ -35,7 +35,7 @@ def is_scalar(serialized: Any) -> bool:
         rank, shape = len(serialized.shape), list(serialized.shape)
     elif isinstance(serialized, (list, tuple)) and serialized:
         first = serialized[0]
-        if isinstance(first, (list, tuple)) or (isinstance(first, np.ndarray) and first.ndim):
+        if isinstance(first, (list, tuple)) or _is_vector(first):
             rank, shape = 2, [len(serialized), len(first)]
     if rank > 1:
         raise ValueError(f"Expected serialized to be a scalar or vector, got shape: {shape}")
@@ -51,8 +51,16 @@ def single_message(serialized: Any) -> Any:
     """
     if type(serialized) is bytes:
         return serialized
-    if isinstance(serialized, (list, tuple)) or (
-        isinstance(serialized, np.ndarray) and serialized.ndim
-    ):
+    if isinstance(serialized, (list, tuple)) or _is_vector(serialized):
         raise ValueError("Input serialized must be a scalar")
     return bytes_of(serialized)
+
+
+def _is_buffer(value: Any) -> bool:
+    """Whether this is a byte string as np.frombuffer shows it."""
+    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.uint8
+
+
+def _is_vector(value: Any) -> bool:
+    """Whether this is an array of byte strings."""
+    return isinstance(value, np.ndarray) and value.ndim > 0 and not _is_buffer(value)

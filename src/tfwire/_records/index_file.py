@@ -63,7 +63,7 @@ def read_index(path: Path) -> Contents:
         DataLossError: It is damaged, or no index of a version known here.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # no number, which would be an open file's
         data = file.read()
     if data[: len(_MAGIC)] != _MAGIC:
         raise _damaged(path, f"it does not begin with {_MAGIC.decode()}")
@@ -110,7 +110,7 @@ def read_text(path: Path) -> Array:
         DataLossError: The lines are no pairs of numbers, or leave gaps.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         words = file.read().split()
     try:
         table = np.fromiter(map(int, words), np.int64, len(words)).reshape(-1, 2)
