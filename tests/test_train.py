@@ -55,7 +55,11 @@ def observation():
 
 
 def test_an_observation_has_the_bytes_of_the_tutorial():
+    """Sorted by key, whatever the order that protobuf keeps them in."""
+    assert GOAT == observation().SerializeToString()
     assert GOAT == observation().SerializeToString(deterministic=True)
+    unsorted = observation().SerializeToString(deterministic=False)
+    assert observation() == train.Example.FromString(unsorted)
 
 
 def test_a_feature_has_the_bytes_of_the_tutorial():

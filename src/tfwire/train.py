@@ -16,7 +16,8 @@ that protobuf gives a message, and in addition:
   (never a float), FloatList any real number, BytesList also str (as UTF-8), bytearray, memoryview
   and numpy arrays (their bytes, row-major). protobuf itself refuses most of these.
 * Constructors take TensorFlow's own messages as parts.
-* ``str()`` prints features sorted by key, where protobuf's order changes from run to run. Floats
+* ``SerializeToString()`` writes features and ``str()`` prints them sorted by key, as the tutorials
+  show, where protobuf's order changes from run to run (``deterministic=False`` keeps it). Floats
   print in protobuf's form, the shortest digits that give the same float32 (``0.1``, ``1e+10``).
 * Messages pickle, and an Example or SequenceExample has ``to_dict()``.
 
@@ -100,11 +101,20 @@ def _finish(cls: Any, name: str) -> None:
     coerce = {"BytesList": byte_strings, "FloatList": floats, "Int64List": int64s}
     maps = {"Features": "feature", "FeatureLists": "feature_list"}
     cls.__init__ = _coercing(cls.__init__, coerce.get(name, _adopted))
+    if name in (*maps, "Example", "SequenceExample"):
+        cls.SerializeToString = _sorting(cls.SerializeToString)
     if name in maps:
         cls.__str__ = cls.__repr__ = _map_text(cls.__str__, maps[name])
     elif name in ("Example", "SequenceExample"):
         cls.__str__ = cls.__repr__ = _parts_text
     cls.__module__ = __name__
+
+
+def _sorting(native: Callable[..., bytes]) -> Callable[..., bytes]:
+    def SerializeToString(self: Any, *, deterministic: bool = True) -> bytes:
+        return native(self, deterministic=deterministic)
+
+    return SerializeToString
 
 
 def _adopted(value: Any) -> Any:

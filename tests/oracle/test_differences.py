@@ -370,7 +370,7 @@ def test_prefix_keys():
     assert theirs == tf.train.Example.FromString(ours)
 
 
-def test_text_order():
+def test_feature_order():
     ours, theirs = tfw.train.Example(), tf.train.Example()
     keys = [f"key{i:02d}" for i in range(30)]
     for key in keys:
@@ -378,6 +378,8 @@ def test_text_order():
         theirs.features.feature[key].int64_list.value.append(1)
     assert keys != re.findall(r"key\d\d", str(theirs))
     assert keys == re.findall(r"key\d\d", str(ours))
+    assert [key.encode() for key in keys] != re.findall(rb"key\d\d", theirs.SerializeToString())
+    assert [key.encode() for key in keys] == re.findall(rb"key\d\d", ours.SerializeToString())
 
 
 def test_message_classes():
