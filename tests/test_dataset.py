@@ -1,6 +1,7 @@
 """Datasets of numpy elements: sources, stages, lengths."""
 
 import itertools
+import pickle
 import threading
 import time
 import tracemalloc
@@ -514,3 +515,18 @@ def test_threads_end_with_their_iterator():
             break
         time.sleep(0.01)
     assert before == threading.active_count()
+
+
+def odd(number):
+    return number % 2 == 1
+
+
+def test_datasets_go_to_other_processes(files):
+    """With functions that pickle, generators and what makes seeds."""
+    for dataset in (
+        Dataset.from_generator(range, args=(5,)).map(np.negative).filter(odd),
+        TFRecordDataset(files).shuffle(3).batch(2).prefetch(1),
+        Dataset.zip(Dataset.range(3), Dataset.range(3).shuffle(3, seed=1)).map(np.add),
+    ):
+        sent = pickle.loads(pickle.dumps(dataset))
+        assert [repr(element) for element in dataset] == [repr(element) for element in sent]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -93,12 +94,8 @@ class Dataset(Transformations):
             [0, 1, 4, 9]
         """
         check_callable("generator", generator)
-        arguments = args or ()
-        hide = cls._hide
-        stage = sources.Generator(
-            lambda: (map_structure(hide, element) for element in generator(*arguments))
-        )
-        return cls._of(stage, "from_generator")
+        generate = partial(_generate, generator, args or (), cls._hide)
+        return cls._of(sources.Generator(generate), "from_generator")
 
     @classmethod
     def range(cls: type[D], *args: int, name: str | None = None) -> D:
@@ -234,6 +231,12 @@ class TFRecordDataset(Dataset):
             files = TFRecordFiles(paths)
             stage = numbered.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
+
+
+def _generate(
+    generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], hide: Callable[[Any], Any]
+) -> Iterable[Any]:
+    return (map_structure(hide, element) for element in generator(*args))
 
 
 def _paths(filenames: Any) -> list[Any]:

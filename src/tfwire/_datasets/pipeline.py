@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from tfwire._datasets.iterator import DatasetIterator, iterate
@@ -51,13 +52,7 @@ class Pipeline:
 
     def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
         """function, called as tf.data calls it: tuples become arguments."""
-
-        def call(element: Any) -> Any:
-            shown = map_structure(self._show, element)
-            result = function(*shown) if isinstance(shown, tuple) else function(shown)
-            return map_structure(self._hide, tuple(result) if isinstance(result, list) else result)
-
-        return call
+        return partial(_call, function, self._show, self._hide)
 
     def __iter__(self) -> DatasetIterator:
         show = self._show
@@ -88,6 +83,13 @@ class Pipeline:
         spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)
         length = "" if self._stage.length is None else f", length={self._stage.length}"
         return f"<{self._name} elements={spec}{length}>"
+
+
+def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
+    # No closure: datasets go to other processes, with the functions that pickle.
+    shown = map_structure(show, element)
+    result = function(*shown) if isinstance(shown, tuple) else function(shown)
+    return map_structure(hide, tuple(result) if isinstance(result, list) else result)
 
 
 def check_dataset(dataset: Any) -> None:
