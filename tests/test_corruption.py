@@ -312,6 +312,24 @@ def test_a_torn_stored_member_does_not_give_the_records_of_the_next_one_twice():
         assert records[: len(found) - 6] == found[:-6], cut
 
 
+def test_neither_damage_nor_a_member_that_ended_hide_what_comes_again():
+    """The stored block of the first member runs on over the second one, in which a record is
+    damaged, into the third."""
+    first = [b"first %d" % i for i in range(40)]
+    torn = gzip.compress(file_of(first), 0, mtime=0)
+    others = [[b"second %d" % i for i in range(6)], [b"third %d" % i for i in range(9)]]
+    contents = [bytearray(file_of(records)) for records in others]
+    contents[0][3 * 24 + 12] ^= 1
+    del others[0][3]
+    second, third = (gzip.compress(content, 0, mtime=0) for content in contents)
+    for run_on in range(len(second) + 1, len(second) + len(third)):
+        source = io.BytesIO(torn[: len(torn) - 8 - run_on] + second + third)
+        outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+        rest = [*others[0], *others[1]]
+        assert rest == outcome.records[-len(rest) :], run_on
+        assert first[: len(outcome.records) - len(rest)] == outcome.records[: -len(rest)], run_on
+
+
 def test_equal_records_of_two_members_come_twice():
     """Though damage comes before the first one, and its member has lost most of its trailer."""
     same, bad = frame(b"the same"), flip(frame(b"bad"), 8 * 12)
