@@ -161,11 +161,10 @@ class Dataset(_dataset.Dataset):
     """A dataset whose elements are tensors; see :class:`tfwire.dataset.Dataset`."""
 
     _show = staticmethod(_wrap)
-    _hide = staticmethod(
-        lambda leaf: (
-            leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
-        )
-    )
+
+    @staticmethod
+    def _hide(leaf: Any) -> Any:
+        return leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
 
     @classmethod
     def from_generator(
