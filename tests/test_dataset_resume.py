@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -234,12 +235,15 @@ def test_files_may_have_moved(folder, tmp_path):
     assert some(elements) == some(resumed)
 
 
-def test_what_cannot_be_read_again_is_named(folder):
+def test_what_cannot_be_read_again_is_named(folder, tmp_path):
     with open(folder / "plain-0", "rb") as file:
         elements = iter(TFRecordDataset([file]).batch(3))
         next(elements)
         with pytest.raises(ValueError, match="BufferedReader cannot be resumed"):
             elements.state_dict()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe, no regular file, cannot be resumed"):
+        iter(TFRecordDataset(tmp_path / "pipe")).state_dict()
 
 
 def test_an_error_comes_behind_the_elements_before_it(tmp_path):

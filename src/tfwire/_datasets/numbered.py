@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -37,15 +38,18 @@ def file_facts(path: Any) -> list[Any]:
     """The name and size of a file, by which a saved state knows it; size None where unknown.
 
     Raises:
-        ValueError: A file object, which nobody can open again.
+        ValueError: A file object or a pipe, which nobody can read again.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"a TFRecordDataset of a {type(path).__name__} cannot be resumed")
+    name = os.path.basename(os.fspath(path))
     try:
-        size = os.stat(path).st_size
+        status = os.stat(path)
     except OSError:
-        size = None  # a URL
-    return [os.path.basename(os.fspath(path)), size]
+        return [name, None]  # a URL
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"a TFRecordDataset of {path}, no regular file, cannot be resumed")
+    return [name, status.st_size]
 
 
 class IndexedRecords(Stage):
