@@ -276,6 +276,18 @@ def test_an_object_that_writes_little_or_tells_nothing(path):
     assert file_of(MIXED * 3) == b"".join(silent.pieces)
 
 
+@pytest.mark.parametrize("claim", [0, -1])
+def test_an_object_that_takes_nothing_is_an_error(claim):
+    """And not tried for ever, nor given anything twice."""
+
+    class Full:
+        def write(self, data):
+            return claim
+
+    with pytest.raises(OSError, match=f"took {claim} of 17 bytes"):
+        tfw.write_records(Full(), [b"1"])
+
+
 def test_urls_are_written_through_fsspec():
     fsspec = pytest.importorskip("fsspec")
     tfw.write_records("memory://written", MIXED, "GZIP")
@@ -521,6 +533,22 @@ def test_a_failing_fsync_is_reported_and_leaves_the_old_file(path, monkeypatch):
 
 
 # ---- Faults -----------------------------------------------------------------------------------
+
+
+def test_a_file_that_cannot_be_cut_is_reported_and_closed(path, monkeypatch):
+    opened = []
+
+    def fail(fd, size):
+        opened.append(fd)
+        raise OSError(errno.EIO, "broken disk")
+
+    tfw.write_records(path, MIXED)
+    monkeypatch.setattr(os, "ftruncate", fail)
+    with pytest.raises(OSError, match="broken disk") as caught:
+        tfw.TFRecordWriter(path, append=True)
+    assert str(path) == caught.value.filename
+    with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+        os.fstat(opened[0])
 
 
 def test_short_writes_are_completed(path, monkeypatch):

@@ -85,13 +85,15 @@ class FileSink(Sink):
         flags |= os.O_EXCL if atomic else os.O_TRUNC if end is None else 0
         try:
             self._fd = os.open(self._opened, flags, 0o666)
+            if end is not None:
+                os.ftruncate(self._fd, end)
+                os.lseek(self._fd, end, os.SEEK_SET)
         except OSError as error:
+            if self._fd >= 0:
+                self.abandon()
             self._name(error)
             raise
         self._position = end or 0
-        if end is not None:
-            os.ftruncate(self._fd, end)
-            os.lseek(self._fd, end, os.SEEK_SET)
 
     def _temporary_name(self) -> str:
         folder, name = os.path.split(str(self._target))
@@ -220,6 +222,8 @@ class ObjectSink(Sink):
                 written = self._file.write(data)
                 if written is None and isinstance(self._file, io.RawIOBase):
                     raise BlockingIOError(errno.EAGAIN, "the file object takes no data yet")
+                if written is not None and written <= 0:
+                    raise OSError(f"the file object took {written} of {len(data)} bytes")
                 data = data[written:] if written is not None else b""
 
     def flush(self) -> None:
