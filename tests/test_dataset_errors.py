@@ -272,3 +272,34 @@ def test_no_batch_is_made_of_a_dropped_remainder(tmp_path, count):
     for batches in (dataset.parse_example(SPEC).map(lambda row: row["n"]), dataset):
         assert [5] * (count // 5) == [len(batch) for batch in batches]
         assert [5] * (count // 5) == [len(batch) for batch in batches.prefetch(1)]
+
+
+@pytest.mark.parametrize("method", ["batch", "padded_batch"])
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [{"a": 1}, {"b": 1}],
+        [{"a": 1}, {"a": 1, "b": 1}],
+        [(1,), (1, 2)],
+        [(1, 2), 1],
+    ],
+)
+def test_no_part_of_an_element_is_left_out_of_a_batch(elements, method):
+    dataset = Dataset.from_generator(lambda: elements)
+    with pytest.raises(ValueError, match="structures differ: expected the parts"):
+        list(getattr(dataset, method)(2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"padded_shapes": {"b": [3]}}, ValueError),
+        ({"padded_shapes": {"a": {"b": [3]}}}, ValueError),
+        ({"padded_shapes": [2.5]}, TypeError),
+        ({"padding_values": 1.5}, ValueError),
+    ],
+)
+def test_padding_fits_the_elements(arguments, kind):
+    dataset = Dataset.from_generator(lambda: [{"a": [1]}, {"a": [1, 2]}])
+    with pytest.raises(kind):
+        list(dataset.padded_batch(2, **arguments))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -32,26 +33,43 @@ def map_structure(function: Callable[[Any], Any], element: Any) -> Any:
     return function(element)
 
 
-def zip_structures(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """Elements of one structure as one, function applied to leaves of one place; an other that is
-    no structure where the first is one stands for all its leaves."""
-    if _is_tuple(first):
-        columns = [_parts(other, range(len(first))) for other in others]
-        rows = zip(first, *columns, strict=True)
-        items = [zip_structures(function, *row) for row in rows]
-        return type(first)(*items) if hasattr(first, "_fields") else tuple(items)
+def zip_structures(
+    function: Callable[..., Any], first: Any, *others: Any, spread: bool = False
+) -> Any:
+    """Elements of one structure as one, function applied to leaves of one place.
+
+    Args:
+        spread: An other that is no structure where the first is one stands for all its leaves.
+
+    Raises:
+        ValueError: The structures differ.
+    """
+    keys = _keys(first)
+    if keys is None:
+        return function(first, *others)
+    columns = [_parts(other, keys, spread) for other in others]
+    rows = zip(_parts(first, keys, spread), *columns, strict=True)
+    items = [zip_structures(function, *row, spread=spread) for row in rows]
     if isinstance(first, dict):
-        columns = [_parts(other, first) for other in others]
-        rows = zip(first.values(), *columns, strict=True)
-        items = [zip_structures(function, *row) for row in rows]
-        return dict(zip(first, items, strict=True))
-    return function(first, *others)
+        return dict(zip(keys, items, strict=True))
+    return type(first)(*items) if hasattr(first, "_fields") else tuple(items)
 
 
-def _parts(element: Any, keys: Iterable[Any]) -> list[Any]:
-    if isinstance(element, dict) or _is_tuple(element):
+def _keys(element: Any) -> Any:
+    """The keys or numbers of an element's parts; None of a leaf."""
+    if isinstance(element, dict):
+        return element.keys()
+    return range(len(element)) if _is_tuple(element) else None
+
+
+def _parts(element: Any, keys: Any, spread: bool) -> list[Any]:
+    found = _keys(element)
+    if found == keys:
         return [element[key] for key in keys]
-    return [element for _ in keys]
+    if found is None and spread:
+        return [element for _ in keys]
+    parts = type(element).__name__ if found is None else f"the parts {list(found)}"
+    raise ValueError(f"structures differ: expected the parts {list(keys)}, found {parts}")
 
 
 def _is_tuple(element: Any) -> bool:
@@ -143,12 +161,12 @@ def pad_and_stack(elements: Sequence[Any], padded_shapes: Any, padding_values: A
         ValueError: A leaf is larger than its padded shape, or of another rank.
     """
     columns = zip_structures(lambda *values: _Leaf(values), *elements)
-    shapes = map_structure(lambda leaf: leaf, columns)  # the structure to spread the others over
     return zip_structures(
         lambda leaf, shape, value: _pad_leaves(leaf.values, shape, value),
-        shapes,
+        columns,
         _as_shapes(padded_shapes, columns),
         padding_values,
+        spread=True,
     )
 
 
@@ -160,25 +178,25 @@ class _Leaf:
 
 
 def _as_shapes(shapes: Any, columns: Any) -> Any:
-    """Shapes wrapped, so that a tuple of numbers is a leaf."""
-    if isinstance(shapes, dict):
-        return {key: _as_shapes(shape, columns[key]) for key, shape in shapes.items()}
-    if _is_tuple(shapes) and _is_tuple(columns):
-        parts = zip(shapes, columns, strict=True)
-        return tuple(_as_shapes(shape, column) for shape, column in parts)
+    """Shapes as lists, so that a tuple of numbers is a leaf."""
+    if isinstance(shapes, dict) or (_is_tuple(shapes) and _is_tuple(columns)):
+        keys = _keys(columns) or ()
+        parts = zip(_parts(shapes, keys, False), keys, strict=True)
+        found = [_as_shapes(part, columns[key]) for part, key in parts]
+        return dict(zip(keys, found, strict=True)) if isinstance(shapes, dict) else tuple(found)
     return None if shapes is None else list(shapes)
 
 
 def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any) -> Any:
-    if isinstance(values[0], (bytes, str)):
-        return _strings(values)
+    if isinstance(values[0], (bytes, str, SparseTensor, RaggedTensor)):
+        return _stack_leaves(*values)
     arrays = list(map(as_array, values))
     ranks = {array.ndim for array in arrays}
     if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
         raise ValueError(f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}")
     longest = np.max([array.shape for array in arrays], axis=0, initial=0)
     wanted = [
-        int(most) if size is None or size == -1 else int(size)
+        int(most) if size is None or size == -1 else operator.index(size)
         for most, size in zip(longest, shape if shape is not None else longest, strict=True)
     ]
     if (longest > wanted).any():
@@ -186,6 +204,8 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
     dtype = np.result_type(*arrays)
     if padding is None:
         padding = b"" if dtype.kind == "O" else 0
+    if dtype.kind in "biu" and dtype.type(padding) != padding:
+        raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
     result = np.full((len(arrays), *wanted), _as_bytes(padding), dtype)
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
