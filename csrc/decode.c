@@ -142,17 +142,12 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
     while (p != end) {
         if (parser->columns->kernel != NULL) {
             p = tfwi_match(parser->columns, p, end, parser->blocks.limit);
-            if (p == end) {
-                break;
-            }
         }
         tfwi_field field;
-        p = tfwi_read_field(p, end, &field, &parser->fault);
-        if (p == NULL) {
-            return false;
+        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+            return p == end;
         }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-            !parse_entry(parser, field.data, field.data + field.len)) {
+        if (!parse_entry(parser, field.data, field.data + field.len)) {
             return false;
         }
     }
@@ -160,18 +155,13 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
 }
 
 static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
-    while (p != end) {
-        tfwi_field field;
-        p = tfwi_read_field(p, end, &field, &parser->fault);
-        if (p == NULL) {
-            return false;
-        }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-            !tfwi_parse_features(parser, field.data, field.data + field.len)) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+        if (!tfwi_parse_features(parser, field.data, field.data + field.len)) {
             return false;
         }
     }
-    return true;
+    return p == end;
 }
 
 /* ---- Records -------------------------------------------------------------------------------- */

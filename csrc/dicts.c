@@ -153,16 +153,14 @@ static bool put_feature_list(decoder *d, tfwi_entry *entry) {
         return false;
     }
     while (tfwi_next_piece(entry, &p, &end)) {
-        while (p != end) {
-            tfwi_field field;
-            p = tfwi_read_field(p, end, &field, &d->fault);
-            if (p == NULL) {
+        tfwi_field field;
+        while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
+            if (!put_step(d, field.data, field.data + field.len)) {
                 return false;
             }
-            if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-                !put_step(d, field.data, field.data + field.len)) {
-                return false;
-            }
+        }
+        if (p != end) {
+            return false;
         }
     }
     return PUT(d, OP_APPENDS);
@@ -173,22 +171,15 @@ typedef bool put_value(decoder *d, tfwi_entry *entry);
 /* The entries of a map, or of a piece of one. Of a key's entries the last counts: so it is with
  * maps, and so it is with SETITEMS. */
 static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
-    while (p != end) {
-        tfwi_field field;
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
         tfwi_entry entry;
-        p = tfwi_read_field(p, end, &field, &d->fault);
-        if (p == NULL) {
-            return false;
-        }
-        if (field.tag != TFWI_TAG(1, TFWI_BYTES)) {
-            continue;
-        }
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
             !tfwi_pickle_key(&d->pickle, entry.key, entry.key_len) || !value(d, &entry)) {
             return false;
         }
     }
-    return true;
+    return p == end;
 }
 
 /* A dict of the map that lies in the pieces of one field of the message. */
@@ -197,18 +188,13 @@ static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t n
     if (!PUT(d, OP_EMPTY_DICT, OP_MARK)) {
         return false;
     }
-    while (p != end) {
-        tfwi_field field;
-        p = tfwi_read_field(p, end, &field, &d->fault);
-        if (p == NULL) {
-            return false;
-        }
-        if (field.tag == TFWI_TAG(number, TFWI_BYTES) &&
-            !put_entries(d, field.data, field.data + field.len, value)) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(number, TFWI_BYTES), &field, &d->fault)) {
+        if (!put_entries(d, field.data, field.data + field.len, value)) {
             return false;
         }
     }
-    return PUT(d, OP_SETITEMS);
+    return p == end && PUT(d, OP_SETITEMS);
 }
 
 static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsigned flags) {

@@ -20,34 +20,25 @@ typedef struct tfwi_entry {
 TFWI_INLINE bool tfwi_read_entry(const uint8_t *p, const uint8_t *end, tfwi_entry *out_entry,
                                  tfwi_fault *fault) {
     *out_entry = (tfwi_entry){.key = p, .next = p, .end = end};
-    while (p != end) {
-        tfwi_field field;
-        p = tfwi_read_field(p, end, &field, fault);
-        if (p == NULL) {
-            return false;
-        }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES)) {
-            out_entry->key = field.data;
-            out_entry->key_len = field.len;
-        }
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, fault)) {
+        out_entry->key = field.data;
+        out_entry->key_len = field.len;
     }
-    return true;
+    return p == end;
 }
 
 /* The next piece of the value (pieces of a message are merged); false when there is none. */
 TFWI_INLINE bool tfwi_next_piece(tfwi_entry *entry, const uint8_t **out_begin,
                                  const uint8_t **out_end) {
     tfwi_fault none; /* tfwi_read_entry has been here */
-    while (entry->next != entry->end) {
-        tfwi_field field;
-        entry->next = tfwi_read_field(entry->next, entry->end, &field, &none);
-        if (field.tag == TFWI_TAG(2, TFWI_BYTES)) {
-            *out_begin = field.data;
-            *out_end = field.data + field.len;
-            return true;
-        }
+    tfwi_field field;
+    if (!tfwi_find_field(&entry->next, entry->end, TFWI_TAG(2, TFWI_BYTES), &field, &none)) {
+        return false;
     }
-    return false;
+    *out_begin = field.data;
+    *out_end = field.data + field.len;
+    return true;
 }
 
 /* ---- Feature -------------------------------------------------------------------------------- */

@@ -73,17 +73,12 @@ static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t 
     while (p != end) {
         if (parser->columns->kernel != NULL && column->status == TFW_OK) {
             p = match_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
-            if (p == end) {
-                break;
-            }
         }
         tfwi_field field;
-        p = tfwi_read_field(p, end, &field, &parser->fault);
-        if (p == NULL) {
-            return false;
+        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+            return p == end;
         }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-            !parse_step(parser, first_cell, field.data, field.data + field.len)) {
+        if (!parse_step(parser, first_cell, field.data, field.data + field.len)) {
             return false;
         }
     }
@@ -114,18 +109,13 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
 }
 
 static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
-    while (p != end) {
-        tfwi_field field;
-        p = tfwi_read_field(p, end, &field, &parser->fault);
-        if (p == NULL) {
-            return false;
-        }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES) &&
-            !parse_list_entry(parser, field.data, field.data + field.len)) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+        if (!parse_list_entry(parser, field.data, field.data + field.len)) {
             return false;
         }
     }
-    return true;
+    return p == end;
 }
 
 static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {

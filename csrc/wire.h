@@ -76,6 +76,21 @@ TFWI_INLINE const uint8_t *tfwi_read_field(const uint8_t *p, const uint8_t *end,
     return tfwi_read_any_field(p, end, out_field, fault);
 }
 
+/* The next field with the tag; others are skipped. False: none is left, and *p is end, or what
+ * comes is malformed, and *p is NULL. */
+TFWI_INLINE bool tfwi_find_field(const uint8_t **p, const uint8_t *end, uint32_t tag,
+                                 tfwi_field *out_field, tfwi_fault *fault) {
+    while (*p != end) {
+        *p = tfwi_read_field(*p, end, out_field, fault);
+        if (*p == NULL) {
+            return false;
+        }
+        if (out_field->tag == tag) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Little-endian floats to floats of this machine, bit by bit; out may have any alignment. */
 TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count) {
