@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +115,7 @@ def infer_schema(
 
     Raises:
         ParseError: A record is neither an Example nor a SequenceExample.
-        ValueError: There are no records.
+        ValueError: There are no records, or none are to be looked at.
 
     Warns:
         UserWarning: A feature has more than one kind. No specification parses them all; the most
@@ -127,6 +128,8 @@ def infer_schema(
             "name": tfw.VarLenFeature(tfw.string),  # in 90 of 100 records, 1 value
         }
     """
+    if num_records is not None and operator.index(num_records) < 1:
+        raise ValueError(f"num_records must be at least 1, found {num_records}")
     files = list(split_paths(paths))
     context: dict[str, _Seen] = {}
     lists: dict[str, _Seen] = {}
