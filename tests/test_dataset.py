@@ -318,6 +318,11 @@ def test_compression_is_as_said(tmp_path):
         list(TFRecordDataset(path, "LZ4"))
 
 
+def test_a_dataset_is_true_whatever_is_in_it():
+    assert Dataset.range(0)
+    assert TFRecordDataset("never read")
+
+
 def test_repr_shows_the_elements():
     dataset = Dataset.from_tensor_slices({"x": np.zeros((4, 28, 28), np.float32)})
     assert "<from_tensor_slices elements={'x': 'float32[28, 28]'}, length=4>" == repr(dataset)

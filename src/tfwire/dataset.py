@@ -189,8 +189,8 @@ class TFRecordDataset(Dataset):
             ``read_records``; what is left out of a file is said in a warning at its end.
         indexed: Read by an index of each file, the one saved beside it (``tfwire index``) or one
             made now from the headers. Then the length is known, shards are exact by the record, and
-            shuffling of all records takes no memory. Not together with ``num_parallel_reads`` and
-            ``on_corrupt``.
+            shuffling of all records takes no memory. The index knows how a file is compressed. Not
+            together with ``num_parallel_reads`` and ``on_corrupt``.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.

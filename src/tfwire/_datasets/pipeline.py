@@ -70,6 +70,10 @@ class Pipeline:
             raise TypeError(f"the length of {self!r} is not known without reading it")
         return self._stage.length
 
+    def __bool__(self) -> bool:
+        """True, as in TensorFlow: whether there are elements is not known without reading."""
+        return True
+
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as numpy values and bytes."""
         return iterate(self._stage)
