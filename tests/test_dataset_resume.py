@@ -145,6 +145,18 @@ def test_what_is_left_is_the_same(folder, source, stages, first, second, epoch):
         assert rest[second:] == some(again, 200 - second)
 
 
+def test_an_error_of_what_is_left_comes_with_the_next_element():
+    """And not from the state, before anything is asked for."""
+
+    def make():
+        return iter(Dataset.from_tensor_slices(np.arange(3)).batch(2).batch(2).skip(1))
+
+    resumed = make()
+    resumed.load_state_dict(make().state_dict())
+    with pytest.raises(ValueError, match="different shapes"):
+        next(resumed)
+
+
 @pytest.mark.parametrize("source", sorted(SOURCES))
 def test_every_place_of_a_shuffled_repeated_pipeline(folder, source):
     make = functools.partial(

@@ -217,7 +217,8 @@ class _Pieces(Iterator[Iterator[Any]]):
             if isinstance(stage, Shuffle):
                 stage.passes = max(stage.passes, self._pass + 1)
         cursor = self._opened(state["at"])
-        cursor.take(state["given"])
+        if state["given"]:  # else nothing is read yet
+            cursor.take(state["given"])
         self._closed = False
 
     def close(self) -> None:
