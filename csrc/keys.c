@@ -1,24 +1,9 @@
 /* Keys by number: a hash table with open addressing. */
 #include "keys.h"
 
+#include "hash.h"
+
 #define MAX_PROBES 64 /* more are met only by keys that were made to collide */
-
-/* A product carries differences upwards only; the shifts bring them down again. */
-static uint64_t mix(uint64_t h, uint64_t v) {
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 32;
-}
-
-static uint64_t hash_of(const uint8_t *name, size_t len) {
-    uint64_t h = len;
-    for (; len >= 8; name += 8, len -= 8) {
-        h = mix(h, tfwi_load64(name));
-    }
-    for (; len > 0; name++, len--) {
-        h = mix(h, *name);
-    }
-    return mix(mix(h, 0), 0);
-}
 
 /* Doubles the table. */
 static int rehash(tfwi_keys *keys) {
@@ -66,7 +51,7 @@ int tfwi_keys_find(tfwi_keys *keys, const uint8_t *name, size_t len, uint32_t *o
     if (2 * keys->count >= keys->table_capacity && rehash(keys) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    uint64_t hash = hash_of(name, len);
+    uint64_t hash = tfwi_hash(name, len);
     size_t mask = keys->table_capacity - 1;
     for (size_t i = 0; i < MAX_PROBES; i++) {
         uint32_t *slot = &keys->table[(size_t)(hash + i) & mask];

@@ -1,6 +1,6 @@
 /* Opcodes of strings, and the memo that spares writing the same keys again. */
 #include "pickle.h"
-#include "schema.h"
+#include "hash.h"
 
 #define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
 
