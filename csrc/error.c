@@ -62,3 +62,20 @@ void *tfwi_calloc(size_t count, size_t size) {
 }
 
 void tfw_free(void *memory) { free(memory); }
+
+int tfwi_grow(void *pointer, size_t count, size_t *capacity, size_t more, size_t size) {
+    size_t wanted = count + more > 2 * *capacity ? count + more + 16 : 2 * *capacity;
+    size_t bytes;
+    if (tfwi_mul_overflows(wanted, size, &bytes)) {
+        return TFW_E_MEMORY;
+    }
+    void *elements;
+    memcpy(&elements, pointer, sizeof elements);
+    elements = tfwi_realloc(elements, bytes);
+    if (elements == NULL) {
+        return TFW_E_MEMORY;
+    }
+    memcpy(pointer, &elements, sizeof elements);
+    *capacity = wanted;
+    return TFW_OK;
+}

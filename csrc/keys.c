@@ -29,14 +29,8 @@ static int add(tfwi_keys *keys, const uint8_t *name, size_t len, uint64_t hash) 
     if (keys->count >= INT32_MAX) {
         return TFW_E_UNSUPPORTED;
     }
-    if (keys->count == keys->capacity) {
-        size_t capacity = 2 * keys->capacity + 16;
-        tfwi_key *grown = tfwi_realloc(keys->of, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return TFW_E_MEMORY;
-        }
-        keys->of = grown;
-        keys->capacity = capacity;
+    if (TFWI_RESERVE(*keys, 1) != TFW_OK) {
+        return TFW_E_MEMORY;
     }
     uint8_t *copy = tfwi_realloc(NULL, len);
     if (copy == NULL) {

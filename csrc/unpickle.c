@@ -1,49 +1,6 @@
 /* Rows out of a pickle: the opcodes around them, keys and values, rows that occur again. */
 #include "unpickle.h"
 
-int tfwi_grow(void **of, size_t count, size_t *capacity, size_t more, size_t size) {
-    size_t wanted = count + more > 2 * *capacity ? count + more + 16 : 2 * *capacity;
-    size_t bytes;
-    if (tfwi_mul_overflows(wanted, size, &bytes)) {
-        return TFW_E_MEMORY;
-    }
-    void *grown = tfwi_realloc(*of, bytes);
-    if (grown == NULL) {
-        return TFW_E_MEMORY;
-    }
-    *of = grown;
-    *capacity = wanted;
-    return TFW_OK;
-}
-
-int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key) {
-    uint32_t *known = string->memo != 0 ? &u->memos.of[string->memo - 1].key : NULL;
-    if (known != NULL && *known != 0) {
-        *out_key = *known - 1;
-        return TFW_OK;
-    }
-    int status = tfwi_keys_find(&u->keys, u->stream + string->a, (size_t)string->b, out_key);
-    if (known != NULL && status == TFW_OK) {
-        *known = *out_key + 1;
-    }
-    return status;
-}
-
-int tfwi_guess_key(tfwi_unpickler *u, const tfwi_item *name, bool is_text, uint32_t guess,
-                   uint32_t *out_key) {
-    const uint8_t *text = u->stream + name->a;
-    const tfwi_key *guessed = guess < u->keys.count ? &u->keys.of[guess] : NULL;
-    if (guessed != NULL && guessed->len == name->b &&
-        memcmp(guessed->name, text, guessed->len) == 0) {
-        *out_key = guess;
-        return TFW_OK;
-    }
-    if (is_text && tfwi_has_surrogates(text, (size_t)name->b)) {
-        return TFWI_UNKNOWN;
-    }
-    return tfwi_find_key(u, name, out_key);
-}
-
 /* SETITEM, SETITEMS: what is on the stack becomes pairs of the row. */
 static int set_items(tfwi_unpickler *u) {
     size_t count = u->items.count;
@@ -69,7 +26,8 @@ static int set_items(tfwi_unpickler *u) {
     return TFW_OK;
 }
 
-bool tfwi_row_ends(tfwi_unpickler *u) {
+/* Whether no more items of the row follow. */
+static bool row_ends(tfwi_unpickler *u) {
     while (tfwi_has(u, TFWI_FRAME_SIZE) && u->stream[u->at] == OP_FRAME) {
         u->at += TFWI_FRAME_SIZE;
     }
@@ -97,7 +55,7 @@ static int run_row(tfwi_unpickler *u) {
     u->items.count = 0;
     u->tape.count = 0;
     u->mark_count = 0;
-    while (u->mark_count != 0 || u->items.count != 0 || !tfwi_row_ends(u)) {
+    while (u->mark_count != 0 || u->items.count != 0 || !row_ends(u)) {
         uint8_t op = tfwi_has(u, 1) ? u->stream[u->at] : OP_STOP;
         bool one = op == OP_SETITEM && u->mark_count == 0 && u->items.count == 2;
         bool many = op == OP_SETITEMS && u->mark_count == 1 && u->marks[0].items == 0;
@@ -137,7 +95,7 @@ static int read_row(tfwi_unpickler *u) {
     size_t at = u->at;
     bool skip_usual = u->replays != 0 || tfwi_test_no_usual_rows;
     int status = skip_usual ? TFWI_UNUSUAL : tfwi_read_usual_row(u);
-    if (status == TFWI_UNUSUAL) {
+    if (status == TFWI_UNUSUAL || (status == TFW_OK && !row_ends(u))) {
         u->memos.count = memos;
         u->at = at;
         status = run_row(u);

@@ -70,22 +70,6 @@ typedef struct tfwi_mark {
     size_t at;    /* where its opcode stands */
 } tfwi_mark;
 
-/* A growing array; RESERVE makes room. */
-#define TFWI_ARRAY(type) \
-    struct {             \
-        type *of;        \
-        size_t count;    \
-        size_t capacity; \
-    }
-
-int tfwi_grow(void **of, size_t count, size_t *capacity, size_t more, size_t size);
-
-#define TFWI_RESERVE(array, more)                                                              \
-    ((array).capacity - (array).count >= (more)                                                \
-         ? TFW_OK                                                                              \
-         : tfwi_grow((void **)&(array).of, (array).count, &(array).capacity, (more),           \
-                     sizeof *(array).of))
-
 #define TFWI_MAX_MARKS 8
 
 typedef struct tfwi_unpickler {
@@ -120,20 +104,19 @@ int tfwi_unpickle_row(tfwi_unpickler *u);
 /* Forgets everything and releases the memory. */
 void tfwi_unpickle_clear(tfwi_unpickler *u);
 
-/* ---- Between unpickle.c, unpickle_machine.c, unpickle_usual.c and unmarshal.c --------------- */
+/* ---- For unpickle.c: the ways of reading a row ----------------------------------------------- */
 
-/* tfwi_unpickle_row for a stream of marshal. */
+/* unmarshal.c: tfwi_unpickle_row for a stream of marshal. */
 int tfwi_unmarshal_row(tfwi_unpickler *u);
 
-/* Reads a row from behind its EMPTY_DICT and MEMOIZE to behind its last opcode. TFWI_UNUSUAL: this
- * must be done by the machine. */
+/* unpickle_usual.c: reads a row from behind its EMPTY_DICT and MEMOIZE to behind the SETITEMS of
+ * its first items. TFWI_UNUSUAL: this must be done by the machine. */
 int tfwi_read_usual_row(tfwi_unpickler *u);
 
-/* Runs the opcode at u->at. */
+/* unpickle_machine.c: runs the opcode at u->at. */
 int tfwi_run(tfwi_unpickler *u);
 
-/* Whether no more items of the row follow. */
-bool tfwi_row_ends(tfwi_unpickler *u);
+/* ---- For all of them: unpickle_keys.c, the stream, the memo ---------------------------------- */
 
 /* The key that a string is, with a guess that is compared first. Text may have surrogates, which
  * make it TFWI_UNKNOWN. */

@@ -32,16 +32,6 @@ static int push_float(tfwi_unpickler *u, size_t at) {
     return push(u, (tfwi_item){.type = TFWI_FLOAT, .a = v, .at = at});
 }
 
-bool tfwi_has_surrogates(const uint8_t *text, size_t len) {
-    const uint8_t *end = text + len;
-    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
-        if (++text < end && *text >= 0xa0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int push_string(tfwi_unpickler *u, size_t at, size_t size_of_length, bool is_text) {
     if (!tfwi_has(u, size_of_length)) {
         return TFWI_UNKNOWN;

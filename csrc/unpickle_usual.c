@@ -249,7 +249,7 @@ int tfwi_read_usual_row(tfwi_unpickler *u) {
         if (op == OP_SETITEMS) {
             u->same_keys = same && count == guesses;
             u->pairs.count = count;
-            return tfwi_row_ends(u) ? TFW_OK : TFWI_UNUSUAL;
+            return TFW_OK;
         }
         if (u->pairs.capacity == count) {
             u->pairs.count = count;
