@@ -353,6 +353,11 @@ def test_patterns_that_tell_no_files_apart_are_refused(tmp_path, name):
         ShardedWriter(tmp_path / name, num_shards=2)
 
 
+def test_urls_are_refused_before_anything_is_written():
+    with pytest.raises(ValueError, match="renaming"):
+        ShardedWriter("memory://folder/{shard}", num_shards=2)
+
+
 def test_one_file_needs_no_pattern_and_folders_may_have_braces(tmp_path):
     folder = tmp_path / "{shard}"
     folder.mkdir()

@@ -17,7 +17,7 @@ from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 from tfwire._datasets.transformations import Transformations
 from tfwire._records.recordfile import make_options
-from tfwire._records.sources import split_paths
+from tfwire._records.sources import is_url, split_paths
 
 __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 
@@ -246,7 +246,7 @@ def _paths(filenames: Any) -> list[Any]:
         filenames = filenames.numpy()
     if isinstance(filenames, (str, bytes, os.PathLike)):
         name = os.fsdecode(filenames)
-        if glob.has_magic(name) and "://" not in name and not os.path.exists(name):
+        if glob.has_magic(name) and not is_url(name) and not os.path.exists(name):
             filenames = sorted(glob.glob(name)) or [name]  # the name says what is missing
         else:
             filenames = [filenames]

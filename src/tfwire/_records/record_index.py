@@ -21,7 +21,7 @@ from tfwire._records.index_file import (
     write_text,
 )
 from tfwire._records.offsets import offsets_in_file, offsets_in_stream
-from tfwire._records.sources import FileSource, Path
+from tfwire._records.sources import FileSource, Path, is_url
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "open_regular"]
@@ -290,11 +290,12 @@ def _saved(index_path: Any) -> Contents:
 
 def open_regular(path: Any) -> FileSource:
     """Opens a regular file."""
-    source = FileSource(os.fsdecode(path) if isinstance(path, bytes) else path)
-    if not source.regular:
+    if not is_url(path):
+        source = FileSource(os.fsdecode(path) if isinstance(path, bytes) else path)
+        if source.regular:
+            return source
         source.close()
-        raise ValueError(f"{os.fspath(path)}: random access needs a regular file")
-    return source
+    raise ValueError(f"{os.fspath(path)}: random access needs a regular file")
 
 
 def _fingerprint(fd: int, offsets: Array, compression: str, size: int) -> int:

@@ -20,6 +20,7 @@ from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
 from tfwire._records.shard_arguments import bytes_of_size, check_pattern
 from tfwire._records.sinks import check_replaceable, remove, sync_file, sync_folder
+from tfwire._records.sources import is_url
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
 
@@ -35,8 +36,8 @@ class ShardedWriter:
     record is written once and whole.
 
     Args:
-        pattern: The path of the files, with fields {shard} and {shards} in the file's name, as
-            str.format knows them.
+        pattern: The path of the files, no URL, with fields {shard} and {shards} in the file's
+            name, as str.format knows them.
         shard_size: Fill the files in turn, each with so many bytes of records (before
             compression) at most, save that it holds at least one record: a number, or a string
             like "150MB" or "128MiB".
@@ -78,6 +79,8 @@ class ShardedWriter:
         self._closed = True  # until all went well
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
+        if is_url(pattern):
+            raise ValueError(f"{pattern}: the files get their names by renaming, URLs cannot")
         self._folder, self._name = os.path.split(os.fsdecode(pattern))
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
         count = 1 if num_shards is None else operator.index(num_shards)

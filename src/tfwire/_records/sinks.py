@@ -15,7 +15,7 @@ from typing import Any
 from tfwire._core import lib
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, deflater
-from tfwire._records.sources import Path, open_url
+from tfwire._records.sources import Path, is_url, open_url
 
 __all__ = [
     "DeflatedSink",
@@ -301,12 +301,11 @@ def open_sink(
         raise ValueError("repair_tail is for append=True")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    is_url = isinstance(path, str) and "://" in path
-    if (append or atomic) and (is_url or not isinstance(path, (str, os.PathLike))):
+    if (append or atomic) and (is_url(path) or not isinstance(path, (str, os.PathLike))):
         raise ValueError("append and atomic need the path of a file")
     sink: Sink
     crc32c = 0
-    if is_url:
+    if is_url(path):
         sink = ObjectSink(open_url(path, "wb"), owned=True)
     elif isinstance(path, (str, os.PathLike)):
         end = None

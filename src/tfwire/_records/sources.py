@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FileSource", "ObjectSource", "Source", "is_file_object", "open_source", "split_paths"]
+__all__ = [
+    "FileSource",
+    "ObjectSource",
+    "Source",
+    "is_file_object",
+    "is_url",
+    "open_source",
+    "open_url",
+    "split_paths",
+]
 
 Path = str | os.PathLike[str]
 
@@ -183,11 +192,16 @@ def open_source(path: Any) -> Source:
         return ObjectSource(path)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    if isinstance(path, str) and "://" in path:
+    if is_url(path):
         return ObjectSource(open_url(path, "rb"), path, owned=True)
     if isinstance(path, (str, os.PathLike)):
         return FileSource(path)
     raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
+
+
+def is_url(path: Any) -> bool:
+    """Whether a path is one for fsspec."""
+    return isinstance(path, str) and "://" in path
 
 
 def open_url(url: str, mode: str) -> Any:
