@@ -71,7 +71,8 @@ def test_records_that_are_no_examples_are_not_parsed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "no records"), (b"x" * 100, "no records"), (None, "No such file")]
+    ("content", "reason"),
+    [(b"", "no records"), (b"x" * 100, "not a TFRecord file"), (None, "No such file")],
 )
 def test_a_file_that_cannot_be_measured(tmp_path, content, reason):
     if content is not None:

@@ -116,6 +116,7 @@ def test_damage_is_named_and_nothing_appears(folder):
         result = tfwire_command(*words, "in-2", "cut", "-o", "new-{shard}", cwd=folder)
         assert (1, "") == (result.returncode, result.stdout)
         assert result.stderr.startswith(f"tfwire {words[0]}: cut: record 299")
+        assert "tfwire repair" in result.stderr
     assert sorted([*FILES, "cut"]) == sorted(os.listdir(folder))
 
 

@@ -5,13 +5,27 @@ from pathlib import Path
 import pytest
 
 import tfwire as tfw
-from documents import run_page
+from documents import DOCS, run_page
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """Where the pages write their files."""
     monkeypatch.chdir(tmp_path)
+
+
+def test_readme():
+    """Also the error that it shows, where one bit of its file's second record is flipped."""
+    found = run_page("../README.md")
+    assert [b"cat", b"dog", b"goat"] == found["batch"]["name"].tolist()
+    assert {"legs", "name", "weight"} == tfw.decode_example(found["record"]).keys()
+    content = bytearray(Path("pets.tfrecord").read_bytes())
+    content[92] ^= 1
+    Path("damaged.tfrecord").write_bytes(content)
+    with pytest.raises(tfw.DataLossError) as raised:
+        list(tfw.read_records("damaged.tfrecord"))
+    page = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"\ntfwire.errors.DataLossError: {raised.value}\n" in page
 
 
 def test_datasets():

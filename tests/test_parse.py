@@ -187,7 +187,7 @@ def test_dimensions_of_tensorflow_are_taken():
     [
         ({}, ValueError, "features cannot be empty"),
         ([("a", tfw.VarLenFeature(tfw.int64))], TypeError, "features must be a dict"),
-        ({"a": 5}, ValueError, "Unsupported int 5 for key 'a'"),
+        ({"a": 5}, ValueError, "Unsupported int 5 for key 'a'; expected one of FixedLenFeature, "),
         ({5: tfw.VarLenFeature(tfw.int64)}, TypeError, "keys of features must be str or bytes"),
         (fixed([], None), ValueError, "Missing type for feature a"),
         (fixed([], ""), ValueError, "Missing type for feature a"),

@@ -338,5 +338,9 @@ def as_feature(key: str | bytes, feature: Any) -> Any:
     """
     found = _translate(feature, _FEATURES)
     if found is None:
-        raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
+        expected = ", ".join(_FEATURES)
+        raise ValueError(
+            f"Unsupported {type(feature).__name__} {feature} for key {key!r}; "
+            f"expected one of {expected}"
+        )
     return found

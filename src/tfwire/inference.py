@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -141,7 +142,7 @@ def infer_schema(
         for key, steps in feature_lists.items():
             lists.setdefault(key, _Seen()).add(steps)
     if count == 0:
-        raise ValueError(f"there are no records to infer a schema from in {len(files)} files")
+        raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
     _warn_of_conflicts({**context, **lists})
     return Schema(
         {key: context[key].feature(count) for key in sorted(context)},

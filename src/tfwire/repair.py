@@ -97,7 +97,9 @@ def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
     if not os.path.lexists(out_path):
         return
     if not is_file_object(path) and os.path.exists(path) and os.path.samefile(path, out_path):
-        raise shutil.SameFileError(f"{os.fspath(out_path)}: is the damaged file itself")
+        raise shutil.SameFileError(
+            f"{os.fspath(out_path)}: is the damaged file itself; name another"
+        )
     if not overwrite:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(out_path))
 

@@ -1,6 +1,6 @@
 # The message classes are made at run time; this is what they offer to type checkers.
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 from google.protobuf.internal.containers import (
     MessageMap,
@@ -9,21 +9,25 @@ from google.protobuf.internal.containers import (
 )
 from google.protobuf.message import Message
 
+@final
 class BytesList(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[bytes]: ...
     def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
 
+@final
 class FloatList(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[float]: ...
     def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
 
+@final
 class Int64List(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[int]: ...
     def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
 
+@final
 class Feature(Message):
     @property
     def bytes_list(self) -> BytesList: ...
@@ -42,27 +46,32 @@ class Feature(Message):
         self, oneof_group: str | bytes
     ) -> Literal["bytes_list", "float_list", "int64_list"] | None: ...
 
+@final
 class Features(Message):
     @property
     def feature(self) -> MessageMap[str, Feature]: ...
     def __init__(self, *, feature: Mapping[str, Message] | None = ...) -> None: ...
 
+@final
 class FeatureList(Message):
     @property
     def feature(self) -> RepeatedCompositeFieldContainer[Feature]: ...
     def __init__(self, *, feature: Iterable[Message] | None = ...) -> None: ...
 
+@final
 class FeatureLists(Message):
     @property
     def feature_list(self) -> MessageMap[str, FeatureList]: ...
     def __init__(self, *, feature_list: Mapping[str, Message] | None = ...) -> None: ...
 
+@final
 class Example(Message):
     @property
     def features(self) -> Features: ...
     def __init__(self, *, features: Message | Mapping[str, Any] | None = ...) -> None: ...
     def to_dict(self) -> dict[str, Any]: ...
 
+@final
 class SequenceExample(Message):
     @property
     def context(self) -> Features: ...

@@ -117,7 +117,11 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         feature = as_feature(key, value)
         compile_one = compiler.methods.get(type(feature))
         if compile_one is None:
-            raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
+            expected = ", ".join(sorted(spec.__name__ for spec in compiler.methods))
+            raise ValueError(
+                f"Unsupported {type(feature).__name__} {feature} for key {key!r}; "
+                f"expected one of {expected}"
+            )
         known[key] = feature = feature._replace(dtype=_dtype(key, feature))
         fields[key] = compile_one(key, feature)
     return Plan(known, compiler.requests, fields, part == "lists")

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from tfwire._version import __version__
 from tfwire.cli._files import OutputError, output
-from tfwire.errors import Error
+from tfwire.errors import DataLossError, Error
 
 __all__ = ["main"]
 
@@ -30,6 +30,8 @@ _COMMANDS = {
     "bench": "how fast a file is read here, by tfwire and by what else is installed",
     "demo": "walk through the library on real data, ending with a speed table",
 }
+
+_DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -79,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (Error, ValueError) as problem:
         print(f"tfwire {options.command}: {problem}", file=sys.stderr)
+        if isinstance(problem, DataLossError) and options.command != "repair":
+            print(_DAMAGED, file=sys.stderr)
         return 1
 
 

@@ -38,9 +38,11 @@ def run(options: argparse.Namespace) -> int:
     from tfwire.verification import verify_file
 
     report = verify_file(options.file, compression_type=_files.compression_of(options))
-    if not report.intact or not report.records:
-        what = "is damaged: see tfwire verify" if report.records else "holds no records"
-        _files.complain(options, f"{options.file}: {what}")
+    if not report.intact:
+        _files.complain(options, report.hint or f"{options.file}: is damaged: see tfwire verify")
+        return 1
+    if not report.records:
+        _files.complain(options, f"{options.file}: holds no records")
         return 1
     file = Subject(options.file, report.compression, _schema(options.file, report))
     if not options.json:

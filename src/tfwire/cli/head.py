@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--records",
-        type=_count,
+        type=count,
         default=10,
         metavar="N",
         help="how many records of each file (default: %(default)s)",
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _show.add_arguments(parser)
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """An argument that counts something, perhaps nothing."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, found {text}")
