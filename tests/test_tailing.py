@@ -196,6 +196,36 @@ def test_reading_goes_on_behind_records_that_were_left_out(tmp_path, compression
             assert tfw.Receipt.of(expected) == first.receipt + second.receipt
 
 
+def check_every_place(path, sizes):
+    """Reading goes on behind every record of a damaged file, whatever is read at a time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = list(tfw.read_records(path, on_corrupt="skip"))
+        for count, size in itertools.product(range(len(expected) + 1), sizes):
+            records = tfw.read_records(path, on_corrupt="skip", buffer_size=size)
+            head = list(itertools.islice(records, count))
+            rest = tfw.read_records(path, on_corrupt="skip", start=records.position)
+            assert expected == head + list(rest), (count, size)
+
+
+def test_reading_goes_on_among_damaged_members(tmp_path):
+    """A torn member that runs on into others, and damaged records in these."""
+    contents = [file_of([b"%d: %d" % (k, i) for i in range(9)]) for k in range(3)]
+    contents[1] = flip(flip(contents[1], 8 * 33), 8 * 120)
+    first, second, third = (gzip.compress(content, 0, mtime=0) for content in contents)
+    for cut in (5, 60, len(second) + 60):
+        (tmp_path / "data").write_bytes(first[: len(first) - cut] + second + third)
+        check_every_place(tmp_path / "data", [1, 100, None])
+
+
+def test_reading_goes_on_behind_any_flipped_bit_of_a_stream(tmp_path):
+    content = file_of([b"%d: %s" % (i, b"ab" * i) for i in range(3)])
+    member = gzip.compress(content, mtime=0)
+    for bit in range(80, 8 * len(member), 7):
+        (tmp_path / "data").write_bytes(flip(member, bit) + member)
+        check_every_place(tmp_path / "data", [64, 65, None])
+
+
 @pytest.mark.parametrize("start", [(-1, 0), (0, -1), (1,), "ab", 7])
 def test_what_is_no_position_is_refused(tmp_path, start):
     with pytest.raises((TypeError, ValueError)):

@@ -16,7 +16,7 @@ from tfwire._datasets.iterator import DatasetIterator
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 from tfwire._datasets.transformations import Transformations
-from tfwire._records.recordfile import make_options
+from tfwire._records.options import make_options
 from tfwire._records.sources import is_url, split_paths
 
 __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]

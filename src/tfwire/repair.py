@@ -12,8 +12,9 @@ from typing import Any
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.damage import display_name
+from tfwire._records.options import make_options
 from tfwire._records.packing import FRAME
-from tfwire._records.recordfile import RecordFile, make_options
+from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import FlippedBit, FlippedBits, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source

@@ -10,7 +10,8 @@ from typing import Any
 
 from tfwire._core import ffi, lib
 from tfwire._records.damage import display_name
-from tfwire._records.recordfile import RecordFile, make_options
+from tfwire._records.options import make_options
+from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import SkippedRegions
 from tfwire._records.sources import is_file_object, open_source
 from tfwire._records.tally import crc32c_of_file

@@ -7,7 +7,8 @@ import os
 
 from tfwire._core import ffi, lib
 from tfwire._records.compression import DETECT_SIZE, detect_compression
-from tfwire._records.recordfile import RecordFile, make_options
+from tfwire._records.options import make_options
+from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.batch import numbers_of, position_behind, position_of, split
 from tfwire._records.blocks import Block
-from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.damage import Reading, display_name
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_ahead import InflatedAhead
 from tfwire._records.longreads import LongReader, LongRecord
+from tfwire._records.options import POLICIES, Options
 from tfwire._records.regions import (
     FlippedBits,
     Position,
@@ -30,60 +30,9 @@ from tfwire._records.sources import FileSource, Source
 from tfwire._records.tally import Tally
 from tfwire.errors import DataLossError
 
-__all__ = ["Options", "RecordFile", "make_options"]
+__all__ = ["RecordFile"]
 
 _BEGINNING = Position()
-
-_POLICIES = {
-    "raise": lib.TFW_CORRUPT_RAISE,
-    "skip": lib.TFW_CORRUPT_SKIP,
-    "tail": lib.TFW_CORRUPT_TAIL,
-    "stop": lib.TFW_CORRUPT_STOP,
-}
-
-
-class Options(NamedTuple):
-    """How to read a file, checked."""
-
-    compression: str
-    flags: int
-    on_corrupt: str
-    max_record_size: int
-    buffer_size: int
-    receipt: bool
-
-
-def make_options(
-    compression_type: Any,
-    verify: bool,
-    on_corrupt: str,
-    max_record_size: int | None,
-    buffer_size: int | None,
-    correct: bool = False,
-    accept_ambiguous: bool = False,
-    receipt: bool = False,
-) -> Options:
-    """Checks the arguments of a reader, and puts them together."""
-    if on_corrupt not in _POLICIES:
-        raise ValueError(f"on_corrupt must be one of {list(_POLICIES)}, found {on_corrupt!r}")
-    if max_record_size is not None and operator.index(max_record_size) < 1:
-        raise ValueError(f"max_record_size must be positive or None, found {max_record_size}")
-    if buffer_size is not None and operator.index(buffer_size) < 0:
-        raise ValueError(f"buffer_size must not be negative, found {buffer_size}")
-    auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
-    flags = (
-        (0 if verify else lib.TFW_NO_DATA_CRC)
-        | (lib.TFW_CORRECT if correct else 0)
-        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
-    )
-    return Options(
-        "auto" if auto else compression_name(compression_type),
-        flags,
-        on_corrupt,
-        max_record_size or 0,
-        buffer_size or 0,
-        receipt,
-    )
 
 
 class RecordFile:
@@ -151,7 +100,7 @@ class RecordFile:
         settings.buffer_size = options.buffer_size
         settings.max_record_size = options.max_record_size
         settings.flags = options.flags
-        settings.on_corrupt = _POLICIES[options.on_corrupt]
+        settings.on_corrupt = POLICIES[options.on_corrupt]
         settings.fd = -1
         if not self._fed and isinstance(self._source, FileSource):
             settings.fd = self._source.fd
@@ -163,11 +112,13 @@ class RecordFile:
         """Goes to a place: at once in a regular file, else by reading up to it."""
         size = self._source.size()
         if self._fed:
-            self._read_up_to(start.record_index)
+            self._read_up_to(start)
         elif size is None or start.offset <= size:
             self._seek(start)
-        if self.position != start:
-            number, begin = self.position
+        number, begin = self.position
+        # How much of a damaged stream is inflated differs by a symbol, by what is read at a time.
+        begins_there = begin == start.offset or bool(self._stream_regions)
+        if number != start.record_index or not begins_there:
             raise DataLossError(
                 f"{display_name(self.path)}: record {start.record_index} does not begin at byte "
                 f"{start.offset}, where reading is to go on: found record {number} at byte "
@@ -178,14 +129,18 @@ class RecordFile:
                 reason="truncated",
             )
 
-    def _read_up_to(self, number: int) -> None:
+    def _read_up_to(self, start: Position) -> None:
         batch = ffi.new("tfw_batch *")
+        number, before = start.record_index, self.position
         while (left := number - self.position.record_index) > 0:
+            before = self.position
             if not self.next(left, batch):
                 return
         if left < 0:  # damaged records have numbers, too, and some were left out on the way
-            split(batch, bisect_left(numbers_of(batch), number))
-            self.position, self._ahead = position_of(batch, 0), batch
+            done = split(batch, bisect_left(numbers_of(batch), number))
+            before = position_behind(done) if done.count else before
+            self._ahead = batch
+            self.position = before if before == start else position_of(batch, 0)
 
     def _seek(self, position: Position) -> None:
         number, offset = self.position = self._native_position = position
@@ -194,18 +149,27 @@ class RecordFile:
 
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills batch; False at the end of the file."""
+        if self._ahead is not None and self._ahead.count:
+            batch[0] = split(self._ahead, max_records or self._ahead.count)[0]
+            self.position = position_behind(batch)
+        elif not self._next(max_records, batch):
+            return False
+        if self.tally is not None:
+            self.tally.add_batch(batch)
+        return True
+
+    def _next(self, max_records: int, batch: Any) -> bool:
+        """Fills batch by the native reader."""
         while True:
-            status = self._next(max_records, batch)
+            status = lib.tfw_reader_next(self._reader, max_records, batch, self._error)
             if status == lib.TFW_OK:
                 self.position = self._native_position = position_behind(batch)
-                if self._repeats is not None:
-                    damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
-                    if not self._repeats.take_off(batch, damaged):
-                        continue
-                if self.tally is not None:
-                    self.tally.add_batch(batch)
-                return True
-            if status == lib.TFW_NEED_INPUT:
+                if self._repeats is None:
+                    return True
+                damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
+                if self._repeats.take_off(batch, damaged):
+                    return True
+            elif status == lib.TFW_NEED_INPUT:
                 self._feed()
             elif self._damage is not None:
                 raise self._reading.stream_error(self._damage, self.position)
@@ -218,12 +182,6 @@ class RecordFile:
                 return False
             else:
                 self._fail(status)
-
-    def _next(self, max_records: int, batch: Any) -> int:
-        if self._ahead is not None and self._ahead.count:
-            batch[0] = split(self._ahead, max_records or self._ahead.count)[0]
-            return int(lib.TFW_OK)
-        return int(lib.tfw_reader_next(self._reader, max_records, batch, self._error))
 
     def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
         """As next, but adds the records to a block: straight from a regular file of which only the

@@ -22,7 +22,8 @@ from tfwire._core import ffi
 from tfwire._records.blocks import Block
 from tfwire._records.damage import display_name
 from tfwire._records.longreads import LongRecord
-from tfwire._records.recordfile import RecordFile, make_options
+from tfwire._records.options import make_options
+from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
 from tfwire.receipts import Receipt

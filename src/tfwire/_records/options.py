@@ -1,0 +1,62 @@
+"""How to read a record file: the arguments of the readers, checked."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+from tfwire._core import lib
+from tfwire._records.compression import compression_name
+
+__all__ = ["POLICIES", "Options", "make_options"]
+
+POLICIES = {
+    "raise": lib.TFW_CORRUPT_RAISE,
+    "skip": lib.TFW_CORRUPT_SKIP,
+    "tail": lib.TFW_CORRUPT_TAIL,
+    "stop": lib.TFW_CORRUPT_STOP,
+}
+
+
+class Options(NamedTuple):
+    """How to read a file, checked."""
+
+    compression: str
+    flags: int
+    on_corrupt: str
+    max_record_size: int
+    buffer_size: int
+    receipt: bool
+
+
+def make_options(
+    compression_type: Any,
+    verify: bool,
+    on_corrupt: str,
+    max_record_size: int | None,
+    buffer_size: int | None,
+    correct: bool = False,
+    accept_ambiguous: bool = False,
+    receipt: bool = False,
+) -> Options:
+    """Checks the arguments of a reader, and puts them together."""
+    if on_corrupt not in POLICIES:
+        raise ValueError(f"on_corrupt must be one of {list(POLICIES)}, found {on_corrupt!r}")
+    if max_record_size is not None and operator.index(max_record_size) < 1:
+        raise ValueError(f"max_record_size must be positive or None, found {max_record_size}")
+    if buffer_size is not None and operator.index(buffer_size) < 0:
+        raise ValueError(f"buffer_size must not be negative, found {buffer_size}")
+    auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
+    flags = (
+        (0 if verify else lib.TFW_NO_DATA_CRC)
+        | (lib.TFW_CORRECT if correct else 0)
+        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
+    )
+    return Options(
+        "auto" if auto else compression_name(compression_type),
+        flags,
+        on_corrupt,
+        max_record_size or 0,
+        buffer_size or 0,
+        receipt,
+    )
