@@ -162,3 +162,15 @@ def test_columns_show_their_shape_and_only_few_values(ragged):
 def test_slices_of_rows_have_no_step(ragged):
     with pytest.raises(ValueError, match="no step"):
         ragged[::2]
+
+
+def test_tensors_may_be_made_of_lists():
+    words = tfw.RaggedTensor([b"a\0", "b", "é"], [0, 2, 3])
+    assert [[b"a\0", b"b"], ["é".encode()]] == words.to_list()
+    numbers = tfw.RaggedTensor(tfw.RaggedTensor([1, 2, 3], [0, 2, 3]), [0, 1, 2])
+    assert (2, None, None) == numbers.shape
+    assert [[[1, 2]], [[3]]] == numbers.to_list()
+    sparse = tfw.SparseTensor([[0, 0], [1, 2]], [1, 2], [2, 3])
+    assert (2, 3) == sparse.shape
+    assert [[1, 0, 0], [0, 0, 2]] == sparse.to_dense().tolist()
+    assert np.int64 == sparse.dtype

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from tfwire import train
 from tfwire._examples import rows as row_encoding
-from tfwire.columns import BytesColumn
+from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 from tfwire.example import (
     FramedRows,
     encode_example,
@@ -526,3 +526,16 @@ def test_feature_lists_without_steps_or_kinds():
 def test_a_step_of_another_kind_is_named():
     with pytest.raises(TypeError, match="feature 'w': numbers and strings"):
         encode_sequence_example({}, {"w": [[1], ["a"]]})
+
+
+def test_ragged_columns_may_be_made_of_lists():
+    ragged = RaggedTensor(["a", b"b\0"], [0, 0, 2])
+    expected = [encode_example({"x": np.array([], object)}), encode_example({"x": ["a", b"b\0"]})]
+    assert expected == encode_examples({"x": ragged})
+
+
+def test_a_sparse_tensor_is_no_column():
+    """Its three parts are not three records."""
+    sparse = SparseTensor(np.array([[0, 0]]), np.array([1]), np.array([1, 1]))
+    with pytest.raises(TypeError, match="feature 'x': a SparseTensor is no column"):
+        encode_examples({"x": sparse})

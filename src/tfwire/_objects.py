@@ -1,4 +1,4 @@
-"""Strings that lie in one buffer, as an object array of bytes."""
+"""Strings as object arrays of bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["bytes_array"]
+__all__ = ["as_array", "as_bytes", "bytes_array"]
 
 # From this mean length on a slice per string costs no more than its copy through a pickle stream.
 _LONG = 2048
@@ -56,3 +56,20 @@ def _strings(
         raise MemoryError(f"no room for the pickle of {count} strings")
     strings: Sequence[bytes] = pickle.loads(stream.data[: size[0]])
     return strings
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """A value as an array; strings as objects of bytes, whole: numpy's own drop trailing zeros."""
+    try:
+        array = np.asarray(value)
+    except UnicodeDecodeError:  # bytes beside str
+        array = np.asarray(value, object)
+    if array.dtype.kind not in "OSU":
+        return array
+    items = map(as_bytes, np.asarray(value, object).flat)
+    return np.fromiter(items, object, array.size).reshape(array.shape)
+
+
+def as_bytes(item: Any) -> Any:
+    """A str as its UTF-8; anything else as it is."""
+    return item.encode() if isinstance(item, str) else item

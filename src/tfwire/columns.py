@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._objects import bytes_array
+from tfwire._objects import as_array, bytes_array
 
 __all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
 
@@ -192,7 +192,7 @@ class SparseTensor(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         """The dense shape as a tuple."""
-        return tuple(self.dense_shape.tolist())
+        return tuple(np.asarray(self.dense_shape).tolist())
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -215,12 +215,13 @@ class SparseTensor(NamedTuple):
         """
         if default_value is None:
             default_value = b"" if self.dtype == object else 0
-        outside = (self.indices < 0) | (self.indices >= self.dense_shape)
+        indices = np.asarray(self.indices)
+        outside = (indices < 0) | (indices >= self.dense_shape)
         if outside.any():
-            index = self.indices[outside.any(axis=1).argmax()]
+            index = indices[outside.any(axis=1).argmax()]
             raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
         dense = np.full(self.shape, default_value, self.dtype)
-        dense[tuple(self.indices.T)] = np.asarray(self.values)
+        dense[tuple(indices.T)] = np.asarray(self.values)
         return dense
 
     def to_scipy(self) -> Any:
@@ -252,8 +253,8 @@ class RaggedTensor:
     __slots__ = ("row_splits", "values")
 
     def __init__(self, values: Array | BytesColumn | RaggedTensor, row_splits: Array) -> None:
-        self.values = values
-        self.row_splits = row_splits
+        self.values = as_array(values) if isinstance(values, list) else values
+        self.row_splits = np.asarray(row_splits) if isinstance(row_splits, list) else row_splits
 
     @property
     def nested_row_splits(self) -> tuple[Array, ...]:
@@ -331,6 +332,7 @@ class RaggedTensor:
 
 
 def _dtype_of(values: Values) -> np.dtype[Any]:
+    values = as_array(values) if isinstance(values, list) else values
     return getattr(values, "dtype", np.dtype(object))
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from tfwire._datasets.numbered import file_facts, share
 from tfwire._datasets.stage import Cursor, Gathering, Stage
-from tfwire._datasets.structure import as_array, describe, leaves, map_structure
+from tfwire._datasets.structure import describe, leaves, map_structure
+from tfwire._objects import as_array
 
 __all__ = ["Generator", "Records", "Slices"]
 

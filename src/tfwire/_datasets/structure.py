@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._objects import as_array, as_bytes
 from tfwire.columns import RaggedTensor, SparseTensor
 
 __all__ = [
-    "as_array",
     "describe",
     "leaves",
     "map_structure",
@@ -86,22 +86,6 @@ def leaves(element: Any) -> Iterator[Any]:
         yield element
 
 
-def as_array(value: Any) -> Array:
-    """A leaf as an array; strings as objects of bytes, whole: numpy's own drop trailing zeros."""
-    try:
-        array = np.asarray(value)
-    except UnicodeDecodeError:  # bytes beside str
-        array = np.asarray(value, object)
-    if array.dtype.kind not in "OSU":
-        return array
-    items = map(_as_bytes, np.asarray(value, object).flat)
-    return np.fromiter(items, object, array.size).reshape(array.shape)
-
-
-def _as_bytes(item: Any) -> Any:
-    return item.encode() if isinstance(item, str) else item
-
-
 def describe(dtype: Any, shape: Iterable[Any]) -> str:
     """A leaf's dtype and shape: "float32[28, 28]", "string[]"."""
     dtype = np.dtype(dtype)
@@ -133,7 +117,7 @@ def _stack_leaves(*values: Any) -> Any:
 
 def _strings(values: Sequence[Any]) -> Array:
     column = np.empty(len(values), object)
-    column[:] = list(map(_as_bytes, values)) if isinstance(values[0], str) else values
+    column[:] = list(map(as_bytes, values)) if isinstance(values[0], str) else values
     return column
 
 
@@ -206,7 +190,7 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
         padding = b"" if dtype.kind == "O" else 0
     if dtype.kind in "biu" and dtype.type(padding) != padding:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
-    result = np.full((len(arrays), *wanted), _as_bytes(padding), dtype)
+    result = np.full((len(arrays), *wanted), as_bytes(padding), dtype)
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array

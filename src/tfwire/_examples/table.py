@@ -150,6 +150,8 @@ def column_of(value: Any, name: Name) -> tuple[Column, int]:
         return _array_column(value, name)
     if hasattr(value, "row_splits"):
         return _ragged_column(value, name)
+    if hasattr(value, "dense_shape"):  # a tuple, which would be taken for three records
+        raise TypeError(f"{show(name)}: a SparseTensor is no column; a RaggedTensor is one")
     if hasattr(value, "offsets"):
         return _string_column(value, name)
     if hasattr(value, "numpy"):
