@@ -53,7 +53,7 @@ enum tfw_status {
     TFW_E_ARGUMENT = -1, /* a precondition does not hold */
     TFW_E_MEMORY = -2,
     TFW_E_IO = -3,          /* see os_errno */
-    TFW_E_UNSUPPORTED = -4, /* this CPU or build cannot */
+    TFW_E_UNSUPPORTED = -4, /* this CPU or build cannot; or the input is none that is known here */
 
     TFW_E_TRUNCATED = -10,  /* the input ends inside a record */
     TFW_E_LENGTH_CRC = -11, /* header: length and its checksum disagree */
@@ -570,6 +570,7 @@ typedef struct tfw_dicts {
  * the counts 0. */
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                        unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
+
 /* Frees the memory and makes it zeros. */
 TFW_API void tfw_dicts_free(tfw_dicts *dicts);
 
