@@ -2,7 +2,6 @@
 #include "prefix.h"
 
 #define TEXT_SIZE(name_len) ((name_len) + TFWI_MAX_VARINT + 8)
-#define STEP_TEXT_SIZE 8
 
 static size_t words_of(size_t bytes) { return (bytes + 7) / 8; }
 

@@ -18,6 +18,7 @@ RECORDS_TOWER = {
     "emit",
     "frame",
     "index",
+    "objects",
     "reader",
     "reader_damage",
     "reader_window",
