@@ -41,7 +41,7 @@ def draw(results: Path, folder: Path, machine: str) -> list[Path]:
 
 def new_figure(rows: int, title: str) -> tuple[Any, Any]:
     """A figure whose height fits so many rows, and its axes, with the first row on top."""
-    inches = 0.19 * rows + 1.3
+    inches = 0.19 * max(rows, 1) + 1.3
     figure, axes = plt.subplots(figsize=(9, inches))
     figure.subplots_adjust(left=0.47, right=0.94, top=1 - 0.65 / inches, bottom=0.75 / inches)
     axes.set_title(title, loc="left", x=-0.85, fontsize=11, fontweight="bold", pad=14)
@@ -112,8 +112,9 @@ def rates(benchmarks: list[dict[str, Any]]) -> Any:
     axes.set_yticks(range(len(operations)), operations)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_xlabel("MB/s of the uncompressed record file, logarithmic")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=8, frameon=False,
-                borderaxespad=0, columnspacing=1, handletextpad=0.4)  # fmt: skip
+    if workloads:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=8, frameon=False,
+                    borderaxespad=0, columnspacing=1, handletextpad=0.4)  # fmt: skip
     return figure
 
 
