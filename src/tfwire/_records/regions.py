@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import repeat
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tfwire._core import DAMAGE_REASONS, ffi, lib
 from tfwire._records.sources import Path
@@ -22,6 +25,18 @@ __all__ = [
 ]
 
 _MOST = lib.TFW_MOST_REGIONS
+
+# A tfw_region.
+_REGION = np.dtype(
+    [
+        ("begin", "u8"),
+        ("end", "u8"),
+        ("record", "u8"),
+        ("needed", "u8"),
+        ("reason", "i4"),
+        ("", "i4"),
+    ]
+)
 
 
 class SkippedRegion(NamedTuple):
@@ -145,10 +160,11 @@ def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     count = lib.tfw_reader_skipped(reader, 0, ffi.NULL, 0)
     regions = ffi.new("tfw_region[]", count)
     lib.tfw_reader_skipped(reader, 0, regions, count)
-    found = (
-        SkippedRegion(path, r.begin, r.end, r.record, DAMAGE_REASONS[r.reason]) for r in regions
-    )
-    return SkippedRegions(found, total, size[0])
+    table = np.frombuffer(ffi.buffer(regions), _REGION)
+    columns = (table[name].tolist() for name in ("begin", "end", "record"))
+    reasons = map(DAMAGE_REASONS.__getitem__, table["reason"].tolist())
+    rows = zip(repeat(path), *columns, reasons, strict=False)  # there may be very many
+    return SkippedRegions(map(SkippedRegion._make, rows), total, size[0])
 
 
 def torn_tail(reader: Any, behind: int) -> Tail | None:
