@@ -287,6 +287,7 @@ def test_repair_writes_nothing_when_there_is_nothing(files, name):
         ["repair", "--accept-ambiguous", "a", "b"],
         ["repair", "a", "-"],
         ["head", "-n", "-1", "x"],
+        ["demo", "--records", "0"],
     ],
 )
 def test_wrong_usage_exits_with_2(words):

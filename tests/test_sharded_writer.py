@@ -276,8 +276,6 @@ def test_a_pipe_or_device_is_not_replaced(tmp_path):
 
 
 def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        ShardedWriter(tmp_path / "missing" / "{shard}", num_shards=2)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 20
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + 5, hard))
@@ -356,6 +354,12 @@ def test_patterns_that_tell_no_files_apart_are_refused(tmp_path, name):
 def test_urls_are_refused_before_anything_is_written():
     with pytest.raises(ValueError, match="renaming"):
         ShardedWriter("memory://folder/{shard}", num_shards=2)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError) as raised:
+        ShardedWriter(tmp_path / "nowhere" / "{shard}", num_shards=2)
+    assert str(tmp_path / "nowhere") == raised.value.filename
 
 
 def test_one_file_needs_no_pattern_and_folders_may_have_braces(tmp_path):

@@ -35,5 +35,5 @@ def bytes_of_size(size: int | str) -> int:
             raise ValueError(f"expected a size like '150MB' or '128MiB', found {size!r}")
         count = int(float(found[1]) * _UNITS[found[2].upper()])
     if count < 1:
-        raise ValueError(f"shard_size must be positive, found {size!r}")
+        raise ValueError(f"a size must be positive, found {size!r}")
     return count

@@ -91,6 +91,7 @@ class ShardedWriter:
             raise ValueError(f"num_threads must be positive, found {threads}")
         if num_shards != 1:
             check_pattern(self._name)
+        os.stat(self._folder or os.curdir)  # an error names it, and no temporary file in it
         self.paths: list[str] | None = None
         self.num_records = 0
         self._options = options

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
-from tfwire.cli import _speed
+from tfwire.cli import _files, _speed
 from tfwire.images import crop_or_pad
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--folder", type=Path, default=Path("tfwire-demo"), help="where to write (%(default)s)"
     )
     parser.add_argument(
-        "--records", type=int, default=100_000, help="records of the speed table (%(default)s)"
+        "--records",
+        type=_files.positive,
+        default=100_000,
+        help="records of the speed table (%(default)s)",
     )
 
 
