@@ -146,10 +146,10 @@ def test_named_tuples_stay_what_they_are():
 def test_prefetch_keeps_elements_order_and_length():
     dataset = numbers(100).prefetch(3)
     assert list(range(100)) == values(dataset) == values(dataset.prefetch(-1))
+    assert list(range(100)) == values(dataset.prefetch(0))
     assert len(dataset) == 100
-    for count in (0, -2):
-        with pytest.raises(ValueError, match="buffer_size"):
-            numbers(1).prefetch(count)
+    with pytest.raises(ValueError, match="buffer_size"):
+        numbers(1).prefetch(-2)
 
 
 def test_prefetch_draws_ahead_but_no_further_than_its_buffer():

@@ -482,3 +482,10 @@ def test_iterators_refuse_to_pickle(parser, files):
         pytest.raises(TypeError, match="pickle the parser"),
     ):
         pickle.dumps(batches)
+
+
+@pytest.mark.parametrize("name", ["batch_size", "num_threads"])
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (None, TypeError), (2.0, TypeError)])
+def test_a_wrong_number_is_refused_by_name(parser, files, name, value, error):
+    with pytest.raises(error, match=name):
+        parser.parse_file(files, **{name: value})

@@ -424,5 +424,5 @@ def test_files_are_never_smaller_than_need_be():
 
 @pytest.mark.parametrize("arguments", [(-1, 1), (1, 0)])
 def test_impossible_datasets_are_refused(arguments):
-    with pytest.raises(ValueError, match="no dataset"):
+    with pytest.raises(ValueError, match=r"(total_bytes|num_hosts) must be at least"):
         recommend_num_shards(*arguments)

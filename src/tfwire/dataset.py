@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tfwire._arguments import integer
 from tfwire._datasets import numbered, sources, stages
-from tfwire._datasets.arguments import check_callable, integer
+from tfwire._datasets.arguments import check_callable
 from tfwire._datasets.iterator import DatasetIterator
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure

@@ -7,7 +7,7 @@ from typing import Any
 
 import grain
 
-from tfwire._datasets.arguments import integer
+from tfwire._arguments import integer
 from tfwire._datasets.iterator import iterate
 from tfwire._datasets.pipeline import check_dataset
 from tfwire.dataset import Dataset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import reprlib
 import warnings
 from collections import Counter
@@ -10,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from tfwire._arguments import integer
 from tfwire._records.sources import split_paths
 from tfwire.errors import ParseError
 from tfwire.example import decode_sequence_example
@@ -129,8 +129,8 @@ def infer_schema(
             "name": tfw.VarLenFeature(tfw.string),  # in 90 of 100 records, 1 value
         }
     """
-    if num_records is not None and operator.index(num_records) < 1:
-        raise ValueError(f"num_records must be at least 1, found {num_records}")
+    if num_records is not None:
+        num_records = integer("num_records", num_records, 1)
     files = list(split_paths(paths))
     context: dict[str, _Seen] = {}
     lists: dict[str, _Seen] = {}

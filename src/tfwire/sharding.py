@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 
+from tfwire._arguments import integer
 from tfwire._records.sharded_writer import ShardedWriter
 
 __all__ = ["ShardedWriter", "recommend_num_shards"]
@@ -36,9 +36,7 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
         >>> recommend_num_shards(5_000_000_000, num_hosts=2)
         26
     """
-    total, hosts = operator.index(total_bytes), operator.index(num_hosts)
-    if total < 0 or hosts < 1:
-        raise ValueError(f"no dataset has {total} bytes and {hosts} hosts")
+    total, hosts = integer("total_bytes", total_bytes, 0), integer("num_hosts", num_hosts, 1)
     wanted = max(_FILES_PER_HOST * hosts, -(-total // _LARGEST))
     wanted = -(-wanted // hosts) * hosts
     most = max(1, total // _SMALLEST)

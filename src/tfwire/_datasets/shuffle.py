@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfwire._datasets.arguments import integer
+from tfwire._arguments import integer
 from tfwire._datasets.buffer import Buffer, Numbered
 from tfwire._datasets.numbered import IndexedRecords, NumberedCursor
 from tfwire._datasets.packed import NONE, PackedRecords

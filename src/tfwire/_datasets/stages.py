@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tfwire._datasets.arguments import integer, shard_of
+from tfwire._arguments import integer
+from tfwire._datasets.arguments import shard_of
 from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 
 __all__ = ["Filter", "Map", "MapCursor", "Repeat", "Shard", "Skip", "Take", "Through", "Zip"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from tfwire._arguments import integer
 from tfwire._datasets import batches, numbered, stages
-from tfwire._datasets.arguments import check_callable, integer, shard_of
+from tfwire._datasets.arguments import check_callable, shard_of
 from tfwire._datasets.pipeline import Pipeline
 from tfwire._datasets.prefetch import Prefetch
 from tfwire._datasets.shuffle import Shuffle
@@ -245,14 +246,14 @@ class Transformations(Pipeline):
         """The same elements, made by a thread while those before are being used.
 
         Args:
-            buffer_size: How many elements to make ahead; -1 (AUTOTUNE) chooses.
+            buffer_size: How many elements to make ahead; 0: none, and no thread; -1 (AUTOTUNE)
+                chooses.
 
         Raises:
-            ValueError: ``buffer_size`` is 0 or below -1.
+            ValueError: ``buffer_size`` is below -1.
         """
         count = integer("buffer_size", buffer_size)
-        if count == -1:
-            count = _AUTO_PREFETCH
-        elif count < 1:
-            raise ValueError(f"buffer_size must be at least 1, or -1 (AUTOTUNE), found {count}")
-        return self._next(Prefetch(self._stage, count), "prefetch")
+        if count < -1:
+            raise ValueError(f"buffer_size must be at least 0, or -1 (AUTOTUNE), found {count}")
+        count = _AUTO_PREFETCH if count == -1 else count
+        return self._next(Prefetch(self._stage, count) if count else self._stage, "prefetch")

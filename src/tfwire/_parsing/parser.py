@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tfwire._arguments import integer
 from tfwire._core import lib
 from tfwire._parsing.assemble import Cells, with_objects
 from tfwire._parsing.cut import results_of_batches
@@ -149,11 +149,8 @@ class BaseParser:
             >>> for batch in parser.parse_file(["a.tfrecord", "b.tfrecord.gz"], 256):
             ...     train(batch["image"], batch["label"])
         """
-        batch_size, num_threads = operator.index(batch_size), operator.index(num_threads)
-        if batch_size < 1 or num_threads < 1:
-            raise ValueError(
-                f"batch_size and num_threads must be positive, found {batch_size} and {num_threads}"
-            )
+        batch_size = integer("batch_size", batch_size, 1)
+        num_threads = integer("num_threads", num_threads, 1)
         if on_parse_error not in ("raise", "skip"):
             raise ValueError(f"on_parse_error must be 'raise' or 'skip', found {on_parse_error!r}")
         skip = on_parse_error == "skip"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, NamedTuple
 
+from tfwire._arguments import integer
 from tfwire._core import lib
 from tfwire._records.compression import compression_name
 
@@ -42,10 +42,10 @@ def make_options(
     """Checks the arguments of a reader, and puts them together."""
     if on_corrupt not in POLICIES:
         raise ValueError(f"on_corrupt must be one of {list(POLICIES)}, found {on_corrupt!r}")
-    if max_record_size is not None and operator.index(max_record_size) < 1:
-        raise ValueError(f"max_record_size must be positive or None, found {max_record_size}")
-    if buffer_size is not None and operator.index(buffer_size) < 0:
-        raise ValueError(f"buffer_size must not be negative, found {buffer_size}")
+    if max_record_size is not None:
+        max_record_size = integer("max_record_size", max_record_size, 1)
+    if buffer_size is not None:
+        buffer_size = integer("buffer_size", buffer_size, 0)
     auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
     flags = (
         (0 if verify else lib.TFW_NO_DATA_CRC)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import operator
 import os
 import secrets
 import threading
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from tfwire._arguments import integer
 from tfwire._records.lanes import Lanes
 from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
@@ -83,12 +83,8 @@ class ShardedWriter:
             raise ValueError(f"{pattern}: the files get their names by renaming, URLs cannot")
         self._folder, self._name = os.path.split(os.fsdecode(pattern))
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
-        count = 1 if num_shards is None else operator.index(num_shards)
-        if count < 1:
-            raise ValueError(f"num_shards must be positive, found {count}")
-        threads = operator.index(num_threads)
-        if threads < 1:
-            raise ValueError(f"num_threads must be positive, found {threads}")
+        count = 1 if num_shards is None else integer("num_shards", num_shards, 1)
+        threads = integer("num_threads", num_threads, 1)
         if num_shards != 1:
             check_pattern(self._name)
         os.stat(self._folder or os.curdir)  # an error names it, and no temporary file in it
