@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
-from tfwire._records.index_file import FRAME
+from tfwire._records.packing import FRAME
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
 from tfwire._spans import strings_of

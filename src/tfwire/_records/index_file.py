@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import ffi, lib
+from tfwire._records.packing import FRAME
 from tfwire._records.sinks import FileSink
 from tfwire._records.sources import Path
 from tfwire.errors import DataLossError
@@ -16,8 +17,6 @@ from tfwire.errors import DataLossError
 __all__ = ["Contents", "offsets_of_lengths", "read_index", "read_text", "write_index", "write_text"]
 
 Array = np.ndarray[Any, Any]
-
-FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
 _MAGIC = b"TFWINDEX"
 _VERSION = 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.damage import Reading
-from tfwire._records.index_file import FRAME
+from tfwire._records.packing import FRAME
 from tfwire._records.sources import FileSource
 from tfwire._records.streams import BatchReader
 

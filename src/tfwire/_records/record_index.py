@@ -12,7 +12,6 @@ from tfwire._core import lib
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.index_file import (
-    FRAME,
     Contents,
     offsets_of_lengths,
     read_index,
@@ -21,6 +20,7 @@ from tfwire._records.index_file import (
     write_text,
 )
 from tfwire._records.offsets import offsets_in_file, offsets_in_stream
+from tfwire._records.packing import FRAME
 from tfwire._records.sources import FileSource, Path, is_url
 from tfwire.errors import DataLossError
 

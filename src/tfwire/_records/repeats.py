@@ -14,11 +14,11 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 from tfwire._records.batch import position_behind, position_of, shorten, table_of
+from tfwire._records.packing import FRAME
 
 __all__ = ["Repeats"]
 
 # A stored block holds 65,535 bytes, and a record takes 16 at least.
-FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 _MOST = 65535 // FRAME
 
 Array = np.ndarray[Any, Any]
