@@ -13,10 +13,9 @@ READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready
 NEIGHBOURS_READY = $(NEIGHBOURS)/.ready
 NATIVE = build/.native
-SOURCES = $(wildcard csrc/*.c)
-HEADERS = $(wildcard csrc/*.h) tests/c/check.h
-C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
-
+SOURCES = $(wildcard csrc/*/*.c)
+HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
+C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
 .PHONY: build test demo bench bench-check bench-record gen oracle neighbours lint check-all check-c \
         check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
@@ -66,11 +65,17 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototy
 TEST_FLAGS = -std=c11 -g -O1 -pthread -DTFW_TEST_FAULTS -Icsrc -Itests/c
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
+# $(call c_objects,folder,compiler and flags): compiles the library.
+define c_objects
+	@mkdir -p $(sort $(dir $(SOURCES:csrc/%=build/$(1)/%)) $(dir $(C_TESTS:%=build/$(1)/%)))
+	@printf '%s\n' $(SOURCES:csrc/%.c=%) | xargs -P 2 -I{} \
+	    $(2) -c csrc/{}.c -o build/$(1)/{}.o
+endef
+
 # $(call c_tests,folder,compiler,flags,runner): compiles the library and every test, runs each.
 define c_tests
-	@echo 'C tests: $(1)'; mkdir -p build/$(1)
-	@printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} \
-	    $(2) $(TEST_FLAGS) $(WARNINGS) $(3) -c csrc/{}.c -o build/$(1)/{}.o
+	@echo 'C tests: $(1)'
+	$(call c_objects,$(1),$(2) $(TEST_FLAGS) $(WARNINGS) $(3))
 	@printf '%s\n' $(C_TESTS) | xargs -P 2 -I{} \
 	    $(2) $(TEST_FLAGS) $(3) tests/c/{}.c $(SOURCES:csrc/%.c=build/$(1)/%.o) -o build/$(1)/{}
 	@for test in $(C_TESTS); do $(4) build/$(1)/$$test || exit 1; done
@@ -78,7 +83,7 @@ endef
 
 check-c: build/c/.passed
 
-build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*.c)
+build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*/*.c)
 	$(call c_tests,c,$(CC),$(SANITIZE),)
 	@touch $@
 
@@ -101,14 +106,14 @@ check-kernels: $(NATIVE)
 	done
 
 # The C tests and the corpus on lesser CPUs of this kind: no features, SSE4.2 and PCLMUL, AVX2 (the
-# sums of TFWI_CPU_ bits in csrc/cpu.h).
+# sums of TFWI_CPU_ bits in csrc/base/cpu.h).
 check-tiers: build/c/.replayed
 	for cpu in 0 3 15; do export TFWIRE_TEST_CPU=$$cpu; echo "CPU features: $$cpu"; \
 	    for test in $(TIER_TESTS); do build/c/$$test || exit 1; done; \
 	    for target in $(FUZZ_TARGETS); do \
 	        build/c/$$target tests/fuzz/corpus/$${target#fuzz_} || exit 1; done; \
 	done
-TIER_TESTS = $(filter-out test_correct test_resync test_reader,$(C_TESTS))
+TIER_TESTS = $(filter-out records/test_correct records/test_resync records/test_reader,$(C_TESTS))
 
 # Valgrind emulates no AVX-512: the best tier it has, and none. Of the Python tests, some over the
 # release build; values without a definition are CPython's own (ints of no digits), so they are
@@ -125,7 +130,7 @@ check-valgrind: $(NATIVE)
 	    --hypothesis-profile=emulated tests/test_golden.py tests/test_sequence.py \
 	    tests/test_spans.py tests/test_example.py
 
-check-threads: C_TESTS = test_threads
+check-threads: C_TESTS = records/test_threads
 check-threads:
 	$(call c_tests,threads,clang,-fsanitize=thread,)
 
@@ -158,7 +163,7 @@ neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
 gen:
-	$(PYTHON) csrc/gen_tables.py > csrc/crc32c_tables.h
+	$(PYTHON) csrc/crc32c/gen_tables.py > csrc/crc32c/crc32c_tables.h
 
 bench: $(ORACLE_READY) $(NATIVE)
 	mkdir -p build && $(CC) -std=c11 -O3 -Icsrc benchmarks/core.c $(SOURCES) -o build/core
@@ -216,8 +221,7 @@ COMMIT = $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 
 fuzz:
 	mkdir -p build/fuzz/log
-	printf '%s\n' $(notdir $(SOURCES:.c=)) | xargs -P 2 -I{} clang $(TEST_FLAGS) $(WARNINGS) \
-	    -fsanitize-coverage=$(COUNTERS) $(SANITIZE) -c csrc/{}.c -o build/fuzz/{}.o
+	$(call c_objects,fuzz,clang $(TEST_FLAGS) $(WARNINGS) -fsanitize-coverage=$(COUNTERS) $(SANITIZE))
 	$(call fuzz_targets,fuzz,clang,-O2 -fsanitize=fuzzer $(SANITIZE) \
 	    -fno-sanitize-coverage=$(COUNTERS)$(comma)trace-cmp$(comma)indirect-calls)
 	for target in $(FUZZ_TARGETS); do \

@@ -1,13 +1,13 @@
 /* The checksum kernels without Python, beside memcpy: GB/s by size, and record streams in ns per
  * record, where it is the unpredictable lengths that cost.
  *
- *     cc -O3 -Icsrc benchmarks/core.c csrc/?*.c -o build/core && build/core
+ *     cc -O3 -Icsrc benchmarks/core.c csrc/?*/?*.c -o build/core && build/core
  *
  * Each figure is the best of several runs in thread CPU time. The buffers up to 1 MiB are warm.
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "crc32c.h"
+#include "crc32c/crc32c.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Builds tfwire._native: the marked region of tfwire.h is the cdef, all of csrc/*.c the source."""
+"""Builds tfwire._native: the marked region of tfwire.h is the cdef, csrc/*/*.c the source."""
 
 import os
 from pathlib import Path
@@ -45,9 +45,9 @@ ffi.set_source(
     "tfwire._native",
     '#include "tfwire.h"',
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
-    sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*.c")),
+    sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
     include_dirs=[os.path.relpath(HERE, ROOT)],
-    depends=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*.h")),
+    depends=sorted(os.path.relpath(path, ROOT) for path in HERE.rglob("*.h")),
     extra_compile_args=compile_args,
     extra_link_args=link_args,
 )

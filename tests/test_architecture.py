@@ -11,23 +11,29 @@ ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
 PACKAGE = ROOT / "src" / "tfwire"
 
-RECORDS_TOWER = {
-    "copy",
-    "correct",
-    "cpu",
-    "emit",
-    "frame",
-    "index",
-    "objects",
-    "reader",
-    "reader_damage",
-    "reader_window",
-    "resync",
-    "tally",
-} | {path.stem for path in CSRC.glob("crc32c*")}
-EXAMPLES_TOWER = {path.stem for path in CSRC.glob("*.c")} - RECORDS_TOWER - {"error"}
-SHARED_HEADERS = {"tfwire.h", "common.h", "cpu.h"}
-KERNEL_TEMPLATES = {"crc32c_fold.h", "crc32c_words.h"}
+# csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
+# Examples (wire, parse, encode) know nothing of each other; only python/ may know both.
+C_FOLDERS = {
+    "base": set(),
+    "crc32c": {"base", "records"},
+    "records": {"base", "crc32c"},
+    "wire": {"base"},
+    "parse": {"base", "wire"},
+    "encode": {"base", "wire"},
+    "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
+}
+C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
+
+# Files that hold code for one instruction set say so in their name.
+INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8)"
+
+
+def folder_of(path):
+    return path.relative_to(CSRC).parts[0]
+
+
+def name_of(path):
+    return path.relative_to(CSRC).as_posix()
 
 
 def includes(path):
@@ -48,39 +54,50 @@ def imports(path):
 
 def test_c_sources_are_ascii():
     """And no line is longer than 100 columns."""
-    for path in [*CSRC.glob("*.[ch]"), *(ROOT / "tests" / "c").glob("*.[ch]")]:
+    for path in [*C_SOURCES, *(ROOT / "tests" / "c").rglob("*.[ch]")]:
         for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
             assert len(line) <= 100, f"{path.name}:{number}"
 
 
-@pytest.mark.parametrize("path", sorted(CSRC.glob("*.c")), ids=lambda path: path.name)
-def test_towers_do_not_include_each_other(path):
-    headers = {Path(name).stem for name in includes(path) if name not in SHARED_HEADERS}
-    if path.stem in RECORDS_TOWER:
-        assert set() == headers & (EXAMPLES_TOWER | {"wire"})
-    elif path.stem in EXAMPLES_TOWER:
-        assert set() == headers & RECORDS_TOWER
+def test_every_c_folder_has_a_rule():
+    assert set(C_FOLDERS) == {path.name for path in CSRC.iterdir() if path.is_dir()} - {
+        "__pycache__"
+    }
+    assert ["tfwire.h"] == sorted(path.name for path in CSRC.glob("*.[ch]"))
 
 
-def test_kernel_templates_are_for_kernels():
-    for path in CSRC.glob("*.[ch]"):
-        if KERNEL_TEMPLATES & set(includes(path)):
-            assert re.search(r"_(x86|arm64)\.c$", path.name), path.name
+def test_the_names_of_c_sources_are_unique():
+    """Object files may lie in one folder, and a name says which file is meant."""
+    for pattern in ("*.c", "*.h"):
+        stems = [path.stem for path in CSRC.rglob(pattern)]
+        assert sorted(set(stems)) == sorted(stems)
 
 
-@pytest.mark.parametrize("path", sorted(CSRC.glob("*.[ch]")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
+def test_c_files_include_what_their_folder_may_know(path):
+    """Headers included by headers count: each of them is a file of its own here."""
+    if path.name == "tfwire.h":
+        assert includes(path) == []
+        return
+    allowed = C_FOLDERS[folder_of(path)] | {folder_of(path)}
+    for name in includes(path):
+        assert (CSRC / name).is_file(), name
+        assert name == "tfwire.h" or name.split("/")[0] in allowed, name
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
 def test_core_keeps_its_manners(path):
     """It never prints, aborts, reads the environment or knows of Python; memory only through the
-    allocator of error.c; intrinsics only where the file name says so; no system calls but those
-    that read files."""
+    allocator of base/error.c; intrinsics only in files named for their instruction set; no system
+    calls but those that read files."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
     assert not re.search(r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(", text)
     assert "Python.h" not in text
     if path.name != "error.c":
         assert not re.search(r"\b(malloc|calloc|realloc|free)\s*\(", text)
-    if not re.search(r"_(x86|arm64)\.[ch]$|^cpu\.c$", path.name):
+    if not re.search(rf"_{INSTRUCTION_SETS}\.[ch]$", path.name):
         assert not re.search(r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_", text)
-    if path.name not in ("index.c", "reader_window.c"):
+    if name_of(path) not in ("records/index.c", "records/window.c"):
         assert not re.search(r"\b(open|read|pread|mmap|fstat)\s*\(", text)
 
 
@@ -146,7 +163,7 @@ def test_the_tests_that_reliability_names_exist():
     page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     goals = page[page.index("## Goals and their tests") :]
     found = set()
-    for path in [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "c").glob("*.c")]:
+    for path in [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "c").rglob("*.c")]:
         text = path.read_text(encoding="utf-8")
         pairs = re.findall(r"^def (test_\w+)|RUN\((\w+)\)", text, re.MULTILINE)
         found |= {path.name, *map("".join, pairs)}

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 
-#include "unpickle.h"
+#include "python/pickle_rows.h"
 #include "workloads.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ BUILD = ROOT / "build" / "counts"
 RECORDED = HERE / "counts.json"
 
 COMPILER = "gcc"
-TIERS = {"portable": 0x00, "avx2": 0x0F}  # csrc/cpu.h: the features that a CPU is left with
+TIERS = {"portable": 0x00, "avx2": 0x0F}  # csrc/base/cpu.h: the features that a CPU is left with
 TOLERANCE = 0.03
 OTHER_TOOLCHAIN = 0.25
 
@@ -44,7 +44,7 @@ def build() -> Path:
     BUILD.mkdir(parents=True, exist_ok=True)
     program = BUILD / "counts"
     flags = ["-std=c11", "-O3", "-DTFW_TEST_FAULTS", f"-I{ROOT}/csrc", f"-I{ROOT}/tests/c"]
-    sources = [HERE / "counts.c", *sorted((ROOT / "csrc").glob("*.c"))]
+    sources = [HERE / "counts.c", *sorted((ROOT / "csrc").glob("*/*.c"))]
     subprocess.run([COMPILER, *flags, *sources, "-o", program], check=True)
     return program
 

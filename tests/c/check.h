@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS under -std=c11 */
 #endif
 
-#include "common.h"
+#include "base/common.h"
 
 #include <stdio.h>
 #include <stdlib.h>

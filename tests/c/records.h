@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#include "frame.h"
+#include "records/frame.h"
 
 extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
 

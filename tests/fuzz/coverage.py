@@ -47,7 +47,7 @@ def add(total: Lines, seen: Lines) -> None:
 def collect(folder: Path) -> tuple[dict[str, Lines], dict[str, Lines]]:
     branches: dict[str, Lines] = defaultdict(lambda: defaultdict(list))
     lines: dict[str, Lines] = defaultdict(lambda: defaultdict(list))
-    for data in sorted(folder.glob("*.gcda")):
+    for data in sorted(folder.rglob("*.gcda")):
         for name, file_branches, file_lines in read(data):
             if name.startswith("csrc/"):
                 add(branches[name], file_branches)

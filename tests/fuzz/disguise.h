@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 
-#include "wire.h"
+#include "wire/wire.h"
 
 /* What to do; bits. */
 enum disguise {

@@ -2,7 +2,7 @@
  * a short one every two. */
 #include "fuzz.h"
 
-#include "frame.h"
+#include "records/frame.h"
 
 enum { LONGEST = 200, LONGEST_FOR_PAIRS = 3 };
 

@@ -2,7 +2,7 @@
  * it is the one of the definition, bit by bit. */
 #include "fuzz.h"
 
-#include "crc32c.h"
+#include "crc32c/crc32c.h"
 
 /* A byte as the polynomial says. */
 static uint32_t step(uint32_t crc) {

@@ -2,7 +2,7 @@
  * finds every key, whichever order the keys of a message have. */
 #include "fuzz.h"
 
-#include "prefix.h"
+#include "encode/prefix.h"
 
 enum { MAX_KEYS = 40, PRIME = 41, MAX_NAME = 80, MESSAGE = 32 * MAX_KEYS + 2 * MAX_KEYS * MAX_NAME };
 

@@ -7,7 +7,7 @@
 #include "messages.h"
 #include "table.h"
 
-#include "columns.h"
+#include "parse/columns.h"
 
 /* The columns of one run, and what became of each record. */
 typedef struct parsed {

@@ -1,0 +1,69 @@
+/* CPU features by CPUID, Linux's hwcap, or macOS's sysctl. */
+#include "base/cpu.h"
+
+#if defined(TFWI_X86)
+
+/* The compiler's run-time library asks CPUID once, before main, and XCR0 whether the operating
+ * system saves the AVX and AVX-512 registers; here is only its answer. */
+static unsigned detected(void) {
+    unsigned features = 0;
+    features |= __builtin_cpu_supports("sse4.2") ? TFWI_CPU_SSE42 : 0;
+    features |= __builtin_cpu_supports("pclmul") ? TFWI_CPU_PCLMUL : 0;
+    features |= __builtin_cpu_supports("avx2") ? TFWI_CPU_AVX2 : 0;
+    features |= __builtin_cpu_supports("bmi2") ? TFWI_CPU_BMI2 : 0;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        features |= TFWI_CPU_AVX512;
+        features |= __builtin_cpu_supports("avx512vbmi") ? TFWI_CPU_AVX512_VBMI : 0;
+        features |= __builtin_cpu_supports("avx512vbmi2") ? TFWI_CPU_AVX512_VBMI2 : 0;
+    }
+    features |= __builtin_cpu_supports("vpclmulqdq") ? TFWI_CPU_VPCLMUL : 0;
+    return features;
+}
+
+#elif defined(TFWI_ARM64) && defined(__linux__)
+
+#include <sys/auxv.h>
+
+/* Bits of AT_HWCAP, a part of the kernel's interface that not every libc's headers name. */
+enum { HWCAP_BIT_PMULL = 1 << 4, HWCAP_BIT_CRC32 = 1 << 7 };
+
+static unsigned detected(void) {
+    unsigned long hwcap = getauxval(AT_HWCAP);
+    unsigned features = 0;
+    features |= (hwcap & HWCAP_BIT_CRC32) != 0 ? TFWI_CPU_ARM_CRC32 : 0;
+    features |= (hwcap & HWCAP_BIT_PMULL) != 0 ? TFWI_CPU_ARM_PMULL : 0;
+    return features;
+}
+
+#elif defined(TFWI_ARM64) && defined(__APPLE__)
+
+#include <sys/sysctl.h>
+#include <sys/types.h>
+
+static bool has(const char *name) {
+    int value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value != 0;
+}
+
+static unsigned detected(void) {
+    unsigned features = 0;
+    features |= has("hw.optional.armv8_crc32") ? TFWI_CPU_ARM_CRC32 : 0;
+    features |= has("hw.optional.arm.FEAT_PMULL") ? TFWI_CPU_ARM_PMULL : 0;
+    return features;
+}
+
+#else
+
+static unsigned detected(void) { return 0; }
+
+#endif
+
+#ifdef TFW_TEST_FAULTS
+unsigned tfwi_test_cpu = ~0u; /* the features that a test leaves this CPU */
+
+unsigned tfwi_cpu_features(void) { return detected() & tfwi_test_cpu; }
+#else
+unsigned tfwi_cpu_features(void) { return detected(); }
+#endif

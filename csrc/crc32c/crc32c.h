@@ -1,0 +1,58 @@
+/* CRC-32C kernels, for the files that compute them and for loops that want one without a lookup
+ * per call. */
+#ifndef TFWIRE_CRC32C_H
+#define TFWIRE_CRC32C_H
+
+#include "base/common.h"
+
+/* One way to compute the checksum. All give the same results for all arguments and read exactly
+ * the bytes they are given. */
+typedef struct tfwi_crc32c_kernel {
+    const char *name;
+    unsigned features; /* the TFWI_CPU_ bits that it needs */
+
+    /* As tfw_crc32c, but data must not be NULL, not even when len is 0. */
+    uint32_t (*crc)(uint32_t crc, const void *data, size_t len);
+
+    /* Of exactly 8 bytes, beginning with 0: the length in a record's header. */
+    uint32_t (*crc8)(const void *data);
+
+    /* The product of two polynomials modulo P. */
+    uint32_t (*multiply)(uint32_t a, uint32_t b);
+
+    /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
+     * its length at most limit; count where there is none. */
+    size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
+
+    /* As tfwi_scan, with the longest length to accept: its checksums are inlined. */
+    int (*scan)(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+                tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                size_t *out_consumed, tfw_error *error);
+} tfwi_crc32c_kernel;
+
+/* The kernel in use; never NULL. Load it once per batch. */
+const tfwi_crc32c_kernel *tfwi_crc32c_current(void);
+
+/* Kernel i of this build, best first, or NULL past the last; whether this machine can run one. */
+const tfwi_crc32c_kernel *tfwi_crc32c_kernel_at(size_t i);
+bool tfwi_crc32c_supported(const tfwi_crc32c_kernel *kernel);
+
+/* As tfw_crc32c_mask and its inverse, inline. */
+TFWI_INLINE uint32_t tfwi_crc32c_mask(uint32_t crc) {
+    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+}
+
+TFWI_INLINE uint32_t tfwi_crc32c_unmask(uint32_t masked) {
+    uint32_t rotated = masked - UINT32_C(0xa282ead8);
+    return (rotated >> 17) | (rotated << 15);
+}
+
+#ifdef TFWI_X86
+extern const tfwi_crc32c_kernel tfwi_crc32c_avx512; /* AVX-512 with VPCLMULQDQ */
+extern const tfwi_crc32c_kernel tfwi_crc32c_sse42;  /* SSE4.2 with PCLMULQDQ */
+#endif
+#ifdef TFWI_ARM64
+extern const tfwi_crc32c_kernel tfwi_crc32c_armv8; /* CRC32 with PMULL */
+#endif
+
+#endif /* TFWIRE_CRC32C_H */

@@ -1,0 +1,318 @@
+/* Columns to messages.
+ *
+ * Bounds: before a feature is written, the room left is compared with the most that it can take.
+ * Counts and offsets are loaded once and the loaded numbers checked, so a caller's thread that
+ * changes the columns meanwhile can spoil a message, but never cause a wrong access. */
+#include "encode/plans.h"
+
+#include <limits.h>
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+typedef struct range {
+    uint64_t begin;
+    uint64_t end;
+} range;
+
+/* Entries i and i + 1 of offsets that must not decrease, be negative or exceed limit. */
+TFWI_INLINE bool load_range(const int64_t *offsets, uint64_t i, uint64_t limit, range *out) {
+    const volatile int64_t *once = offsets + i;
+    int64_t begin = once[0];
+    int64_t end = once[1];
+    *out = (range){(uint64_t)begin, (uint64_t)end};
+    return begin >= 0 && begin <= end && (uint64_t)end <= limit;
+}
+
+TFWI_INLINE void put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const int64_t *values,
+                            size_t count, tfwi_output *out) {
+    if (count == 1) {
+        tfwi_put_int64(f, values[0], out);
+    } else {
+        tfwi_put_int64s(writer, f, values, count, out);
+    }
+}
+
+TFWI_INLINE uint8_t *put_string(const tfw_input *in, range s, uint8_t *p) {
+    const uint8_t *from = (const uint8_t *)in->values + s.begin;
+    return tfwi_put_text(from, (size_t)(s.end - s.begin), (size_t)(in->byte_count - s.begin), p);
+}
+
+/* Strings [v.begin, v.end), whose bytes lie in [all.begin, all.end). */
+static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, tfwi_output *out) {
+    if (v.end - v.begin == 1) {
+        uint8_t *p = tfwi_prefix_put_packed(f, (size_t)(all.end - all.begin), out->at);
+        out->at = put_string(in, all, p);
+        return TFW_OK;
+    }
+    uint8_t *p = out->at + f->guess;
+    range s = {all.begin, all.begin};
+    for (uint64_t i = v.begin + 1; i <= v.end; i++) {
+        const volatile int64_t *once = in->offsets + i;
+        s.end = i < v.end ? (uint64_t)*once : all.end;
+        if (s.begin > s.end || s.end > all.end) {
+            return TFW_E_ARGUMENT;
+        }
+        *p++ = 0x0a;
+        p = put_string(in, s, tfwi_put_length(p, s.end - s.begin));
+        s.begin = s.end;
+    }
+    out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
+    return TFW_OK;
+}
+
+/* Where the values of a cell lie; bytes: their bytes too. */
+TFWI_INLINE bool load_cell(const tfw_input *in, uint64_t cell, range *v, range *bytes) {
+    *v = (range){cell * in->count, (cell + 1) * in->count};
+    if (in->splits != NULL && !load_range(in->splits, cell, in->value_count, v)) {
+        return false;
+    }
+    *bytes = (range){0, 0};
+    if (in->kind != TFW_BYTES || v->begin == v->end) {
+        return true;
+    }
+    const volatile int64_t *once = in->offsets;
+    bytes->begin = (uint64_t)once[v->begin];
+    bytes->end = (uint64_t)once[v->end];
+    return bytes->begin <= bytes->end && bytes->end <= in->byte_count; /* negative ones are large */
+}
+
+TFWI_INLINE size_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range bytes) {
+    size_t text_len = (size_t)(bytes.end - bytes.begin);
+    return tfwi_feature_bound(f, kind, (size_t)(v.end - v.begin), text_len);
+}
+
+/* Writes one Feature: the values of a cell. TFW_NEED_SPACE, TFW_E_ARGUMENT: nothing is written
+ * that counts. */
+TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw_input *in,
+                            uint64_t cell, int presence, tfwi_output *out) {
+    range v = {0, 0};
+    range bytes = {0, 0};
+    if (TFWI_LIKELY(presence == TFW_PRESENT) && TFWI_UNLIKELY(!load_cell(in, cell, &v, &bytes))) {
+        return TFW_E_ARGUMENT;
+    }
+    if (TFWI_UNLIKELY(!tfwi_has_room(out, bound_of(f, in->kind, v, bytes)))) {
+        return TFW_NEED_SPACE;
+    }
+    if (TFWI_UNLIKELY(v.begin == v.end)) {
+        out->at = tfwi_prefix_put(f, presence == TFW_PRESENT ? TFWI_LIST(f) : f->outer, 0, out->at);
+        return TFW_OK;
+    }
+    size_t count = (size_t)(v.end - v.begin);
+    switch (in->kind) {
+    case TFW_FLOAT:
+        tfwi_put_floats(f, (const float *)in->values + v.begin, count, out);
+        return TFW_OK;
+    case TFW_INT64:
+        put_int64s(writer, f, (const int64_t *)in->values + v.begin, count, out);
+        return TFW_OK;
+    default: return put_strings(f, in, v, bytes, out);
+    }
+}
+
+/* ---- Records -------------------------------------------------------------------------------- */
+
+TFWI_INLINE int presence_of(const tfw_input *in, uint64_t record) {
+    return in->presence == NULL ? TFW_PRESENT : *(const volatile uint8_t *)(in->presence + record);
+}
+
+static int put_list(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, int presence,
+                    tfwi_output *out) {
+    range steps;
+    if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
+        return TFW_E_ARGUMENT;
+    }
+    if (!tfwi_has_room(out, 2 * p->entry.max_size)) {
+        return TFW_NEED_SPACE;
+    }
+    tfwi_output inner = {out->at + p->entry.guess, out->end - p->entry.max_size};
+    for (uint64_t cell = steps.begin; cell < steps.end; cell++) {
+        int status = put_feature(writer, &p->step, &p->in, cell, presence, &inner);
+        if (status != TFW_OK) {
+            return status;
+        }
+    }
+    out->at = tfwi_prefix_place(&p->entry, p->entry.outer, out->at, inner.at);
+    return TFW_OK;
+}
+
+/* Writes the entries of a section; on failure s->at_fault is the feature that could not be. */
+static int put_entries(tfwi_section *s, uint64_t record, tfwi_output *out) {
+    for (size_t i = 0; i < s->count; i++) {
+        tfwi_plan *p = &s->plans[i];
+        if (p->run != 0 && TFWI_LIKELY(tfwi_has_room(out, p->run_bound))) {
+            out->at = s->writer->scalars(&s->runs[i], p->run, record, out->at);
+            i += p->run - 1;
+            continue;
+        }
+        int presence = presence_of(&p->in, record);
+        if (presence == TFW_ABSENT) {
+            continue;
+        }
+        int status = s->is_lists
+                         ? put_list(s->writer, p, record, presence, out)
+                         : put_feature(s->writer, &p->entry, &p->in, record, presence, out);
+        if (TFWI_UNLIKELY(status != TFW_OK)) {
+            s->at_fault = i;
+            return status;
+        }
+    }
+    return TFW_OK;
+}
+
+/* Writes a section: its tag, its length, its entries. */
+static int put_section(tfwi_section *s, uint64_t record, tfwi_output *out) {
+    if (!tfwi_has_room(out, TFWI_SECTION_BOUND)) {
+        return TFW_NEED_SPACE;
+    }
+    uint8_t *start = out->at;
+    tfwi_output inner = {start + 1 + s->guess, out->end - TFWI_MAX_VARINT}; /* guesses fall short */
+    int status = put_entries(s, record, &inner);
+    if (TFWI_UNLIKELY(status != TFW_OK)) {
+        return status;
+    }
+    out->at = tfwi_close_section(start, s->tag, &s->guess, inner.at);
+    return TFW_OK;
+}
+
+/* The most bytes that a record can take, for the caller to make room. */
+static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t record) {
+    size_t bound = 0;
+    for (const tfwi_section *s = sections; s < sections + count; s++) {
+        bound += TFWI_SECTION_BOUND;
+        for (const tfwi_plan *p = s->plans; p < s->plans + s->count; p++) {
+            const tfwi_prefix *f = s->is_lists ? &p->step : &p->entry;
+            range cells = {record, record + 1};
+            if (s->is_lists && !load_range(p->in.steps, record, p->in.cell_count, &cells)) {
+                continue;
+            }
+            bound += 2 * p->entry.max_size;
+            for (uint64_t cell = cells.begin; cell < cells.end; cell++) {
+                range v, bytes;
+                if (!load_cell(&p->in, cell, &v, &bytes)) {
+                    v = bytes = (range){0, 0}; /* it may be one that is not looked at */
+                }
+                bound += bound_of(f, p->in.kind, v, bytes);
+            }
+        }
+    }
+    return bound;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    tfwi_section sections[2];
+    size_t section_count;
+    uint64_t first;
+    uint64_t count;
+    size_t headroom;
+    size_t tailroom;
+    uint8_t *out;
+    size_t capacity;
+    tfw_span *spans;
+} batch;
+
+static int put_record(batch *b, uint64_t record, tfwi_output *out, size_t *out_section) {
+    uint8_t *start = out->at;
+    for (size_t i = 0; i < b->section_count; i++) {
+        *out_section = i;
+        int status = put_section(&b->sections[i], record, out);
+        if (TFWI_UNLIKELY(status != TFW_OK)) {
+            return status;
+        }
+    }
+    return (size_t)(out->at - start) > INT32_MAX ? TFW_E_TOO_LARGE : TFW_OK;
+}
+
+/* Says why a record could not be written. */
+static int fail_record(int status, const batch *b, size_t at_section, uint64_t record,
+                       tfw_error *error) {
+    const tfwi_section *s = &b->sections[at_section];
+    if (status == TFW_NEED_SPACE) {
+        tfwi_fail(error, status, "the output is full");
+    } else if (status == TFW_E_TOO_LARGE) {
+        status = tfwi_fail(error, TFW_E_ARGUMENT, "a message above 2 GiB, the limit of protobuf");
+    } else {
+        tfwi_fail(error, status, "splits, steps or offsets decrease or leave their values");
+    }
+    if (error == NULL) {
+        return status;
+    }
+    error->record = (int64_t)record;
+    if (status == TFW_NEED_SPACE) {
+        size_t bound = record_bound(b->sections, b->section_count, record);
+        error->expected = (int64_t)(b->headroom + bound + b->tailroom);
+    } else {
+        error->feature = (int32_t)s->at_fault;
+        error->list = s->is_lists;
+    }
+    return status;
+}
+
+/* Writes records until all are written or one cannot be. */
+static int put_records(batch *b, uint64_t *out_done, size_t *out_len, tfw_error *error) {
+    size_t frame = b->headroom + b->tailroom;
+    size_t at_section = 0;
+    for (uint64_t i = 0; i < b->count; i++) {
+        if (b->capacity - *out_len < frame) {
+            return fail_record(TFW_NEED_SPACE, b, 0, b->first + i, error);
+        }
+        uint8_t *start = b->out + *out_len + b->headroom;
+        tfwi_output out = {start, b->out + b->capacity - b->tailroom};
+        int status = put_record(b, b->first + i, &out, &at_section);
+        if (TFWI_UNLIKELY(status != TFW_OK)) {
+            return fail_record(status, b, at_section, b->first + i, error);
+        }
+        size_t size = (size_t)(out.at - start);
+        b->spans[i] = (tfw_span){*out_len + b->headroom, size};
+        *out_len += frame + size;
+        *out_done = i + 1;
+    }
+    return TFW_OK;
+}
+
+static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done, size_t *out_len,
+                  tfw_error *error) {
+    *out_done = 0;
+    *out_len = 0;
+    if (b->first + b->count < b->first) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "first + count overflows");
+    }
+    int status = tfwi_check_inputs(b->sections, inputs, b->first + b->count, error);
+    if (status != TFW_OK) {
+        return status;
+    }
+    size_t frame;
+    if (tfwi_add_overflows(b->headroom, b->tailroom, &frame)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
+    }
+    void *memory = tfwi_make_plans(b->sections, inputs, b->count);
+    if (memory == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for the plans of the columns");
+    }
+    status = put_records(b, out_done, out_len, error);
+    tfw_free(memory);
+    return status;
+}
+
+int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
+               size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
+               tfw_span *out_spans, uint64_t *out_done, size_t *out_len, tfw_error *error) {
+    const tfw_input *const all[2] = {inputs, NULL};
+    batch b = {.sections = {{.tag = 0x0a, .count = input_count, .guess = 1}},
+               .section_count = 1, .first = first, .count = count, .headroom = headroom,
+               .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
+    return encode(&b, all, out_done, out_len, error);
+}
+
+int tfw_encode_sequence(const tfw_input *context, size_t context_count, const tfw_input *lists,
+                        size_t list_count, uint64_t first, uint64_t count, size_t headroom,
+                        size_t tailroom, uint8_t *out, size_t capacity, tfw_span *out_spans,
+                        uint64_t *out_done, size_t *out_len, tfw_error *error) {
+    const tfw_input *const all[2] = {context, lists};
+    batch b = {.sections = {{.tag = 0x0a, .count = context_count, .guess = 1},
+                            {.tag = 0x12, .is_lists = true, .count = list_count, .guess = 1}},
+               .section_count = 2, .first = first, .count = count, .headroom = headroom,
+               .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
+    return encode(&b, all, out_done, out_len, error);
+}

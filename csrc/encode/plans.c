@@ -1,0 +1,146 @@
+/* Columns prepared for encoding. */
+#include "encode/plans.h"
+
+#include <limits.h>
+
+/* From this many records on it pays to prepare templates. */
+#define TEMPLATE_RECORDS 8
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+/* What is wrong with an input as far as that shows without looking at the records, or NULL. */
+static const char *input_fault(const tfw_input *in, uint64_t records, bool is_list) {
+    uint64_t cells = in->splits != NULL || is_list ? in->cell_count : records;
+    size_t values;
+    if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
+        return "no such kind";
+    }
+    if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
+        return "no name, or one that is too long";
+    }
+    if (in->value_count > SIZE_MAX / 16 || in->byte_count > SIZE_MAX / 2) {
+        return "more values than memory can hold";
+    }
+    if (in->value_count != 0 &&
+        (in->kind == TFW_BYTES ? in->offsets == NULL : in->values == NULL)) {
+        return "values without memory";
+    }
+    if (in->byte_count != 0 && in->values == NULL) {
+        return "strings without memory";
+    }
+    if (is_list != (in->steps != NULL)) {
+        return "steps belong to feature lists, and only to them";
+    }
+    if (!is_list && cells < records) {
+        return "splits end before the records";
+    }
+    if (in->splits == NULL && (tfwi_mul_overflows((size_t)cells, (size_t)in->count, &values) ||
+                               values > in->value_count)) {
+        return "more records than values";
+    }
+    return NULL;
+}
+
+int tfwi_check_inputs(const tfwi_section sections[2], const tfw_input *const inputs[2],
+                      uint64_t records, tfw_error *error) {
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < sections[s].count; i++) {
+            const char *fault = input_fault(&inputs[s][i], records, sections[s].is_lists);
+            if (fault == NULL) {
+                continue;
+            }
+            tfwi_fail(error, TFW_E_ARGUMENT, fault);
+            if (error != NULL) {
+                error->feature = (int32_t)i;
+                error->list = sections[s].is_lists;
+            }
+            return TFW_E_ARGUMENT;
+        }
+    }
+    return TFW_OK;
+}
+
+/* ---- Plans ---------------------------------------------------------------------------------- */
+
+/* Words of memory that the prefixes of one plan take. */
+static size_t plan_words(const tfw_input *in, bool templates) {
+    size_t name_len = (size_t)in->name_len;
+    return tfwi_prefix_text_words(name_len) + tfwi_prefix_text_words(0) +
+           (templates ? tfwi_prefix_template_words(name_len) : 0);
+}
+
+static void make_plan(tfwi_plan *p, const tfw_input *in, bool templates, uint64_t *memory) {
+    size_t name_len = (size_t)in->name_len;
+    p->in = *in;
+    tfwi_prefix_init(&p->entry, in->name, name_len, in->kind, memory);
+    memory += tfwi_prefix_text_words(name_len);
+    tfwi_prefix_init_step(&p->step, in->kind, memory);
+    memory += tfwi_prefix_text_words(0);
+    if (templates) {
+        tfwi_prefix_prepare(in->steps != NULL ? &p->step : &p->entry, memory);
+    }
+}
+
+static bool is_scalar(const tfw_input *in) {
+    return in->splits == NULL && in->steps == NULL && in->presence == NULL && in->count == 1 &&
+           in->kind != TFW_BYTES;
+}
+
+/* Finds the runs of scalars. */
+static void find_runs(tfwi_section *s) {
+    size_t run = 0;
+    size_t bound = TFWI_SLACK;
+    for (size_t i = s->count; i-- > 0;) {
+        tfwi_plan *p = &s->plans[i];
+        tfwi_scalar *scalar = &s->scalars[i];
+        s->runs[i] = scalar;
+        if (is_scalar(&p->in) &&
+            tfwi_scalar_init(scalar, &p->entry, p->in.kind, p->in.values)) {
+            run++;
+            bound += tfwi_scalar_bound(scalar);
+        } else {
+            run = 0;
+            bound = TFWI_SLACK;
+        }
+        p->run = run;
+        p->run_bound = bound;
+    }
+}
+
+void *tfwi_make_plans(tfwi_section sections[2], const tfw_input *const inputs[2],
+                      uint64_t records) {
+    bool templates = records >= TEMPLATE_RECORDS;
+    size_t plans = 0;
+    size_t words = 0;
+    for (size_t s = 0; s < 2; s++) {
+        plans += sections[s].count;
+        for (size_t i = 0; i < sections[s].count; i++) {
+            words += plan_words(&inputs[s][i], templates);
+        }
+    }
+    size_t size = plans * (sizeof(tfwi_plan) + sizeof(tfwi_scalar) + sizeof(tfwi_scalar *)) +
+                  words * sizeof(uint64_t);
+    tfwi_plan *next = tfwi_calloc(1, size);
+    if (next == NULL) {
+        return NULL;
+    }
+    void *memory = next;
+    tfwi_scalar *scalars = (tfwi_scalar *)(void *)(next + plans);
+    uint64_t *words_left = (uint64_t *)(void *)(scalars + plans);
+    const tfwi_scalar **runs = (const tfwi_scalar **)(void *)(words_left + words);
+    for (tfwi_section *s = sections; s < sections + 2; s++) {
+        const tfw_input *in = inputs[s - sections];
+        s->plans = next;
+        s->scalars = scalars;
+        s->runs = runs;
+        for (size_t i = 0; i < s->count; i++) {
+            make_plan(next++, &in[i], templates, words_left);
+            words_left += plan_words(&in[i], templates);
+        }
+        scalars += s->count;
+        runs += s->count;
+        find_runs(s);
+        s->writer = tfwi_writer_best();
+    }
+    return memory;
+}

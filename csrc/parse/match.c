@@ -1,0 +1,183 @@
+/* Templates of headers, and the kernel that matches them on any CPU. */
+#include "parse/columns.h"
+#include "base/cpu.h"
+
+/* ---- Templates ------------------------------------------------------------------------------ */
+
+static uint8_t *put_varint(uint8_t *out, size_t value) {
+    for (; value > 0x7f; value >>= 7) {
+        *out++ = (uint8_t)(value | 0x80);
+    }
+    *out++ = (uint8_t)value;
+    return out;
+}
+
+static size_t varint_len(size_t value) {
+    size_t len = 1;
+    for (; value > 0x7f; value >>= 7) {
+        len++;
+    }
+    return len;
+}
+
+static size_t field_len(size_t payload) { return 1 + varint_len(payload) + payload; }
+
+/* The header of a value of len bytes; its own size is returned. */
+static size_t put_header(uint8_t *out, const tfw_feature *feature, bool list, size_t len) {
+    const uint8_t *begin = out;
+    size_t name = (size_t)feature->name_len;
+    size_t values = field_len(len), message = field_len(values);
+    *out++ = TFWI_TAG(1, TFWI_BYTES);
+    if (!list) { /* a map entry of key and value; a step has neither */
+        out = put_varint(out, field_len(name) + field_len(message));
+        *out++ = TFWI_TAG(1, TFWI_BYTES);
+        out = put_varint(out, name);
+        if (name != 0) {
+            memcpy(out, feature->name, name);
+        }
+        out += name;
+        *out++ = TFWI_TAG(2, TFWI_BYTES);
+    }
+    out = put_varint(out, message);
+    *out++ = (uint8_t)TFWI_TAG(feature->kind, TFWI_BYTES);
+    out = put_varint(out, values);
+    *out++ = TFWI_TAG(1, TFWI_BYTES);
+    out = put_varint(out, len);
+    return (size_t)(out - begin);
+}
+
+/* All lengths take one byte: the value's is the last of them. */
+static void let_grow(tfwi_template *t, bool list) {
+    size_t last = t->len - 1u;
+    const size_t lengths[4] = {last, last - 2, last - 4, 1};
+    for (size_t i = 0; i < (list ? 3 : 4); i++) {
+        t->grows[lengths[i]] = 0xff;
+    }
+    /* The first length is the greatest. */
+    t->max_len = (uint8_t)(0x7f - t->bytes[1]);
+    if (t->shape == TFWI_ONE_INT64 && t->max_len > TFWI_MAX_VARINT) {
+        t->max_len = TFWI_MAX_VARINT;
+    }
+}
+
+/* What values of the feature look like: dense floats are always of one size, strings always
+ * alone. */
+static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *out_fixed_len) {
+    bool dense = feature->layout == TFW_DENSE, one = dense && feature->count == 1 && !list;
+    *out_fixed_len = 0;
+    if (feature->layout != TFW_VARIABLE && feature->count == 0) {
+        return TFWI_OTHER;
+    }
+    switch (feature->kind) {
+    case TFW_FLOAT:
+        *out_fixed_len = dense ? (size_t)feature->count * sizeof(float) : 0;
+        return one ? TFWI_ONE_FLOAT : TFWI_FLOATS;
+    case TFW_INT64: return one ? TFWI_ONE_INT64 : TFWI_INT64S;
+    default: return dense && feature->count != 1 ? TFWI_OTHER : TFWI_STRING;
+    }
+}
+
+void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
+    uint8_t header[2 * TFWI_HEADER_SIZE];
+    *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
+    enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
+    if (shape == TFWI_OTHER || feature->name_len >= TFWI_HEADER_SIZE) {
+        return;
+    }
+    size_t len = put_header(header, feature, list, t->fixed_len);
+    if (len > TFWI_HEADER_SIZE) {
+        return;
+    }
+    memcpy(t->bytes, header, len);
+    t->bytes_mask = ~UINT64_C(0) >> (64 - len);
+    t->len = (uint8_t)len;
+    t->shape = (uint8_t)shape;
+    if (t->fixed_len == 0) {
+        let_grow(t, list);
+    }
+}
+
+/* ---- The portable kernel -------------------------------------------------------------------- */
+
+#define TARGET
+
+/* Eight bytes at a time. A length and what it grows by stay below 128: nothing is carried. */
+TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size_t len) {
+    uint64_t lens = len * UINT64_C(0x0101010101010101), differences = 0;
+    size_t i = 0;
+    for (; i + 8 < t->len; i += 8) {
+        uint64_t expected = tfwi_load64(t->bytes + i) + (tfwi_load64(t->grows + i) & lens);
+        differences |= tfwi_load64(p + i) ^ expected;
+    }
+    uint64_t expected = tfwi_load64(t->bytes + i) + (tfwi_load64(t->grows + i) & lens);
+    unsigned beyond = (unsigned)(8 * (i + 8 - t->len)) & 63;
+    return (differences | (tfwi_load64(p + i) ^ expected) << beyond) == 0;
+}
+
+/* Pairs of seven bits to fourteen, fourteen to twenty-eight, and those to fifty-six. */
+TFWI_INLINE uint64_t gather(uint64_t word, uint64_t mask) {
+    word &= mask;
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+#define SEVENS UINT64_C(0x7f7f7f7f7f7f7f7f)
+#define EIGHTHS UINT64_C(0x8080808080808080)
+
+static bool read_wide_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    bool nine = len == 9 && p[8] < 0x80, ten = len == 10 && p[8] >= 0x80 && p[9] < 0x80;
+    uint64_t high = (p[8] & 0x7fu) | (uint64_t)(ten ? p[9] : 0) << 7;
+    *out = (int64_t)(gather(word, SEVENS) | high << 56);
+    return (word & EIGHTHS) == EIGHTHS && (nine || ten);
+}
+
+TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) {
+    uint64_t word = tfwi_load64(p);
+    unsigned unused = (unsigned)(64 - 8 * len) & 63;
+    /* Of the block's bytes, only the last one ends a varint. */
+    if (TFWI_UNLIKELY(len - 1 >= 8 || (~word & EIGHTHS) << unused != UINT64_C(1) << 63)) {
+        return read_wide_varint(p, len, out);
+    }
+    *out = (int64_t)gather(word, SEVENS >> unused);
+    return true;
+}
+
+static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
+                                   int64_t *out, size_t room, size_t *out_count) {
+    tfwi_fault none; /* the complete parser finds it again */
+    (void)limit;
+    return tfwi_read_varints(p, end, out, room, out_count, &none);
+}
+
+#include "parse/match_loop.h"
+
+static const tfwi_kernel portable = {
+    .name = "portable", .features = 0, .entries = match_entries, .steps = match_steps};
+
+/* ---- Choosing ------------------------------------------------------------------------------- */
+
+static const tfwi_kernel *const kernels[] = {
+#ifdef TFWI_X86
+    &tfwi_kernel_avx512,
+    &tfwi_kernel_avx2,
+#endif
+    &portable,
+};
+
+const tfwi_kernel *tfwi_kernel_at(size_t i) {
+    return i < sizeof kernels / sizeof kernels[0] ? kernels[i] : NULL;
+}
+
+bool tfwi_kernel_supported(const tfwi_kernel *kernel) {
+    return (kernel->features & ~tfwi_cpu_features()) == 0;
+}
+
+const tfwi_kernel *tfwi_kernel_best(void) {
+    size_t i = 0;
+    while (!tfwi_kernel_supported(kernels[i])) {
+        i++; /* the last one, portable, needs nothing */
+    }
+    return kernels[i];
+}

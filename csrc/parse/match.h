@@ -1,0 +1,74 @@
+/* The fast path: messages of the usual shape are compared, not parsed.
+ *
+ * Writers produce one form: key before value, one packed list, shortest lengths. So everything
+ * between the beginning of a map entry and its value is known in advance but for the lengths, and
+ * those are constants plus the length of the value. A template holds these bytes. What does not
+ * match goes to the complete parser.
+ *
+ * A match proves that the complete parser would find exactly one list of the right kind, in an
+ * entry that ends where the list ends. Without that proof nothing of the entry counts. So both
+ * give the same answer, and tests compare them.
+ */
+#ifndef TFWIRE_MATCH_H
+#define TFWIRE_MATCH_H
+
+#include "wire/wire.h"
+
+typedef struct tfwi_column tfwi_column;
+
+#define TFWI_HEADER_SIZE 64 /* bytes of the longest header that a template can hold */
+
+/* A kernel reads at most so many bytes from the beginning of an entry on, in one go. */
+#define TFWI_MATCH_ROOM 192
+
+/* What the value behind a header is. */
+enum tfwi_shape {
+    TFWI_OTHER = 0, /* no usual shape: never matched */
+    TFWI_FLOATS = 1,
+    TFWI_INT64S = 2,
+    TFWI_STRING = 3,   /* one string */
+    TFWI_ONE_FLOAT = 4, /* one, in memory that the caller has bound: by far the most frequent */
+    TFWI_ONE_INT64 = 5
+};
+
+/* What precedes the value of a feature in messages of the usual shape. */
+typedef struct tfwi_template {
+    uint8_t bytes[TFWI_HEADER_SIZE]; /* for a value of fixed_len bytes */
+    uint8_t grows[TFWI_HEADER_SIZE]; /* 255 where a length stands that grows with the value's */
+    uint64_t bytes_mask;             /* bit i: byte i belongs to the header */
+    size_t fixed_len;
+    uint8_t len;       /* bytes of the header, of which the last one is the value's length */
+    uint8_t shape;     /* enum tfwi_shape */
+    uint8_t max_len;   /* the longest value whose lengths all take one byte */
+} tfwi_template;
+
+/* How messages are matched on some CPU. p to end is a part of a message, limit the end of the
+ * memory that may be read, end or later. */
+typedef struct tfwi_kernel {
+    const char *name;
+    unsigned features; /* the TFWI_CPU_ bits that it needs */
+    /* Stores entries of a Features message while they match; returns where it stopped. */
+    const uint8_t *(*entries)(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                              const uint8_t *limit);
+    /* Stores steps of a feature list while they match, the first as the cell with this index;
+     * returns where it stopped and counts the steps. */
+    const uint8_t *(*steps)(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                            const uint8_t *end, const uint8_t *limit);
+    tfwi_varint_reader *varints;
+} tfwi_kernel;
+
+/* Kernel i of this build, best first, or NULL. */
+const tfwi_kernel *tfwi_kernel_at(size_t i);
+
+bool tfwi_kernel_supported(const tfwi_kernel *kernel);
+
+/* The best one that this CPU can run. */
+const tfwi_kernel *tfwi_kernel_best(void);
+
+extern const tfwi_kernel tfwi_kernel_avx2;
+extern const tfwi_kernel tfwi_kernel_avx512;
+
+/* The template of a feature's map entries, or of the steps of its list. */
+void tfwi_template_init(tfwi_template *out_template, const tfw_feature *feature, bool list);
+
+#endif /* TFWIRE_MATCH_H */

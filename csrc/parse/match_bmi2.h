@@ -1,0 +1,75 @@
+/* Template: headers and single varints by AVX2 and BMI2. A kernel's file includes it once, after it
+ * has defined
+ *
+ *     TARGET     the function attribute that allows its instructions, these among them
+ */
+#ifndef TFWIRE_MATCH_BMI2_X86_H
+#define TFWIRE_MATCH_BMI2_X86_H
+
+#include "parse/match.h"
+
+#include <immintrin.h>
+
+/* The bytes of half a header that are as expected. */
+TARGET TFWI_INLINE uint32_t half_is(const tfwi_template *t, const uint8_t *p, size_t half,
+                                    __m256i lens) {
+    __m256i fixed = _mm256_loadu_si256((const __m256i *)(const void *)(t->bytes + half));
+    __m256i grows = _mm256_loadu_si256((const __m256i *)(const void *)(t->grows + half));
+    __m256i found = _mm256_loadu_si256((const __m256i *)(const void *)(p + half));
+    __m256i expected = _mm256_add_epi8(fixed, _mm256_and_si256(grows, lens));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, expected));
+}
+
+TARGET TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size_t len) {
+    __m256i lens = _mm256_set1_epi8((char)len);
+    uint32_t differences = ~half_is(t, p, 0, lens) & (uint32_t)t->bytes_mask;
+    if (t->len > 32) {
+        differences |= ~half_is(t, p, 32, lens) & (uint32_t)(t->bytes_mask >> 32);
+    }
+    return differences == 0;
+}
+
+/* The bits that a varint of n bytes has: among its first eight bytes, and in the two behind, where
+ * only the lowest bit of the last one is part of 64. */
+static const uint64_t low_bits[TFWI_MAX_VARINT + 1] = {
+    0,
+    UINT64_C(0x7f),
+    UINT64_C(0x7f7f),
+    UINT64_C(0x7f7f7f),
+    UINT64_C(0x7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f7f7f7f),
+    UINT64_C(0x7f7f7f7f7f7f7f7f),
+};
+static const uint64_t high_bits[TFWI_MAX_VARINT + 1] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0x17f};
+
+/* The varint of 1 to 10 bytes at p, where 8 can be read, or 16 if it may be wide: have 9 or 10. */
+TARGET TFWI_INLINE int64_t gather(const uint8_t *p, size_t len, bool wide) {
+    uint64_t value = _pext_u64(tfwi_load64(p), low_bits[len]);
+    if (wide) {
+        value |= _pext_u64(tfwi_load64(p + 8), high_bits[len]) << 56;
+    }
+    return (int64_t)value;
+}
+
+/* Whether a block of at most ten bytes is one varint; its value. 16 bytes can be read. No branch
+ * depends on the length: numbers of many lengths follow each other. */
+TARGET TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) {
+    /* Bit i: byte i is followed by another. A varint has at least one byte. */
+    static const uint16_t followed[TFWI_MAX_VARINT + 1] = {UINT16_MAX, 0,    1,    3,    7,    0xf,
+                                                           0x1f,       0x3f, 0x7f, 0xff, 0x1ff};
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    *out = gather(p, len, true);
+    return _bzhi_u32((uint32_t)_mm_movemask_epi8(bytes), (unsigned)len) == followed[len];
+}
+
+/* Whether eight bytes in a row of a window do not end a varint. */
+TARGET TFWI_INLINE bool has_wide(uint64_t ends) {
+    uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
+    return (four & four >> 4) != 0;
+}
+
+#endif /* TFWIRE_MATCH_BMI2_X86_H */

@@ -1,0 +1,301 @@
+/* Template: matching. A kernel's file includes it once, after it has defined
+ *
+ *     TARGET                           the function attribute that allows its instructions
+ *     header_is(t, p, len)             whether the header of a value of len bytes is at p;
+ *                                      TFWI_HEADER_SIZE bytes can be read there
+ *     read_varint(p, len, out)         whether a block of at most ten bytes is one varint; its
+ *                                      value; 16 bytes can be read
+ *     read_varints                     a tfwi_varint_reader
+ */
+#ifndef TFWIRE_MATCH_LOOP_H
+#define TFWIRE_MATCH_LOOP_H
+
+#include "parse/columns.h"
+
+#define NO_MATCH SIZE_MAX
+
+/* Strings up to these lengths are copied as if they had them: 4 times faster than memcpy. */
+#define SHORT_STRING 32
+#define LONG_STRING 128
+
+/* Stores a packed block as the column's values from index first on; returns how many those are,
+ * or NO_MATCH. */
+TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len, const uint8_t *limit) {
+    size_t room = column->count < len ? (size_t)column->count : len, count = 0;
+    if (room == 0 || !tfwi_array_reserve(&column->values, (first + room) * sizeof(int64_t))) {
+        return NO_MATCH; /* no memory: for the complete parser to report */
+    }
+    int64_t *out = tfwi_int64s(&column->values) + first;
+    if (len <= TFWI_MAX_VARINT && read_varint(p, len, out)) {
+        return 1;
+    }
+    const uint8_t *next = read_varints(p, p + len, limit, out, room, &count);
+    return next == p + len ? count : NO_MATCH;
+}
+
+TARGET TFWI_INLINE size_t store_floats(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len) {
+    if (len == 0 || len % sizeof(float) != 0 ||
+        !tfwi_array_reserve(&column->values, first * sizeof(float) + len)) {
+        return NO_MATCH;
+    }
+    uint8_t *out = column->values.data + first * sizeof(float);
+    if (len == sizeof(float)) {
+        tfwi_copy_floats(out, p, 1);
+    } else {
+        tfwi_copy_floats(out, p, len / sizeof(float));
+    }
+    return len / sizeof(float);
+}
+
+TARGET TFWI_INLINE size_t store_string(tfwi_column *column, size_t first, const uint8_t *p,
+                                       size_t len) {
+    if (!tfwi_array_reserve(&column->offsets, (first + 2) * sizeof(int64_t))) {
+        return NO_MATCH;
+    }
+    int64_t *offsets = tfwi_int64s(&column->offsets) + first;
+    size_t begin = (size_t)offsets[0];
+    size_t end;
+    if (tfwi_add_overflows(begin, len > LONG_STRING ? len : LONG_STRING, &end) ||
+        !tfwi_array_reserve(&column->values, end)) {
+        return NO_MATCH;
+    }
+    uint8_t *out = column->values.data + begin;
+    memcpy(out, p, SHORT_STRING);
+    if (len > LONG_STRING) {
+        memcpy(out, p, len);
+    } else if (len > SHORT_STRING) {
+        memcpy(out, p, LONG_STRING);
+    }
+    offsets[1] = (int64_t)(begin + len);
+    return 1;
+}
+
+/* Whether a cell may hold so many values. */
+TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
+    return !column->variable ? count == column->count
+                             : column->multiple <= 1 || count % column->multiple == 0;
+}
+
+/* Stores a value of any size in a cell. */
+TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t cell,
+                                  const uint8_t *p, size_t len, const uint8_t *limit) {
+    size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
+                                    : (size_t)(cell * column->count);
+    size_t count;
+    switch (shape) {
+    case TFWI_FLOATS: count = store_floats(column, first, p, len); break;
+    case TFWI_INT64S: count = store_int64s(column, first, p, len, limit); break;
+    case TFWI_STRING: count = store_string(column, first, p, len); break;
+    default: return false;
+    }
+    if (count == NO_MATCH || !count_matches(column, count)) {
+        return false;
+    }
+    if (column->variable) {
+        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(first + count);
+    }
+    return true;
+}
+
+/* Not inlined, for the loop over single numbers to keep what it needs in registers. */
+TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                            size_t len, const uint8_t *limit) {
+    return fill_cell(column, column->usual.shape, cell, p, len, limit);
+}
+
+/* Whether the header of an entry or step of the usual shape is at p. It is asked first and without
+ * a branch on the template: where keys come in no order, wrong guesses all fail at the same place,
+ * which is predicted, and cost a comparison each. */
+TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p) {
+    return header_is(t, p, p[t->len - 1u]);
+}
+
+/* The value behind such a header; NULL: it is too long for it, or leaves the message. */
+TARGET TFWI_INLINE const uint8_t *value_at(const tfwi_template *t, const uint8_t *p,
+                                           const uint8_t *end, size_t *out_len) {
+    const uint8_t *value = p + t->len;
+    size_t len = t->fixed_len != 0 ? t->fixed_len : value[-1];
+    bool usual = t->fixed_len != 0 || len <= t->max_len;
+    *out_len = len;
+    return usual && value <= end && len <= (size_t)(end - value) ? value : NULL;
+}
+
+/* Stores the value behind such a header in a cell; returns what lies behind it, or NULL: it is not
+ * of the usual shape either, or leaves the message. */
+TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                              const uint8_t *end, const uint8_t *limit) {
+    const tfwi_template *t = &column->usual;
+    const uint8_t *value = p + t->len;
+    size_t len = value[-1];
+    if (TFWI_LIKELY(t->shape == TFWI_ONE_INT64)) { /* read before it is known where it ends: */
+        bool single = len <= t->max_len &&
+                      read_varint(value, len, tfwi_int64s(&column->values) + cell);
+        value += len; /* there is room */
+        return TFWI_LIKELY(single && value <= end) ? value : NULL;
+    }
+    if (TFWI_LIKELY(t->shape == TFWI_ONE_FLOAT)) {
+        tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
+        value += sizeof(float);
+        return TFWI_LIKELY(value <= end) ? value : NULL;
+    }
+    value = value_at(t, p, end, &len);
+    return value != NULL && store_cell(column, cell, value, len, limit) ? value + len : NULL;
+}
+
+/* The column whose entry seems to begin at p, NULL: none does. Only hashes are compared: a match
+ * proves the key. */
+TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const uint8_t *p,
+                                                     const uint8_t *end) {
+    const tfw_schema *schema = columns->schema;
+    size_t left = (size_t)(end - p);
+    if (left < 4 || p[2] != TFWI_TAG(1, TFWI_BYTES) || p[3] > 0x7f || p[3] > left - 4) {
+        return NULL;
+    }
+    uint64_t hash = tfwi_hash(p + 4, p[3]);
+    size_t i = (size_t)hash & schema->mask;
+    while (schema->slots[i].feature != 0) {
+        if (schema->slots[i].hash == (uint32_t)(hash >> 32)) {
+            return &columns->columns[schema->slots[i].feature - 1];
+        }
+        i = (i + 1) & schema->mask;
+    }
+    return NULL;
+}
+
+/* ---- Entries of the usual shape with lengths of more than a byte ---------------------------- */
+
+/* A length of up to three bytes; returns what lies behind it, or NULL. */
+TARGET TFWI_INLINE const uint8_t *read_len(const uint8_t *p, size_t *out) {
+    *out = p[0] & 0x7fu;
+    if (p[0] < 0x80) {
+        return p + 1;
+    }
+    *out |= (size_t)(p[1] & 0x7f) << 7;
+    if (p[1] < 0x80) {
+        return p + 2;
+    }
+    *out |= (size_t)p[2] << 14;
+    return p[2] < 0x80 ? p + 3 : NULL;
+}
+
+/* The content of a field that fills the bytes up to end, or NULL. */
+TARGET TFWI_INLINE const uint8_t *enter(const uint8_t *p, const uint8_t *end, uint32_t tag) {
+    size_t len;
+    if (p == NULL || end - p < 4 || *p != tag || (p = read_len(p + 1, &len)) == NULL) {
+        return NULL;
+    }
+    return (size_t)(end - p) == len ? p : NULL;
+}
+
+/* Stores an entry of the usual shape that is read, not compared; returns what lies behind it, or
+ * NULL. */
+TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, const uint8_t *p,
+                                                      const uint8_t *end, const uint8_t *limit) {
+    size_t size, key_len;
+    if (*p != TFWI_TAG(1, TFWI_BYTES) || (p = read_len(p + 1, &size)) == NULL || p > end ||
+        size > (size_t)(end - p) || size < 8 || *p != TFWI_TAG(1, TFWI_BYTES)) {
+        return NULL;
+    }
+    end = p + size;
+    const uint8_t *key = read_len(p + 1, &key_len);
+    if (key == NULL || key > end || key_len > (size_t)(end - key)) {
+        return NULL;
+    }
+    tfwi_column *column = tfwi_columns_find(columns, key, key_len);
+    if (column == NULL || column->serial >= columns->serial || column->usual.fixed_len != 0) {
+        return NULL;
+    }
+    p = enter(key + key_len, end, TFWI_TAG(2, TFWI_BYTES));
+    p = enter(p, end, TFWI_TAG(column->kind, TFWI_BYTES));
+    p = enter(p, end, TFWI_TAG(1, TFWI_BYTES));
+    if (p == NULL || limit - p < LONG_STRING ||
+        !store_cell(column, columns->records, p, (size_t)(end - p), limit)) {
+        return NULL;
+    }
+    column->serial = columns->serial + TFWI_FILLED;
+    columns->filled++;
+    return end;
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
+/* Entries and steps that begin before it have the room behind them that a kernel wants. */
+TARGET TFWI_INLINE const uint8_t *stop_of(const uint8_t *p, const uint8_t *end,
+                                          const uint8_t *limit) {
+    ptrdiff_t usable = limit - p - TFWI_MATCH_ROOM + 1;
+    return usable < end - p ? p + (usable > 0 ? usable : 0) : end;
+}
+
+TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p,
+                                           const uint8_t *end, const uint8_t *limit) {
+    const uint64_t cell = columns->records, serial = columns->serial;
+    const uint8_t *const stop = stop_of(p, end, limit);
+    tfwi_column **expected = columns->expected;
+    size_t filled = 0;
+    while (p < stop) {
+        tfwi_column *column = *expected;
+        if (TFWI_UNLIKELY(!is_usual(&column->usual, p) || column->serial >= serial)) {
+            if (p[1] > 0x7f) {
+                columns->expected = expected;
+                const uint8_t *next = store_long(columns, p, end, limit);
+                if (next == NULL) {
+                    break;
+                }
+                expected = columns->expected;
+                p = next;
+                continue;
+            }
+            column = peek_column(columns, p, end);
+            if (column == NULL || !is_usual(&column->usual, p) || column->serial >= serial) {
+                break;
+            }
+            *expected = column;
+        }
+        const uint8_t *next = store_usual(column, cell, p, end, limit);
+        if (TFWI_UNLIKELY(next == NULL)) {
+            break;
+        }
+        column->serial = serial + TFWI_FILLED;
+        expected = &column->next;
+        filled++;
+        p = next;
+    }
+    columns->expected = expected;
+    columns->filled += filled;
+    return p;
+}
+
+/* The steps of one shape: a loop of its own each, with nothing to ask that all steps share. */
+TARGET TFWI_INLINE const uint8_t *steps_of(uint8_t shape, tfwi_column *column, uint64_t cell,
+                                           const uint8_t *p, const uint8_t *end,
+                                           const uint8_t *limit) {
+    const uint8_t *const stop = stop_of(p, end, limit);
+    const uint64_t first = cell;
+    for (; p < stop && is_usual(&column->usual, p); cell++) {
+        size_t len;
+        const uint8_t *value = value_at(&column->usual, p, end, &len);
+        if (value == NULL ||
+            (column->variable &&
+             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) ||
+            !fill_cell(column, shape, cell, value, len, limit)) {
+            break;
+        }
+        p = value + len;
+    }
+    column->steps_found += cell - first;
+    return p;
+}
+
+TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
+                                         const uint8_t *end, const uint8_t *limit) {
+    switch (column->usual.shape) {
+    case TFWI_FLOATS: return steps_of(TFWI_FLOATS, column, cell, p, end, limit);
+    case TFWI_INT64S: return steps_of(TFWI_INT64S, column, cell, p, end, limit);
+    case TFWI_STRING: return steps_of(TFWI_STRING, column, cell, p, end, limit);
+    default: return p;
+    }
+}
+
+#endif /* TFWIRE_MATCH_LOOP_H */

@@ -1,0 +1,107 @@
+/* What the parsers of Examples and of SequenceExamples share. */
+#ifndef TFWIRE_DECODE_H
+#define TFWIRE_DECODE_H
+
+#include "parse/columns.h"
+
+/* A walk over one message. */
+typedef struct tfwi_parser {
+    tfw_columns *columns;
+    unsigned flags;
+    tfwi_column *column; /* of the feature being parsed, or NULL */
+    tfwi_blocks blocks;
+    tfwi_fault fault;
+} tfwi_parser;
+
+/* A parser of a message in memory that ends at limit. */
+TFWI_INLINE tfwi_parser tfwi_parser_of(tfw_columns *columns, unsigned flags,
+                                       const uint8_t *limit) {
+    const tfwi_kernel *kernel = columns != NULL ? columns->kernel : NULL;
+    return (tfwi_parser){
+        .columns = columns,
+        .flags = flags,
+        .blocks = {.varints = kernel != NULL ? kernel->varints : NULL, .limit = limit},
+    };
+}
+
+/* Adds a Feature, or a piece of one, to the column's cell. *kind is what earlier pieces set. */
+bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *end, int32_t *kind);
+
+/* Adds the entries of a Features message, or a piece of one, to the record begun. */
+bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end);
+
+/* The flags that callers may give. */
+#define TFWI_PARSE_FLAGS ((unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES))
+
+/* Begins a record. */
+TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
+    columns->serial += 2;
+    columns->filled = 0;
+    columns->expected = &columns->first;
+}
+
+/* The last bytes of a message, copied to where kernels have the room behind them that they want. */
+typedef struct tfwi_tail {
+    const uint8_t *begin;
+    const uint8_t *end;
+    const uint8_t *limit;
+} tfwi_tail;
+
+/* REQUIRES: there are at most TFWI_MATCH_ROOM of them. */
+TFWI_INLINE tfwi_tail tfwi_tail_of(uint8_t room[2 * TFWI_MATCH_ROOM], const uint8_t *p,
+                                   const uint8_t *end) {
+    memcpy(room, p, (size_t)(end - p));
+    return (tfwi_tail){room, room + (end - p), room + 2 * TFWI_MATCH_ROOM};
+}
+
+/* Stores entries of a Features message while they match; returns where it stopped.
+ * REQUIRES: the columns have a kernel. */
+const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                          const uint8_t *limit);
+
+/* Reports why a walk was given up; message is where it began. */
+int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);
+
+/* Messages as a caller gives them. */
+typedef struct tfwi_messages {
+    const uint8_t *data; /* NULL: spans hold addresses */
+    size_t len;
+    const tfw_span *spans;
+    size_t fetched; /* how many are fetched ahead of their turn: all or none */
+} tfwi_messages;
+
+/* A message in memory that may be read up to limit. */
+typedef struct tfwi_message {
+    const uint8_t *begin;
+    size_t len;
+    const uint8_t *limit;
+} tfwi_message;
+
+/* Checks that count spans lie within the data. */
+int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
+                       const tfw_span *spans, size_t count, unsigned flags, tfw_error *error);
+
+/* Short messages that lie anywhere are fetched while those before them are being parsed, so many
+ * records ahead: which lines come next, a processor sees only within longer ones. */
+enum { TFWI_FETCH_AHEAD = 8, TFWI_FETCH_BYTES = 192 };
+
+TFWI_INLINE void tfwi_fetch(const tfwi_messages *m, size_t i) {
+    if (i < m->fetched) {
+        uintptr_t begin = (uintptr_t)m->spans[i].offset;
+        for (uintptr_t at = 0; at < TFWI_FETCH_BYTES; at += 64) {
+            TFWI_PREFETCH(begin + at);
+        }
+    }
+}
+
+TFWI_INLINE tfwi_message tfwi_message_at(const tfwi_messages *m, size_t i) {
+    size_t len = (size_t)m->spans[i].length;
+    if (m->data == NULL) {
+        tfwi_fetch(m, i + TFWI_FETCH_AHEAD);
+        const uint8_t *begin = (const uint8_t *)(uintptr_t)m->spans[i].offset;
+        return (tfwi_message){begin, len, begin + len};
+    }
+    return (tfwi_message){m->data + m->spans[i].offset, len, m->data + m->len};
+}
+
+#endif /* TFWIRE_DECODE_H */

@@ -1,0 +1,247 @@
+/* Serialized SequenceExamples to columns: a context like an Example's, and lists of steps. */
+#include "parse/parse.h"
+#include "wire/message.h"
+
+/* ---- Feature lists -------------------------------------------------------------------------- */
+
+/* Begins the list anew: an earlier entry of its key, and what was wrong with it, is forgotten. */
+static void list_begin(tfwi_column *column, const tfw_columns *lists) {
+    column->serial = lists->serial;
+    column->steps_found = 0;
+    column->status = TFW_OK;
+}
+
+/* Keeps the first misfit of a list. It is an error only if no later entry has the same key. */
+static void note_misfit(tfwi_column *column, int status, int64_t expected, int64_t found) {
+    if (column->status == TFW_OK) {
+        column->status = status;
+        column->row = (int64_t)column->steps_found;
+        column->expected = expected;
+        column->found_instead = found;
+    }
+}
+
+static void judge_step(tfwi_column *column) {
+    if (column->found_kind != column->kind && column->found_kind != TFW_NONE) {
+        note_misfit(column, TFW_E_KIND, column->kind, column->found_kind);
+    } else if (!column->variable && column->found != column->count) {
+        note_misfit(column, TFW_E_COUNT, (int64_t)column->count, (int64_t)column->found);
+    }
+}
+
+static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *p,
+                       const uint8_t *end) {
+    tfwi_column *column = parser->column;
+    uint64_t cell = first_cell + column->steps_found;
+    int32_t kind = TFW_NONE;
+    tfwi_cell_begin(column, cell);
+    if (!tfwi_parse_feature(parser, p, end, &kind)) {
+        return false;
+    }
+    judge_step(column);
+    /* Behind a misfit there is no cell to begin at, and no use for one. */
+    if (column->status != TFW_OK) {
+        return true;
+    }
+    if (column->variable) {
+        if (!tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) {
+            return tfwi_out_of_memory(&parser->fault);
+        }
+        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(column->first + column->found);
+    }
+    column->steps_found++;
+    return true;
+}
+
+/* Stores steps of a feature list while they match; returns where it stopped. */
+static const uint8_t *match_steps(tfw_columns *lists, tfwi_column *column, uint64_t first_cell,
+                                  const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
+    const tfwi_kernel *kernel = lists->kernel;
+    p = kernel->steps(column, first_cell + column->steps_found, p, end, limit);
+    if (p != end && limit - p < TFWI_MATCH_ROOM) {
+        tfwi_tail tail = tfwi_tail_of(lists->tail, p, end);
+        p += kernel->steps(column, first_cell + column->steps_found, tail.begin, tail.end,
+                           tail.limit) - tail.begin;
+    }
+    return p;
+}
+
+/* A FeatureList or a piece of one. */
+static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t *p,
+                        const uint8_t *end) {
+    tfwi_column *column = parser->column;
+    while (p != end) {
+        if (parser->columns->kernel != NULL && column->status == TFW_OK) {
+            p = match_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
+        }
+        tfwi_field field;
+        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+            return p == end;
+        }
+        if (!parse_step(parser, first_cell, field.data, field.data + field.len)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    tfw_columns *lists = parser->columns;
+    tfwi_entry entry;
+    if (!tfwi_read_entry(p, end, &entry, &parser->fault)) {
+        return false;
+    }
+    tfwi_column *column = tfwi_columns_find(lists, entry.key, entry.key_len);
+    if (column == NULL) {
+        return true;
+    }
+    parser->column = column;
+    uint64_t first_cell = (uint64_t)tfwi_int64s(&column->steps)[lists->records];
+    list_begin(column, lists);
+    const uint8_t *begin, *stop;
+    while (tfwi_next_piece(&entry, &begin, &stop)) {
+        if (!parse_steps(parser, first_cell, begin, stop)) {
+            return false;
+        }
+    }
+    parser->column = NULL;
+    return true;
+}
+
+static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+        if (!parse_list_entry(parser, field.data, field.data + field.len)) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {
+    tfwi_column *column = &lists->columns[i];
+    if (column->serial != lists->serial) {
+        list_begin(column, lists);
+        if (!column->variable && !column->feature->has_default) {
+            return tfwi_columns_fail(TFW_E_MISSING, i, (int64_t)column->count, -1, error);
+        }
+    }
+    if (column->status != TFW_OK) {
+        tfwi_columns_fail(column->status, i, column->expected, column->found_instead, error);
+        if (error != NULL) {
+            error->row = column->row;
+        }
+        return column->status;
+    }
+    int64_t *steps = tfwi_int64s(&column->steps) + lists->records;
+    steps[1] = steps[0] + (int64_t)column->steps_found;
+    return TFW_OK;
+}
+
+static int finish_lists(tfw_columns *lists, tfw_error *error) {
+    for (size_t i = 0; i < lists->schema->count; i++) {
+        int status = finish_list(lists, i, error);
+        if (status != TFW_OK) {
+            return status;
+        }
+    }
+    return TFW_OK;
+}
+
+/* ---- Records -------------------------------------------------------------------------------- */
+
+/* What one call works on; context or lists may be NULL. */
+typedef struct sequence {
+    tfw_columns *context;
+    tfw_columns *lists;
+    unsigned flags;
+} sequence;
+
+static int failed(int status, bool list, tfw_error *error) {
+    if (error != NULL) {
+        error->list = list;
+    }
+    return status;
+}
+
+/* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
+static int walk_record(const sequence *s, tfwi_message message, tfw_error *error) {
+    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFW_SEQUENCE, message.limit);
+    tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, message.limit);
+    const uint8_t *p = message.begin, *end = p + message.len;
+    while (p != end) {
+        tfwi_field field;
+        p = tfwi_read_field(p, end, &field, &context.fault);
+        if (p == NULL) {
+            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
+        }
+        if (field.tag == TFWI_TAG(1, TFWI_BYTES) && s->context != NULL &&
+            !tfwi_parse_features(&context, field.data, field.data + field.len)) {
+            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
+        }
+        if (field.tag == TFWI_TAG(2, TFWI_BYTES) && s->lists != NULL &&
+            !parse_feature_lists(&lists, field.data, field.data + field.len)) {
+            return failed(tfwi_parser_fail(&lists, message.begin, error), true, error);
+        }
+    }
+    return TFW_OK;
+}
+
+static int parse_record(const sequence *s, tfwi_message message, tfw_error *error) {
+    if (s->context != NULL) {
+        tfwi_record_begin(s->context);
+    }
+    if (s->lists != NULL) {
+        tfwi_record_begin(s->lists);
+    }
+    int status = walk_record(s, message, error);
+    if (status == TFW_OK && s->context != NULL) {
+        status = tfwi_columns_finish(s->context, s->flags | TFW_SEQUENCE, error);
+        failed(status, false, status == TFW_OK ? NULL : error);
+    }
+    if (status == TFW_OK && s->lists != NULL) {
+        status = finish_lists(s->lists, error);
+        failed(status, true, status == TFW_OK ? NULL : error);
+    }
+    if (status == TFW_OK) {
+        if (s->context != NULL) {
+            s->context->records++;
+        }
+        if (s->lists != NULL) {
+            s->lists->records++;
+        }
+    }
+    return status;
+}
+
+int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,
+                       size_t data_len, const tfw_span *spans, size_t count, unsigned flags,
+                       size_t *out_done, tfw_error *error) {
+    tfwi_messages messages;
+    const sequence s = {.context = context, .lists = lists, .flags = flags};
+    size_t done = 0;
+    if (out_done != NULL) {
+        *out_done = 0;
+    }
+    if ((context != NULL && context->lists) || (lists != NULL && !lists->lists) ||
+        (flags & ~TFWI_PARSE_FLAGS) != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of the other sort, or unknown flags");
+    }
+    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    if (status == TFW_OK && context != NULL) {
+        status = tfwi_columns_prepare(context, count, error);
+    }
+    if (status == TFW_OK && lists != NULL) {
+        status = tfwi_columns_prepare(lists, count, error);
+    }
+    for (; status == TFW_OK && done < count; done += status == TFW_OK) {
+        status = parse_record(&s, tfwi_message_at(&messages, done), error);
+        if (status != TFW_OK && error != NULL) {
+            error->record = (int64_t)done;
+        }
+    }
+    if (out_done != NULL) {
+        *out_done = done;
+    }
+    return status;
+}

@@ -1,0 +1,324 @@
+/* Messages to dicts, without a schema: a pickle that builds them, numbers beside it.
+ *
+ * A list of numbers is the opcode NEXT_BUFFER, for which the unpickler takes the next object of its
+ * buffers argument, whatever that is: Python passes slices of two arrays.
+ */
+#include "parse/parse.h"
+#include "wire/message.h"
+#include "python/pickle_writer.h"
+
+/* A list of numbers, as tfw_dicts describes it. */
+#define BUFFER_FIELDS 3
+#define BUFFER_SIZE (BUFFER_FIELDS * sizeof(int64_t))
+
+#define SOME 256 /* bytes of every array, at first */
+
+/* What a failure can take back. */
+typedef struct position {
+    size_t pickle;
+    size_t int64s;
+    size_t floats;
+    size_t buffers;
+} position;
+
+/* A failure that leaves no fault is one of memory. */
+typedef struct decoder {
+    tfwi_pickle pickle;
+    tfwi_bytes int64s;
+    tfwi_bytes floats;
+    tfwi_bytes buffers;
+    position value; /* where the one being written begins */
+    tfwi_blocks blocks;
+    tfwi_fault fault;
+} decoder;
+
+#define PUT(decoder, ...) TFWI_PICKLE(&(decoder)->pickle, __VA_ARGS__)
+
+static position here(const decoder *d) {
+    return (position){d->pickle.stream.len, d->int64s.len, d->floats.len, d->buffers.len};
+}
+
+static void go_back(decoder *d, const position *to) {
+    d->pickle.stream.len = to->pickle;
+    d->int64s.len = to->int64s;
+    d->floats.len = to->floats;
+    d->buffers.len = to->buffers;
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+/* The list of strings is opened by value_bytes: here nothing may fail. */
+static void value_restart(void *self, int32_t kind) {
+    decoder *d = self;
+    (void)kind;
+    go_back(d, &d->value);
+}
+
+static bool value_bytes(void *self, const uint8_t *data, size_t len) {
+    decoder *d = self;
+    bool opened = d->pickle.stream.len != d->value.pickle;
+    return (opened || PUT(d, OP_EMPTY_LIST, OP_MARK)) && tfwi_pickle_bytes(&d->pickle, data, len);
+}
+
+static bool value_floats(void *self, const uint8_t *block, size_t count) {
+    decoder *d = self;
+    void *out = tfwi_bytes_room(&d->floats, count * sizeof(float));
+    if (out != NULL) {
+        tfwi_copy_floats(out, block, count);
+        d->floats.len += count * sizeof(float);
+    }
+    return out != NULL;
+}
+
+static bool value_int64(void *self, int64_t value) {
+    decoder *d = self;
+    int64_t *out = tfwi_bytes_room(&d->int64s, sizeof *out);
+    if (out != NULL) {
+        *out = value;
+        d->int64s.len += sizeof *out;
+    }
+    return out != NULL;
+}
+
+static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_fault *fault) {
+    decoder *d = self;
+    while (p != end) {
+        size_t left = (size_t)(end - p), count;
+        size_t room = left < TFWI_VARINTS_AT_ONCE ? left : TFWI_VARINTS_AT_ONCE;
+        int64_t *out = tfwi_bytes_room(&d->int64s, room * sizeof *out);
+        if (out == NULL) {
+            return tfwi_out_of_memory(fault);
+        }
+        p = tfwi_read_block(&d->blocks, p, end, out, room, &count, fault);
+        if (p == NULL) {
+            return false;
+        }
+        d->int64s.len += count * sizeof *out;
+    }
+    return true;
+}
+
+static const tfwi_sink value_sink = {value_restart, value_bytes, value_floats, value_int64,
+                                     value_varints};
+
+static bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) {
+    int64_t *out = tfwi_bytes_room(&d->buffers, BUFFER_SIZE);
+    if (out == NULL) {
+        return false;
+    }
+    out[0] = kind;
+    out[1] = (int64_t)begin;
+    out[2] = (int64_t)end;
+    d->buffers.len += BUFFER_SIZE;
+    return PUT(d, OP_NEXT_BUFFER);
+}
+
+/* Completes a value, of which the last kind that was set counts. */
+static bool value_end(decoder *d, int32_t kind) {
+    const size_t int64 = sizeof(int64_t), float32 = sizeof(float);
+    switch (kind) {
+    case TFW_INT64: return put_buffer(d, kind, d->value.int64s / int64, d->int64s.len / int64);
+    case TFW_FLOAT: return put_buffer(d, kind, d->value.floats / float32, d->floats.len / float32);
+    default: break;
+    }
+    bool opened = d->pickle.stream.len != d->value.pickle;
+    return opened ? PUT(d, OP_APPENDS) : PUT(d, OP_EMPTY_LIST);
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+/* The value of a map entry: a Feature, which may be in pieces. */
+static bool put_feature(decoder *d, tfwi_entry *entry) {
+    int32_t kind = TFW_NONE;
+    const uint8_t *p, *end;
+    d->value = here(d);
+    while (tfwi_next_piece(entry, &p, &end)) {
+        if (!tfwi_walk_feature(&value_sink, d, p, end, &kind, &d->fault)) {
+            return false;
+        }
+    }
+    return value_end(d, kind);
+}
+
+static bool put_step(decoder *d, const uint8_t *p, const uint8_t *end) {
+    int32_t kind = TFW_NONE;
+    d->value = here(d);
+    return tfwi_walk_feature(&value_sink, d, p, end, &kind, &d->fault) && value_end(d, kind);
+}
+
+/* The value of a map entry: a FeatureList; the steps of its pieces follow each other. */
+static bool put_feature_list(decoder *d, tfwi_entry *entry) {
+    const uint8_t *p, *end;
+    if (!PUT(d, OP_EMPTY_LIST, OP_MARK)) {
+        return false;
+    }
+    while (tfwi_next_piece(entry, &p, &end)) {
+        tfwi_field field;
+        while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
+            if (!put_step(d, field.data, field.data + field.len)) {
+                return false;
+            }
+        }
+        if (p != end) {
+            return false;
+        }
+    }
+    return PUT(d, OP_APPENDS);
+}
+
+typedef bool put_value(decoder *d, tfwi_entry *entry);
+
+/* The entries of a map, or of a piece of one. Of a key's entries the last counts: so it is with
+ * maps, and so it is with SETITEMS. */
+static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
+        tfwi_entry entry;
+        if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
+            !tfwi_pickle_key(&d->pickle, entry.key, entry.key_len) || !value(d, &entry)) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+/* A dict of the map that lies in the pieces of one field of the message. */
+static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t number,
+                    put_value *value) {
+    if (!PUT(d, OP_EMPTY_DICT, OP_MARK)) {
+        return false;
+    }
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(number, TFWI_BYTES), &field, &d->fault)) {
+        if (!put_entries(d, field.data, field.data + field.len, value)) {
+            return false;
+        }
+    }
+    return p == end && PUT(d, OP_SETITEMS);
+}
+
+static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsigned flags) {
+    if (!put_map(d, p, end, 1, put_feature)) {
+        return false;
+    }
+    if ((flags & TFW_SEQUENCE) == 0) {
+        return true;
+    }
+    return put_map(d, p, end, 2, put_feature_list) && PUT(d, OP_TUPLE2);
+}
+
+/* ---- Batches -------------------------------------------------------------------------------- */
+
+/* Decodes messages until one is malformed; what that one had written is taken back. */
+static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
+                         size_t *out_done) {
+    for (*out_done = 0; *out_done < count; ++*out_done) {
+        tfwi_message message = tfwi_message_at(messages, *out_done);
+        position before = here(d);
+        d->blocks.limit = message.limit;
+        if (!put_message(d, message.begin, message.begin + message.len, flags)) {
+            go_back(d, &before);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An array of the dicts, unless the caller has kept it. */
+static tfwi_bytes lent(void *data, size_t capacity) {
+    return (tfwi_bytes){.array = {.data = data, .capacity = data != NULL ? capacity : 0}};
+}
+
+static decoder decoder_of(const tfw_dicts *dicts) {
+    return (decoder){
+        .pickle = {.stream = lent(dicts->pickle, dicts->capacities[0])},
+        .int64s = lent(dicts->int64s, dicts->capacities[1]),
+        .floats = lent(dicts->floats, dicts->capacities[2]),
+        .buffers = lent(dicts->buffers, dicts->capacities[3]),
+        .blocks = {.varints = tfwi_kernel_best()->varints},
+    };
+}
+
+/* Gives the arrays back, as they are by now. */
+static void give_back(const decoder *d, tfw_dicts *out_dicts) {
+    const tfwi_array *pickle = &d->pickle.stream.array, *int64s = &d->int64s.array;
+    const tfwi_array *floats = &d->floats.array, *buffers = &d->buffers.array;
+    *out_dicts = (tfw_dicts){
+        .pickle = pickle->data,
+        .int64s = tfwi_int64s(int64s),
+        .floats = (float *)(void *)floats->data,
+        .buffers = tfwi_int64s(buffers),
+        .pickle_len = d->pickle.stream.len,
+        .int64_count = d->int64s.len / sizeof(int64_t),
+        .float_count = d->floats.len / sizeof(float),
+        .buffer_count = d->buffers.len / BUFFER_SIZE,
+        .capacities = {pickle->capacity, int64s->capacity, floats->capacity, buffers->capacity},
+    };
+}
+
+/* Opens the list, and reserves something everywhere so that no pointer is missing. */
+static bool begin(decoder *d) {
+    return tfwi_bytes_room(&d->int64s, SOME) != NULL && tfwi_bytes_room(&d->floats, SOME) != NULL &&
+           tfwi_bytes_room(&d->buffers, SOME) != NULL &&
+           tfwi_bytes_room(&d->pickle.stream, SOME) != NULL &&
+           PUT(d, OP_PROTO, 5, OP_EMPTY_LIST, OP_MARK);
+}
+
+static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
+                         tfw_error *error) {
+    if (d->fault.status == TFW_OK) {
+        tfwi_out_of_memory(&d->fault);
+    }
+    tfwi_fail(error, d->fault.status, d->fault.text);
+    if (error != NULL) {
+        error->record = (int64_t)done;
+        if (d->fault.status == TFW_E_WIRE) {
+            error->offset = d->fault.at - tfwi_message_at(messages, done).begin;
+        }
+    }
+    return d->fault.status;
+}
+
+/* The whole pickle, or nothing for want of memory. */
+static int put_pickle(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
+                      size_t *out_done, tfw_error *error) {
+    int status = TFW_OK;
+    if (!begin(d) || !put_messages(d, messages, count, flags, out_done)) {
+        status = decode_failed(d, messages, *out_done, error);
+    }
+    if (status != TFW_E_MEMORY && !PUT(d, OP_APPENDS, OP_STOP)) {
+        status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    if (status == TFW_E_MEMORY) {
+        *out_done = 0;
+        go_back(d, &(position){.pickle = 0});
+    }
+    return status;
+}
+
+int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+               unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error) {
+    tfwi_messages messages;
+    decoder d = decoder_of(dicts);
+    size_t done = 0;
+    int status = (flags & ~(unsigned)(TFW_SEQUENCE | TFW_ADDRESSES)) != 0
+                     ? tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags")
+                     : tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    if (status == TFW_OK) {
+        status = put_pickle(&d, &messages, count, flags, &done, error);
+    }
+    if (out_done != NULL) {
+        *out_done = done;
+    }
+    give_back(&d, dicts);
+    tfw_free(d.pickle.memo);
+    return status;
+}
+
+void tfw_dicts_free(tfw_dicts *dicts) {
+    tfw_free(dicts->pickle);
+    tfw_free(dicts->int64s);
+    tfw_free(dicts->floats);
+    tfw_free(dicts->buffers);
+    *dicts = (tfw_dicts){.pickle = NULL};
+}

@@ -1,0 +1,204 @@
+/* Opcodes of strings, and the memo that spares writing the same keys again. */
+#include "python/pickle_writer.h"
+#include "base/hash.h"
+
+#define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
+
+/* Keys whose slots are taken this many times over are written out again and again: no choice of
+ * keys makes the search long. */
+#define MEMO_PROBES 8
+#define MEMO_SLOTS 64 /* at first */
+
+/* ---- Strings -------------------------------------------------------------------------------- */
+
+/* Writes an opcode with a length of one, four or eight bytes; returns how many bytes it takes. */
+static size_t write_header(uint8_t *out, const uint8_t opcodes[3], uint64_t len) {
+    if (len <= UINT8_MAX) {
+        out[0] = opcodes[0];
+        out[1] = (uint8_t)len;
+        return 2;
+    }
+    if (len <= UINT32_MAX) {
+        out[0] = opcodes[1];
+        tfwi_store32(out + 1, (uint32_t)len);
+        return 5;
+    }
+    out[0] = opcodes[2];
+    tfwi_store64(out + 1, len);
+    return 9;
+}
+
+bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len) {
+    static const uint8_t opcodes[3] = {OP_SHORT_BINBYTES, OP_BINBYTES, OP_BINBYTES8};
+    size_t size;
+    uint8_t *out = tfwi_add_overflows(len, MAX_OPCODE, &size)
+                       ? NULL
+                       : tfwi_bytes_room(&pickle->stream, size);
+    if (out == NULL) {
+        return false;
+    }
+    size_t header = write_header(out, opcodes, len);
+    if (len != 0) {
+        memcpy(out + header, data, len);
+    }
+    pickle->stream.len += header + len;
+    return true;
+}
+
+static bool is_continuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
+
+/* Bytes of the UTF-8 character at p, 0 if there is none: Python's rules, thus no surrogates. */
+static size_t utf8_len(const uint8_t *p, const uint8_t *end) {
+    size_t left = (size_t)(end - p);
+    if (p[0] < 0x80) {
+        return 1;
+    }
+    if (p[0] < 0xc2 || p[0] > 0xf4 || left < 2 || !is_continuation(p[1])) {
+        return 0;
+    }
+    if (p[0] < 0xe0) {
+        return 2;
+    }
+    if (left < 3 || !is_continuation(p[2])) {
+        return 0;
+    }
+    if (p[0] < 0xf0) {
+        bool overlong = p[0] == 0xe0 && p[1] < 0xa0, surrogate = p[0] == 0xed && p[1] > 0x9f;
+        return overlong || surrogate ? 0 : 3;
+    }
+    bool overlong = p[0] == 0xf0 && p[1] < 0x90, beyond = p[0] == 0xf4 && p[1] > 0x8f;
+    return left < 4 || !is_continuation(p[3]) || overlong || beyond ? 0 : 4;
+}
+
+/* How many bytes of a key are not part of a character. */
+static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
+    size_t stray = 0;
+    while (p != end) {
+        size_t len = utf8_len(p, end);
+        stray += len == 0;
+        p += len != 0 ? len : 1;
+    }
+    return stray;
+}
+
+/* Copies a key, each stray byte b as the surrogate U+DC00 + b: what surrogateescape decodes. */
+static void copy_escaped(uint8_t *out, const uint8_t *p, const uint8_t *end) {
+    while (p != end) {
+        size_t len = utf8_len(p, end);
+        if (len == 0) {
+            *out++ = 0xed;
+            *out++ = (uint8_t)(0xb0 | *p >> 6);
+            *out++ = (uint8_t)(0x80 | (*p++ & 0x3f));
+        }
+        for (; len > 0; len--) {
+            *out++ = *p++;
+        }
+    }
+}
+
+/* Writes a key as str; *out_offset is where its bytes lie in the pickle. */
+static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t *out_stray,
+                    size_t *out_offset) {
+    static const uint8_t opcodes[3] = {OP_SHORT_BINUNICODE, OP_BINUNICODE, OP_BINUNICODE8};
+    size_t stray = count_stray_bytes(key, key + len), size;
+    uint8_t *out = NULL;
+    if (!tfwi_mul_overflows(3, len, &size) && !tfwi_add_overflows(size, MAX_OPCODE, &size)) {
+        out = tfwi_bytes_room(&pickle->stream, len + 2 * stray + MAX_OPCODE);
+    }
+    if (out == NULL) {
+        return false;
+    }
+    size_t header = write_header(out, opcodes, len + 2 * stray);
+    copy_escaped(out + header, key, key + len);
+    *out_stray = stray;
+    *out_offset = pickle->stream.len + header;
+    pickle->stream.len += header + len + 2 * stray;
+    return true;
+}
+
+/* ---- Memo ----------------------------------------------------------------------------------- */
+
+static bool is_key(const tfwi_pickle *pickle, const tfwi_memo_key *slot, const uint8_t *key,
+                   size_t len) {
+    return slot->number != 0 && slot->len == len &&
+           memcmp(pickle->stream.array.data + slot->offset, key, len) == 0;
+}
+
+/* The slot of a key, the free one for it, or NULL where neither is near. */
+static tfwi_memo_key *memo_find(const tfwi_pickle *pickle, const uint8_t *key, size_t len,
+                                uint64_t hash) {
+    for (size_t i = 0; i < MEMO_PROBES; i++) {
+        tfwi_memo_key *slot = &pickle->memo[(hash + i) & pickle->memo_mask];
+        if (slot->number == 0 || (slot->hash == hash && is_key(pickle, slot, key, len))) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+/* Doubles the memo; keys that find no slot are forgotten, and would be written again. */
+static bool memo_grow(tfwi_pickle *pickle) {
+    tfwi_memo_key *old = pickle->memo;
+    size_t old_slots = old == NULL ? 0 : pickle->memo_mask + 1;
+    size_t slots = old == NULL ? MEMO_SLOTS : 2 * old_slots;
+    tfwi_memo_key *memo = tfwi_calloc(slots, sizeof *memo);
+    if (memo == NULL) {
+        return false;
+    }
+    pickle->memo = memo;
+    pickle->memo_mask = slots - 1;
+    for (size_t i = 0; i < old_slots; i++) {
+        const uint8_t *key = pickle->stream.array.data + old[i].offset;
+        tfwi_memo_key *slot =
+            old[i].number == 0 ? NULL : memo_find(pickle, key, old[i].len, old[i].hash);
+        if (slot != NULL) {
+            *slot = old[i];
+        }
+    }
+    tfw_free(old);
+    return true;
+}
+
+static bool put_reference(tfwi_pickle *pickle, size_t number) {
+    if (number <= UINT8_MAX) {
+        return TFWI_PICKLE(pickle, OP_BINGET, (uint8_t)number);
+    }
+    uint8_t opcode[5] = {OP_LONG_BINGET};
+    tfwi_store32(opcode + 1, (uint32_t)number);
+    return tfwi_pickle_opcodes(pickle, opcode, sizeof opcode);
+}
+
+/* A key that was not the expected one. */
+static TFWI_NOINLINE bool put_other_key(tfwi_pickle *pickle, const uint8_t *key, size_t len) {
+    uint64_t hash = tfwi_hash(key, len);
+    tfwi_memo_key *slot = memo_find(pickle, key, len, hash);
+    size_t stray = 0, offset = 0;
+    bool found = slot != NULL && slot->number != 0;
+    if (found ? !put_reference(pickle, slot->number - 1)
+              : !put_str(pickle, key, len, &stray, &offset)) {
+        return false;
+    }
+    if (slot == NULL || stray != 0 || pickle->memo_count == UINT32_MAX) {
+        return true;
+    }
+    if (!found) {
+        *slot = (tfwi_memo_key){hash, offset, len, ++pickle->memo_count, 0};
+    }
+    size_t this = (size_t)(slot - pickle->memo);
+    pickle->memo[pickle->last].next = this;
+    pickle->last = this;
+    return found || TFWI_PICKLE(pickle, OP_MEMOIZE);
+}
+
+bool tfwi_pickle_key(tfwi_pickle *pickle, const uint8_t *key, size_t len) {
+    if (TFWI_UNLIKELY(pickle->memo == NULL || pickle->memo_count > pickle->memo_mask / 2) &&
+        !memo_grow(pickle)) {
+        return false;
+    }
+    size_t next = pickle->memo[pickle->last].next;
+    if (!is_key(pickle, &pickle->memo[next], key, len)) {
+        return put_other_key(pickle, key, len);
+    }
+    pickle->last = next;
+    return put_reference(pickle, pickle->memo[next].number - 1);
+}

@@ -1,0 +1,61 @@
+/* Pickles (protocol 5), written opcode by opcode: bytes of a message are only ever payload of
+ * counted strings. Functions return false when they are out of memory.
+ */
+#ifndef TFWIRE_PICKLE_H
+#define TFWIRE_PICKLE_H
+
+#include "parse/columns.h"
+#include "python/opcodes.h"
+
+/* Bytes that are appended to. */
+typedef struct tfwi_bytes {
+    tfwi_array array;
+    size_t len;
+} tfwi_bytes;
+
+/* Room for size more bytes, or NULL. */
+TFWI_INLINE void *tfwi_bytes_room(tfwi_bytes *bytes, size_t size) {
+    size_t len;
+    if (tfwi_add_overflows(bytes->len, size, &len) || !tfwi_array_reserve(&bytes->array, len)) {
+        return NULL;
+    }
+    return bytes->array.data + bytes->len;
+}
+
+/* A key that the unpickler remembers. */
+typedef struct tfwi_memo_key {
+    uint64_t hash;
+    size_t offset; /* of the key in the pickle */
+    size_t len;
+    size_t number; /* in the unpickler's memo, plus 1; 0: the slot is free */
+    size_t next;   /* the slot of the key that came next the last time */
+} tfwi_memo_key;
+
+typedef struct tfwi_pickle {
+    tfwi_bytes stream;
+    tfwi_memo_key *memo; /* a hash table of the keys */
+    size_t memo_mask;
+    size_t memo_count;
+    size_t last; /* the slot of the last key */
+} tfwi_pickle;
+
+TFWI_INLINE bool tfwi_pickle_opcodes(tfwi_pickle *pickle, const uint8_t *opcodes, size_t count) {
+    uint8_t *out = tfwi_bytes_room(&pickle->stream, count);
+    if (out != NULL) {
+        memcpy(out, opcodes, count);
+        pickle->stream.len += count;
+    }
+    return out != NULL;
+}
+
+#define TFWI_PICKLE(pickle, ...)                                 \
+    tfwi_pickle_opcodes(pickle, (const uint8_t[]){__VA_ARGS__}, \
+                        sizeof((const uint8_t[]){__VA_ARGS__}))
+
+bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len);
+
+/* A str, in full when it is new, else as a reference; bytes that are not UTF-8 are escaped as
+ * surrogateescape does. */
+bool tfwi_pickle_key(tfwi_pickle *pickle, const uint8_t *key, size_t len);
+
+#endif /* TFWIRE_PICKLE_H */

@@ -1,0 +1,120 @@
+/* The keys of rows: their order, their prefixes. */
+#include "python/rows.h"
+
+/* ---- Order of the keys ---------------------------------------------------------------------- */
+
+static bool comes_before(const tfw_rows *r, uint32_t i, uint32_t j) {
+    const tfwi_key *a = &r->u.keys.of[r->u.pairs.of[i].key];
+    const tfwi_key *b = &r->u.keys.of[r->u.pairs.of[j].key];
+    int order = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
+    return order != 0 ? order < 0 : a->len < b->len;
+}
+
+/* Sorts order[0, count) by merging halves; spare is as long. */
+static void sort(const tfw_rows *r, uint32_t *order, uint32_t *spare, size_t count) {
+    if (count < 2) {
+        return;
+    }
+    size_t half = count / 2;
+    sort(r, order, spare, half);
+    sort(r, order + half, spare, count - half);
+    memcpy(spare, order, half * sizeof *order);
+    for (size_t i = 0, j = half, k = 0; i < half; k++) {
+        if (j < count && comes_before(r, order[j], spare[i])) {
+            order[k] = order[j++];
+        } else {
+            order[k] = spare[i++];
+        }
+    }
+}
+
+int tfwi_rows_order(tfw_rows *r) {
+    size_t count = r->u.pairs.count;
+    r->order.count = 0;
+    r->stamp++;
+    if (count > UINT32_MAX / 2) {
+        return TFWI_UNKNOWN;
+    }
+    if (TFWI_RESERVE(r->order, 2 * count) != TFW_OK ||
+        TFWI_RESERVE(r->scalars, count) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *stamp = &r->u.keys.of[r->u.pairs.of[i].key].stamp;
+        if (*stamp == r->stamp) {
+            return TFWI_UNKNOWN; /* the same key as str and as bytes */
+        }
+        *stamp = r->stamp;
+        r->order.of[i] = (uint32_t)i;
+    }
+    if (r->sort_keys && count > 1) {
+        sort(r, r->order.of, r->order.of + count, count);
+    }
+    return TFW_OK;
+}
+
+/* ---- Prefixes ------------------------------------------------------------------------------- */
+
+static uint64_t *take_words(tfw_rows *r, size_t words) {
+    if (TFWI_RESERVE(r->blocks, 1) != TFW_OK) {
+        return NULL;
+    }
+    void *block = tfwi_calloc(words, sizeof(uint64_t));
+    if (block != NULL) {
+        r->blocks.of[r->blocks.count++] = block;
+    }
+    return block;
+}
+
+/* Gives every key a place for its prefixes. */
+static int make_places(tfw_rows *r) {
+    size_t more = r->u.keys.count - r->prefixes.count;
+    if (TFWI_RESERVE(r->prefixes, more) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    memset(r->prefixes.of + r->prefixes.count, 0, more * sizeof *r->prefixes.of);
+    r->prefixes.count += more;
+    return TFW_OK;
+}
+
+/* Makes a prefix, or its template. */
+static int make_prefix(tfw_rows *r, uint32_t index, int32_t kind, uint32_t use) {
+    const tfwi_key *key = &r->u.keys.of[index];
+    tfwi_prefix *f = &r->prefixes.of[index].of[kind - 1];
+    uint64_t *memory = take_words(r, use == 0 ? tfwi_prefix_text_words(key->len)
+                                              : tfwi_prefix_template_words(key->len));
+    if (memory == NULL) {
+        return TFW_E_MEMORY;
+    }
+    if (use == 0) {
+        tfwi_prefix_init(f, (const char *)key->name, key->len, kind, memory);
+    } else {
+        tfwi_prefix_prepare(f, memory);
+        tfwi_scalar scalar;
+        if (tfwi_scalar_init(&scalar, f, kind, NULL)) {
+            r->prefixes.of[index].scalars[kind - 1] = scalar;
+        }
+    }
+    return TFW_OK;
+}
+
+int tfwi_rows_prepare(tfw_rows *r, uint32_t key, int32_t kind) {
+    if (key >= r->prefixes.count && make_places(r) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    uint32_t use = r->prefixes.of[key].uses[kind - 1];
+    if ((use == 0 || use == TFWI_TEMPLATE_USES) && make_prefix(r, key, kind, use) != TFW_OK) {
+        return TFW_E_MEMORY;
+    }
+    r->prefixes.of[key].uses[kind - 1] = use + 1;
+    return TFW_OK;
+}
+
+void tfwi_rows_forget(tfw_rows *r) {
+    for (size_t i = 0; i < r->blocks.count; i++) {
+        tfw_free(r->blocks.of[i]);
+    }
+    r->blocks.count = 0;
+    r->prefixes.count = 0;
+    tfwi_unpickle_clear(&r->u);
+}

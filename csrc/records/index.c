@@ -1,0 +1,283 @@
+/* Random access: where the records of a file lie, and any of them by number. Nothing here keeps
+ * state, so any number of threads may read one file.
+ */
+#define _FILE_OFFSET_BITS 64
+#define _POSIX_C_SOURCE 200809L
+
+#include "records/frame.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    SPANS = 256,            /* found at a time by the walk */
+    LONG_RECORD = 4096,     /* from this size on a read costs less than the bytes it saves */
+    GROWTH = 8,             /* of the walk's reads while records are short */
+    GAP = 4096,             /* between two records that are read at once: as LONG_RECORD */
+    LONGEST_RUN = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
+    LARGEST_READ = 1 << 30  /* some systems refuse to read more than INT_MAX bytes */
+};
+
+#ifdef TFW_TEST_FAULTS
+extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
+#define pread tfwi_test_pread
+#endif
+
+/* Reads len bytes, *out_got of them: fewer only where the file ends. */
+static int read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
+                   tfw_error *error) {
+    size_t got = 0;
+    while (got < len) {
+        size_t rest = len - got < LARGEST_READ ? len - got : LARGEST_READ;
+        ssize_t piece = pread(fd, out + got, rest, (off_t)(offset + got));
+        if (piece == 0) {
+            break;
+        }
+        if (piece < 0 && errno != EINTR) {
+            int code = errno;
+            tfwi_fail(error, TFW_E_IO, "reading failed");
+            if (error != NULL) {
+                error->os_errno = code;
+                error->offset = (int64_t)(offset + got);
+            }
+            return TFW_E_IO;
+        }
+        got += piece > 0 ? (size_t)piece : 0;
+    }
+    *out_got = got;
+    return TFW_OK;
+}
+
+/* Completes what was found wrong with a record. data is where it begins, as far as it is there. */
+static int damaged(tfw_error *error, tfw_error found, const uint8_t *data, int64_t record,
+                   int64_t offset) {
+    found.record = record;
+    found.offset = offset;
+    tfwi_describe(data, &found);
+    if (error != NULL) {
+        *error = found;
+    }
+    return found.status;
+}
+
+static tfw_error cut(int64_t expected, uint64_t found) {
+    tfw_error error;
+    tfwi_fail(&error, TFW_E_TRUNCATED, "");
+    error.expected = expected;
+    error.found = (int64_t)found;
+    return error;
+}
+
+/* ---- The walk over headers ------------------------------------------------------------------ */
+
+typedef struct walk {
+    uint64_t end;
+    uint64_t offset; /* of the next record */
+    int64_t *offsets;
+    size_t capacity;
+    size_t count;
+    uint64_t last_size; /* bytes of the last record that its window did not hold whole */
+} walk;
+
+/* Notes the record that the window's last header, at w->offset, begins; size is what it takes. */
+static int leap(walk *w, uint64_t size) {
+    w->offsets[w->count++] = (int64_t)w->offset;
+    w->offset += size;
+    w->last_size = size;
+    return TFW_OK;
+}
+
+/* Finds the records that begin in a window of the file at w->offset. */
+static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *error) {
+    tfw_span spans[SPANS];
+    tfw_error found;
+    size_t at = 0;
+    int status = TFW_OK;
+    while (status == TFW_OK && at < len && w->count < w->capacity) {
+        size_t room = w->capacity - w->count;
+        size_t count = 0;
+        size_t consumed = 0;
+        status = tfwi_scan(data + at, len - at, 0, TFW_NO_DATA_CRC, spans,
+                           room < SPANS ? room : SPANS, &count, &consumed, &found);
+        for (size_t i = 0; i < count; i++) {
+            w->offsets[w->count++] = (int64_t)(w->offset + spans[i].offset - TFW_HEADER_SIZE);
+        }
+        w->offset += consumed;
+        at += consumed;
+    }
+    if (status == TFW_NEED_INPUT) {
+        const uint64_t left = w->end - w->offset;
+        const bool has_header = len - at >= TFW_HEADER_SIZE;
+        if (has_header && (uint64_t)found.expected <= left) {
+            return leap(w, (uint64_t)found.expected);
+        }
+        if (!has_header && at != 0 && left >= TFW_HEADER_SIZE) {
+            return TFW_OK; /* the next window begins with it */
+        }
+        /* A window that begins with less than a header is the rest of the file, which may have been
+         * cut since the caller asked for its size. */
+        found = cut(found.expected, has_header || at != 0 ? left : len);
+    }
+    return status == TFW_OK ? TFW_OK : damaged(error, found, data + at, (int64_t)w->count,
+                                               (int64_t)w->offset);
+}
+
+int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t buffer_len,
+             int64_t *out_offsets, size_t capacity, size_t *out_count, tfw_error *error) {
+    *out_count = 0;
+    if (end > INT64_MAX || *offset > end || buffer_len < TFW_HEADER_SIZE) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "offset behind the end, or no room for a header");
+    }
+    walk w = {.end = end, .offset = *offset, .offsets = out_offsets, .capacity = capacity};
+    size_t want = TFW_HEADER_SIZE;
+    int status = TFW_OK;
+    while (status == TFW_OK && w.count < capacity && w.offset < end) {
+        size_t len = end - w.offset < want ? (size_t)(end - w.offset) : want;
+        status = read_at(fd, buffer, len, w.offset, &len, error);
+        if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
+            status = damaged(error, cut(TFW_HEADER_SIZE, 0), buffer, (int64_t)w.count,
+                             (int64_t)w.offset);
+        } else if (status == TFW_OK) {
+            w.last_size = 0;
+            status = walk_window(&w, buffer, len, error);
+        }
+        want = want < buffer_len / GROWTH ? want * GROWTH : buffer_len;
+        if (w.last_size >= LONG_RECORD) {
+            want = TFW_HEADER_SIZE;
+        }
+    }
+    *offset = w.offset;
+    *out_count = w.count;
+    return status == TFW_OK && w.offset == end ? TFW_END : status;
+}
+
+/* ---- Records by number ---------------------------------------------------------------------- */
+
+/* Whether three pieces are a record of the length expected; found says what is wrong. */
+static int check_pieces(const uint8_t *header, const uint8_t *payload, uint64_t length,
+                        const uint8_t *footer, tfw_error *found) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    const uint32_t length_crc = tfwi_length_crc(kernel, header);
+    if (TFWI_UNLIKELY(!tfwi_header_verifies(kernel, header))) {
+        tfwi_fail(found, TFW_E_LENGTH_CRC, "");
+        found->expected = tfwi_load32(header + TFWI_LENGTH_SIZE);
+        found->found = length_crc;
+        return TFW_E_LENGTH_CRC;
+    }
+    if (TFWI_UNLIKELY(tfwi_load64(header) != length)) {
+        tfwi_fail(found, TFW_E_INDEX, "");
+        snprintf(found->text, sizeof found->text,
+                 "record of %" PRIu64 " bytes where the index says %" PRIu64, tfwi_load64(header),
+                 length);
+        return TFW_E_INDEX;
+    }
+    const uint32_t computed = tfwi_payload_crc(kernel, payload, length);
+    if (TFWI_UNLIKELY(computed != tfwi_load32(footer))) {
+        tfwi_fail(found, TFW_E_DATA_CRC, "");
+        found->expected = tfwi_load32(footer);
+        found->found = computed;
+        return TFW_E_DATA_CRC;
+    }
+    return TFW_OK;
+}
+
+int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t length,
+                      const uint8_t *footer, tfw_error *error) {
+    tfw_error found;
+    int status = check_pieces(header, payload, length, footer, &found);
+    return status == TFW_OK ? TFW_OK : damaged(error, found, header, -1, -1);
+}
+
+/* Records that are read at once, and their place in the file. */
+typedef struct run {
+    size_t count;
+    int64_t begin;
+    int64_t end;
+} run;
+
+/* Bytes of a record by the offsets; 0 where they cannot be those of one. */
+TFWI_INLINE int64_t size_of(const int64_t *offsets, int64_t number) {
+    const int64_t begin = offsets[number];
+    const int64_t end = offsets[number + 1];
+    return begin >= 0 && end > begin && end - begin >= TFWI_FRAME_SIZE ? end - begin : 0;
+}
+
+/* The first of the records and as many of the next as lie close behind it and fit into room. */
+static run plan_run(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
+    const int64_t most = room < LONGEST_RUN ? (int64_t)room : LONGEST_RUN;
+    run r = {.count = 1, .begin = offsets[numbers[0]]};
+    r.end = r.begin + size_of(offsets, numbers[0]);
+    while (r.end != r.begin && r.count < count) { /* behind what is no record nothing is read */
+        const int64_t begin = offsets[numbers[r.count]];
+        const int64_t size = size_of(offsets, numbers[r.count]);
+        if (size == 0 || begin < r.begin || begin - r.end > GAP || begin + size - r.begin > most) {
+            break;
+        }
+        r.end = begin + size > r.end ? begin + size : r.end;
+        r.count++;
+    }
+    return r;
+}
+
+/* Verifies the records of a run, of which got bytes are at data; *out_done of them are good. */
+static int check_run(const run *r, const int64_t *offsets, const int64_t *numbers,
+                     const uint8_t *data, size_t got, size_t base, tfw_span *out_spans,
+                     size_t *out_done, tfw_error *error) {
+    for (size_t i = 0; i < r->count; i++) {
+        const int64_t begin = offsets[numbers[i]];
+        const int64_t size = size_of(offsets, numbers[i]);
+        const size_t at = (size_t)(begin - r->begin);
+        const uint8_t *record = data + at;
+        const uint64_t length = (uint64_t)(size - TFWI_FRAME_SIZE);
+        const uint64_t left = got > at ? got - at : 0;
+        tfw_error found;
+        int status = TFW_E_TRUNCATED;
+        if (left >= (uint64_t)size) {
+            status = check_pieces(record, record + TFW_HEADER_SIZE, length,
+                                  record + TFW_HEADER_SIZE + length, &found);
+        } else {
+            found = cut(size, left);
+        }
+        if (TFWI_UNLIKELY(status != TFW_OK)) {
+            return damaged(error, found, record, numbers[i], begin);
+        }
+        out_spans[i] = (tfw_span){.offset = base + at + TFW_HEADER_SIZE, .length = length};
+        *out_done += 1;
+    }
+    return TFW_OK;
+}
+
+int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
+              uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
+              tfw_error *error) {
+    size_t used = 0;
+    *out_done = 0;
+    while (*out_done < count) {
+        const size_t first = *out_done;
+        const run r = plan_run(offsets, numbers + first, count - first, capacity - used);
+        const uint64_t size = (uint64_t)(r.end - r.begin);
+        size_t got = 0;
+        if (size == 0 || r.end > INT64_MAX - LARGEST_READ) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that cannot be those of records");
+        }
+        if (size > capacity - used) {
+            tfwi_fail(error, TFW_NEED_SPACE, "");
+            if (error != NULL) {
+                error->expected = (int64_t)size;
+            }
+            return TFW_NEED_SPACE;
+        }
+        int status = read_at(fd, out + used, (size_t)size, (uint64_t)r.begin, &got, error);
+        if (status == TFW_OK) {
+            status = check_run(&r, offsets, numbers + first, out + used, got, used,
+                               out_spans + first, out_done, error);
+        }
+        if (status != TFW_OK) {
+            return status;
+        }
+        used += (size_t)size;
+    }
+    return TFW_OK;
+}

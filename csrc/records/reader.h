@@ -1,0 +1,102 @@
+/* What the files of the sequential reader share: reader.c goes from record to record,
+ * window.c gets the input, damage.c does what the policy says. */
+#ifndef TFWI_READER_H
+#define TFWI_READER_H
+
+#include "records/correct.h"
+
+enum {
+    TFWI_HEADROOM = 64,
+    TFWI_PADDING = 64,
+    TFWI_LARGEST_READ = 1 << 30 /* some systems refuse to read more than INT_MAX bytes */
+};
+
+struct tfw_reader {
+    size_t buffer_size;
+    uint64_t max_record_size;
+    int fd; /* -1: fed */
+    unsigned flags;
+    enum tfw_on_corrupt on_corrupt;
+
+    uint8_t *memory; /* headroom, capacity, padding */
+    size_t capacity;
+    size_t begin;
+    size_t end;
+    size_t reserved; /* bytes behind end that the caller may be filling */
+    uint64_t offset; /* file offset of data[0] */
+    uint64_t needed; /* bytes that the incomplete record at begin takes, as far as known */
+    bool ended;      /* no more input will come */
+    uint64_t input_end; /* what input_end() found; 0: nothing yet */
+
+    tfw_span *spans; /* found by the last scan, relative to data + scanned */
+    size_t span_count;
+    size_t span_next; /* first one not yet delivered */
+    size_t scanned;
+    uint64_t record; /* number of the next record to deliver; gathered: to be found */
+    uint64_t *numbers; /* skipping: of the spans, if gathered: there is damage between them */
+    bool gathered;
+
+    tfw_error damage;  /* of the record at begin; status TFW_OK: none known */
+    bool examined;     /* whether that is one flipped bit is known */
+    tfw_error outcome; /* once status is not TFW_OK, the answer to every further call */
+
+    bool searching;    /* for the next record behind damage; the last region is still open */
+    uint64_t doubtful; /* up to this file offset lies what a record with a wrong length claimed */
+    tfwi_resync resync;
+    tfw_region *regions;
+    size_t region_count;
+    size_t region_capacity;
+    uint64_t skipped_regions; /* in all, also those that were not kept */
+    uint64_t skipped_bytes;
+    tfw_flip *flips;
+    size_t flip_count;
+    size_t flip_capacity;
+    uint64_t flips_found; /* in all, also those that were not kept */
+    uint64_t flips_applied;
+};
+
+TFWI_INLINE uint8_t *tfwi_window(const tfw_reader *reader) {
+    return reader->memory + TFWI_HEADROOM;
+}
+
+TFWI_INLINE uint64_t tfwi_file_offset(const tfw_reader *reader, size_t at) {
+    return reader->offset + at;
+}
+
+TFWI_INLINE int tfwi_fail_here(const tfw_reader *reader, tfw_error *error, int status,
+                               const char *text) {
+    tfwi_fail(error, status, text);
+    if (error != NULL) {
+        error->record = (int64_t)reader->record;
+        error->offset = (int64_t)tfwi_file_offset(reader, reader->begin);
+    }
+    return status;
+}
+
+TFWI_INLINE bool tfwi_spans_pending(const tfw_reader *reader) {
+    return reader->span_next < reader->span_count;
+}
+
+/* Makes room for at least half a buffer of input; TFW_E_MEMORY. */
+int tfwi_reader_make_room(tfw_reader *reader);
+
+/* Reads what comes next of the file, into the room that there is. */
+int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error);
+
+/* The file offset at which the input ends, or UINT64_MAX where that is not known. */
+uint64_t tfwi_reader_input_end(tfw_reader *reader);
+
+/* Does with the damage of the record at begin what the policy says. */
+int tfwi_reader_meet_damage(tfw_reader *reader);
+
+/* Whether the damage at begin may be a flipped bit, and finds out; it is flipped back then. */
+bool tfwi_reader_may_be_corrected(const tfw_reader *reader);
+int tfwi_reader_correct_damage(tfw_reader *reader);
+
+/* Looks for the next record that verifies and extends the open region up to it. */
+int tfwi_reader_search(tfw_reader *reader);
+
+/* Nothing more will come. */
+int tfwi_reader_finish(tfw_reader *reader);
+
+#endif /* TFWI_READER_H */

@@ -1,0 +1,64 @@
+/* Template: finding the records in memory, with a kernel's checksums inlined: for short records
+ * two calls each would be a quarter of the time. A kernel's file includes it once, after it has
+ * defined
+ *
+ *     TARGET                      the function attribute that allows its instructions
+ *     crc_word(state, word)       the register after 8 more bytes
+ *     crc_bytes(state, p, len)    the register after len more bytes
+ */
+#ifndef TFWIRE_SCAN_LOOP_H
+#define TFWIRE_SCAN_LOOP_H
+
+#include "records/frame.h"
+
+/* Looks at the record at data, which is perhaps not whole. TFW_OK: *out_length is its payload's. */
+TARGET TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit,
+                                    unsigned flags, uint64_t *out_length, tfw_error *error) {
+    if (TFWI_UNLIKELY(len < TFW_HEADER_SIZE)) {
+        return tfwi_stop(error, TFW_NEED_INPUT, TFW_HEADER_SIZE, len);
+    }
+    const uint64_t length = tfwi_load64(data);
+    uint32_t stored = tfwi_load32(data + TFWI_LENGTH_SIZE);
+    uint32_t computed = tfwi_crc32c_mask(~crc_word(UINT32_MAX, length));
+    if (TFWI_UNLIKELY(stored != computed)) {
+        return tfwi_stop(error, TFW_E_LENGTH_CRC, stored, computed);
+    }
+    if (TFWI_UNLIKELY(length > limit)) {
+        return tfwi_stop(error, TFW_E_TOO_LARGE, limit, length);
+    }
+    if (TFWI_UNLIKELY(length + TFWI_FRAME_SIZE > len)) {
+        return tfwi_stop(error, TFW_NEED_INPUT, length + TFWI_FRAME_SIZE, len);
+    }
+    if ((flags & TFW_NO_DATA_CRC) == 0) {
+        const uint8_t *payload = data + TFW_HEADER_SIZE;
+        stored = tfwi_load32(payload + length);
+        computed = tfwi_crc32c_mask(~crc_bytes(UINT32_MAX, payload, (size_t)length));
+        if (TFWI_UNLIKELY(stored != computed)) {
+            return tfwi_stop(error, TFW_E_DATA_CRC, stored, computed);
+        }
+    }
+    *out_length = length;
+    return TFW_OK;
+}
+
+TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+                       tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                       size_t *out_consumed, tfw_error *error) {
+    size_t count = 0;
+    size_t at = 0;
+    int status = TFW_OK;
+    while (count < span_capacity && at < len) {
+        uint64_t length = 0;
+        status = check_record(data + at, len - at, limit, flags, &length, error);
+        if (TFWI_UNLIKELY(status != TFW_OK)) {
+            break;
+        }
+        out_spans[count++] = (tfw_span){.offset = at + TFW_HEADER_SIZE, .length = length};
+        at += (size_t)length + TFWI_FRAME_SIZE;
+    }
+    *out_count = count;
+    *out_consumed = at;
+    return status;
+}
+
+#endif /* TFWIRE_SCAN_LOOP_H */

@@ -1,0 +1,94 @@
+/* What records add up to: a fingerprint that does not depend on their order, and the CRC of the
+ * file that they make. Both follow from the CRCs that the records carry. */
+#include "records/frame.h"
+
+/* From about this length on, combining takes less time than reading the payload once more. */
+enum { LONG_PAYLOAD = 4096 };
+
+/* A bijection of 64 bits in which every bit of the input changes half of the output: a step of
+ * SplitMix64 (Steele, Lea, Flood, 2014). */
+TFWI_INLINE uint64_t mixed(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* No two pairs of a CRC and a length below 4 GiB have the same hash. */
+TFWI_INLINE void count_record(tfw_tally *tally, uint32_t crc, uint64_t length) {
+    tally->records++;
+    tally->payload_bytes += length;
+    tally->hash += mixed(((length << 32) | (length >> 32)) ^ crc);
+}
+
+/* Continues the CRC of a file with a record, from that of its payload. */
+static uint32_t crc_of_record(uint32_t file_crc, uint32_t crc, uint64_t length) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    uint8_t header[TFW_HEADER_SIZE], footer[TFW_FOOTER_SIZE];
+    tfwi_store64(header, length);
+    tfwi_store32(header + TFWI_LENGTH_SIZE, tfwi_length_crc(kernel, header));
+    tfwi_store32(footer, tfwi_crc32c_mask(crc));
+    file_crc = kernel->crc(file_crc, header, TFW_HEADER_SIZE);
+    file_crc = tfw_crc32c_combine(file_crc, crc, length);
+    return kernel->crc(file_crc, footer, TFW_FOOTER_SIZE);
+}
+
+void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length) {
+    count_record(tally, crc, length);
+    tally->file_crc = crc_of_record(tally->file_crc, crc, length);
+}
+
+int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
+                    tfw_error *error) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    const uint64_t longest = (flags & TFW_NO_DATA_CRC) == 0 ? LONG_PAYLOAD : UINT64_MAX;
+    tfw_tally sum = *tally;
+    size_t at = 0, begin = 0; /* [begin, at): records checksummed at once */
+    while (at < len) {
+        const size_t left = len - at;
+        if (TFWI_UNLIKELY(left < TFWI_FRAME_SIZE ||
+                          tfwi_load64(data + at) > left - TFWI_FRAME_SIZE)) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "the block does not end with a record");
+        }
+        const uint64_t length = tfwi_load64(data + at);
+        size_t next = at + (size_t)length + TFWI_FRAME_SIZE;
+        uint32_t crc = tfwi_crc32c_unmask(tfwi_load32(data + next - TFW_FOOTER_SIZE));
+        count_record(&sum, crc, length);
+        if (length >= longest) {
+            sum.file_crc = kernel->crc(sum.file_crc, data + begin, at - begin);
+            sum.file_crc = crc_of_record(sum.file_crc, crc, length);
+            begin = next;
+        }
+        at = next;
+    }
+    sum.file_crc = kernel->crc(sum.file_crc, data + begin, at - begin);
+    *tally = sum;
+    return TFW_OK;
+}
+
+int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans, size_t count,
+                    unsigned flags, tfw_error *error) {
+    int status = TFW_OK;
+    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+        const uint64_t begin = spans[i].offset - TFW_HEADER_SIZE;
+        uint64_t end = spans[i].offset + spans[i].length + TFW_FOOTER_SIZE;
+        while (i + 1 < count && spans[i + 1].offset == end + TFW_HEADER_SIZE) {
+            i++;
+            end += spans[i].length + TFWI_FRAME_SIZE;
+        }
+        status = tfw_tally_block(tally, data + begin, (size_t)(end - begin), flags, error);
+    }
+    return status;
+}
+
+void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
+                      uint64_t *longest) {
+    uint64_t least = *shortest, most = *longest;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t length = spans[i].length;
+        least = length < least ? length : least;
+        most = length > most ? length : most;
+    }
+    *shortest = least;
+    *longest = most;
+}

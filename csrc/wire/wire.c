@@ -1,0 +1,128 @@
+/* The parts of the wire format that are rare or long. */
+#include "wire/wire.h"
+
+const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text) {
+    *fault = (tfwi_fault){.status = TFW_E_WIRE, .at = at, .text = text};
+    return NULL;
+}
+
+bool tfwi_out_of_memory(tfwi_fault *fault) {
+    *fault = (tfwi_fault){.status = TFW_E_MEMORY, .text = "out of memory"};
+    return false;
+}
+
+const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_t max_len,
+                                     uint64_t *out_value, tfwi_fault *fault) {
+    size_t present = (size_t)(end - p);
+    size_t limit = present < max_len ? present : max_len;
+    uint64_t value = 0;
+    for (size_t i = 0; i < limit; i++) {
+        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+        if (p[i] < 0x80) {
+            *out_value = value;
+            return p + i + 1;
+        }
+    }
+    return tfwi_malformed(fault, p,
+                          limit == max_len ? "a varint is too long" : "ends inside a varint");
+}
+
+static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
+                               tfwi_fault *fault) {
+    uint64_t tag;
+    const uint8_t *next = tfwi_read_long_varint(p, end, TFWI_MAX_HEADER, &tag, fault);
+    if (next == NULL) {
+        return NULL;
+    }
+    if (tag > UINT32_MAX || tag < 8) {
+        return tfwi_malformed(fault, p, "not a field number");
+    }
+    out_field->tag = (uint32_t)tag;
+    return next;
+}
+
+/* len bytes at p; at is where the field said so. */
+static const uint8_t *take_bytes(const uint8_t *p, const uint8_t *end, uint64_t len,
+                                 tfwi_field *field, const uint8_t *at, tfwi_fault *fault) {
+    if (len > (uint64_t)(end - p)) {
+        return tfwi_malformed(fault, at, "a field leaves its message");
+    }
+    field->data = p;
+    field->len = (size_t)len;
+    return p + len;
+}
+
+/* The payload of a field that is not a group. */
+static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_field *field,
+                                   tfwi_fault *fault) {
+    const uint8_t *at = p;
+    uint64_t len;
+    switch (field->tag & 7) {
+    case TFWI_VARINT: return tfwi_read_varint(p, end, &field->value, fault);
+    case TFWI_FIXED64: return take_bytes(p, end, 8, field, at, fault);
+    case TFWI_FIXED32: return take_bytes(p, end, 4, field, at, fault);
+    case TFWI_BYTES:
+        p = tfwi_read_long_varint(p, end, TFWI_MAX_HEADER, &len, fault);
+        return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
+    case TFWI_END_GROUP: return tfwi_malformed(fault, p, "a group ends that has not begun");
+    default: return tfwi_malformed(fault, p, "not a wire type");
+    }
+}
+
+/* Behind the end of a group. The open groups are a list, not calls: nesting costs no stack. */
+static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t first,
+                                 tfwi_fault *fault) {
+    uint32_t open[TFWI_MAX_NESTING];
+    size_t depth = 0;
+    open[depth++] = first;
+    while (depth > 0) {
+        const uint8_t *at = p;
+        tfwi_field field;
+        p = p == end ? tfwi_malformed(fault, at, "ends inside a group")
+                     : read_tag(p, end, &field, fault);
+        if (p == NULL) {
+            return NULL;
+        }
+        uint32_t number = field.tag >> 3, type = field.tag & 7;
+        if (type == TFWI_GROUP) {
+            if (depth == TFWI_MAX_NESTING) {
+                return tfwi_malformed(fault, at, "groups nest too deep");
+            }
+            open[depth++] = number;
+        } else if (type == TFWI_END_GROUP) {
+            if (open[--depth] != number) {
+                return tfwi_malformed(fault, at, "a group ends as another");
+            }
+        } else if ((p = read_payload(p, end, &field, fault)) == NULL) {
+            return NULL;
+        }
+    }
+    return p;
+}
+
+const uint8_t *tfwi_read_any_field(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
+                                   tfwi_fault *fault) {
+    p = read_tag(p, end, out_field, fault);
+    if (p == NULL) {
+        return NULL;
+    }
+    if ((out_field->tag & 7) == TFWI_GROUP) {
+        return skip_group(p, end, out_field->tag >> 3, fault);
+    }
+    return read_payload(p, end, out_field, fault);
+}
+
+const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
+                                 size_t *out_count, tfwi_fault *fault) {
+    size_t count = 0;
+    while (p != end && count < room) {
+        uint64_t value;
+        p = tfwi_read_varint(p, end, &value, fault);
+        if (p == NULL) {
+            return NULL;
+        }
+        out[count++] = (int64_t)value;
+    }
+    *out_count = count;
+    return p;
+}

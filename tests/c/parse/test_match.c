@@ -1,0 +1,431 @@
+/* The fast path: every kernel gives what the complete parser gives, on usual and odd messages. */
+#include "proto.h"
+
+#include "parse/columns.h"
+
+enum { FEATURES = 16, LISTS = 6, ROUNDS = 6000, BATCH = 30, MOST_VALUES = 600 };
+
+static uint64_t state = 1;
+
+static size_t below(size_t n) { return (size_t)(check_random(&state) % n); }
+
+static bool one_in(size_t n) { return below(n) == 0; }
+
+/* Whether the message being made has odd features, entries and orders. */
+static bool odd;
+
+static bool seldom(size_t n) { return odd && one_in(n); }
+
+/* Keys of many lengths; the last one is longer than a template can hold. */
+static const char *const names[FEATURES] = {
+    "a", "bb", "feature_of_16_by", "d", "eeeeeee", "ffffffff", "ggggggggg", "hh", "i",
+    "a_key_of_35_bytes_that_ends_in_0001", "k", "",
+    "a_key_of_54_bytes_that_is_the_longest_one_in_templates", "m",
+    "a_key_of_55_bytes_that_is_no_longer_kept_in_a_template_", "p"};
+
+static void spec(tfw_feature *f, size_t i, bool list) {
+    const int32_t kinds[] = {TFW_INT64, TFW_FLOAT, TFW_BYTES, TFW_INT64, TFW_FLOAT, TFW_INT64,
+                             TFW_BYTES, TFW_FLOAT};
+    const int32_t layouts[] = {TFW_DENSE, TFW_DENSE, TFW_DENSE, TFW_VARIABLE,
+                               TFW_VARIABLE, TFW_DENSE, TFW_VARIABLE, TFW_REPEATED};
+    const uint64_t counts[] = {1, 1, 1, 0, 0, 3, 0, 2};
+    *f = (tfw_feature){.name = names[i], .name_len = strlen(names[i]), .kind = kinds[i % 8],
+                       .layout = layouts[i % 8], .count = counts[i % 8]};
+    if (i == 9) {
+        f->count = 300; /* floats whose lengths take two bytes */
+    } else if (i == 10) {
+        f->count = 2;
+    } else if (i == 15) {
+        f->count = 0;
+    }
+    if (list && f->layout == TFW_REPEATED) {
+        f->layout = TFW_VARIABLE;
+    }
+    static const int64_t zeros[MOST_VALUES];
+    if (!list && f->layout == TFW_DENSE && i % 3 == 0 && f->kind != TFW_BYTES) {
+        f->has_default = 1;
+        f->default_values = zeros;
+    }
+}
+
+/* ---- Random messages ------------------------------------------------------------------------ */
+
+static int64_t some_int64(void) { return (int64_t)(check_random(&state) >> below(64)); }
+
+/* The usual form of a Feature with so many values. */
+static blob usual_feature(int32_t kind, size_t count) {
+    blob values = NOTHING;
+    if (kind == TFW_BYTES) {
+        for (size_t i = 0; i < count; i++) {
+            size_t longest = !one_in(20) ? 40 : one_in(5) ? 20000 : 300;
+            values = JOIN(values, field(1, repeat(RAW("s"), below(longest))));
+        }
+        return field(1, values);
+    }
+    if (kind == TFW_FLOAT) {
+        return field(2, field(1, repeat(float_bits((float)below(1000)), count)));
+    }
+    int64_t numbers[MOST_VALUES];
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = some_int64();
+    }
+    return field(3, field(1, packed_int64s(numbers, count)));
+}
+
+static size_t some_count(const tfw_feature *f) {
+    if (seldom(40)) {
+        return below(5);
+    }
+    switch (f->layout) {
+    case TFW_DENSE: return (size_t)f->count;
+    case TFW_REPEATED: return (size_t)f->count * below(4);
+    default: return one_in(10) ? below(one_in(4) ? MOST_VALUES : 60) : below(3);
+    }
+}
+
+/* A Feature, mostly of the form and the size that the specification wants. */
+static blob some_feature(const tfw_feature *f) {
+    blob usual = usual_feature(f->kind, some_count(f));
+    switch (odd ? below(80) : 99) {
+    case 0: return usual_feature(TFW_BYTES + (int32_t)below(3), 1);
+    case 1: return NOTHING;
+    case 2: return field((uint32_t)f->kind, NOTHING);
+    case 3: return JOIN(usual, usual);
+    case 4: return JOIN(usual, tag(9, 0), varint(1));
+    case 5: return field(3, JOIN(tag(1, 0), varint(7)));
+    case 6: return field(3, field(1, long_varint(below(1000), 1 + below(10))));
+    default: return usual;
+    }
+}
+
+static blob some_entry(const char *name, blob value) {
+    blob key = field(1, raw(name, strlen(name)));
+    switch (odd ? below(80) : 99) {
+    case 0: return field(1, JOIN(field(2, value), key));
+    case 1: return field(1, key);
+    case 2: return field(1, JOIN(key, field(2, value), tag(9, 0), varint(1)));
+    case 3: return field(1, JOIN(tag(1, 2), long_varint(strlen(name), 2), raw(name, strlen(name)),
+                                 field(2, value)));
+    case 4: return JOIN(tag(9, 0), varint(1), field(1, JOIN(key, field(2, value))));
+    default: return field(1, JOIN(key, field(2, value)));
+    }
+}
+
+/* Flips, inserts or cuts some bytes. */
+static blob damage(blob message) {
+    uint8_t *copy = blob_alloc(message.len);
+    memcpy(copy, message.data, message.len);
+    for (size_t i = 0; i < 3 && message.len != 0; i++) {
+        size_t at = one_in(2) ? below(message.len) : below(message.len < 60 ? message.len : 60);
+        copy[at] = (uint8_t)(one_in(2) ? check_random(&state) : copy[at] ^ 1u << below(8));
+        if (one_in(2)) {
+            break;
+        }
+    }
+    size_t len = one_in(4) ? below(message.len + 1) : message.len;
+    return (blob){copy, len};
+}
+
+/* Entries of all features, mostly in the order that begins with some feature. */
+static blob some_map(const tfw_feature *features, size_t count, bool lists) {
+    blob all = NOTHING;
+    size_t first = one_in(3) ? below(count) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const tfw_feature *f = &features[seldom(30) ? below(count) : (first + i) % count];
+        blob value = NOTHING;
+        if (lists) {
+            for (size_t steps = below(6); steps > 0; steps--) {
+                value = JOIN(value, field(1, some_feature(f)));
+            }
+        } else {
+            value = some_feature(f);
+        }
+        if (!seldom(50)) {
+            all = JOIN(all, some_entry(f->name, value));
+        }
+        if (one_in(20)) {
+            all = JOIN(all, some_entry("unasked", usual_feature(TFW_INT64, 2)));
+        }
+    }
+    return all;
+}
+
+/* ---- Parsing by one kernel ------------------------------------------------------------------ */
+
+typedef struct table {
+    tfw_columns *columns;
+    tfw_columns *lists;
+    uint64_t *bound[FEATURES];
+} table;
+
+static table table_new(const tfw_schema *schema, const tfw_schema *lists,
+                       const tfwi_kernel *kernel) {
+    table t = {.columns = NULL};
+    CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &t.columns, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(lists, TFW_FEATURE_LISTS, &t.lists, NULL));
+    t.columns->kernel = t.lists->kernel = kernel;
+    for (size_t i = 0; i < FEATURES; i++) {
+        if (t.columns->columns[i].bound) { /* exactly its size, for sanitizers to guard */
+            size_t size = BATCH * (size_t)t.columns->columns[i].count *
+                          t.columns->columns[i].value_size;
+            t.bound[i] = calloc(1, size != 0 ? size : 1);
+            CHECK_EQ(TFW_OK, tfw_columns_bind(t.columns, i, t.bound[i], BATCH, NULL));
+        }
+    }
+    return t;
+}
+
+static void table_free(table *t) {
+    tfw_columns_free(t->columns);
+    tfw_columns_free(t->lists);
+    for (size_t i = 0; i < FEATURES; i++) {
+        free(t->bound[i]);
+    }
+}
+
+static bool same_bytes(const void *a, const void *b, size_t len) {
+    return (a == NULL) == (b == NULL) && (a == NULL || len == 0 || memcmp(a, b, len) == 0);
+}
+
+static void compare_columns(tfw_columns *a, tfw_columns *b) {
+    CHECK_EQ(a->records, b->records);
+    for (size_t i = 0; i < a->schema->count; i++) {
+        if (a->columns[i].bound) {
+            size_t size = (size_t)(a->records * a->columns[i].count) * a->columns[i].value_size;
+            CHECK(same_bytes(a->columns[i].values.data, b->columns[i].values.data, size));
+            continue;
+        }
+        tfw_column x, y;
+        CHECK_EQ(TFW_OK, tfw_columns_peek(a, i, &x, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_peek(b, i, &y, NULL));
+        CHECK_EQ(x.value_count, y.value_count);
+        CHECK_EQ(x.byte_count, y.byte_count);
+        CHECK_EQ(x.cell_count, y.cell_count);
+        if (x.value_count == y.value_count && x.cell_count == y.cell_count) {
+            CHECK(same_bytes(x.values, y.values, (size_t)x.byte_count));
+            CHECK(same_bytes(x.offsets, y.offsets, (size_t)(x.value_count + 1) * 8));
+            CHECK(same_bytes(x.splits, y.splits, (size_t)(x.cell_count + 1) * 8));
+            CHECK(same_bytes(x.steps, y.steps, (size_t)(a->records + 1) * 8));
+        }
+    }
+    tfw_columns_clear(a);
+    tfw_columns_clear(b);
+}
+
+static void compare_errors(const tfw_error *a, const tfw_error *b) {
+    CHECK_EQ(a->offset, b->offset);
+    CHECK_EQ(a->feature, b->feature);
+    CHECK_EQ(a->list, b->list);
+    CHECK_EQ(a->row, b->row);
+    CHECK_EQ(a->expected, b->expected);
+    CHECK_EQ(a->found, b->found);
+    CHECK(strcmp(a->text, b->text) == 0);
+}
+
+/* Parses a message that ends with the readable memory or has room behind it. */
+static void parse_both(table *complete, table *fast, blob message, bool sequence) {
+    tfw_error errors[2];
+    size_t room = one_in(2) ? 0 : below(2) * TFWI_MATCH_ROOM + below(300);
+    unsigned flags = (unsigned)below(4);
+    bool anywhere = one_in(3);
+    room = anywhere ? 0 : room;
+    uint8_t *data = malloc(message.len + room + 1);
+    memcpy(data + 1, message.data, message.len);
+    memset(data + 1 + message.len, (int)below(256), room);
+    tfw_span span = {1, message.len};
+    int status[2];
+    table *tables[2] = {complete, fast};
+    for (size_t i = 0; i < 2; i++) {
+        table *t = tables[i];
+        size_t len = message.len + room + 1, done;
+        if (i == 1 && anywhere) { /* in a block of its own, with nothing to be read around it */
+            span.offset = (uintptr_t)(data + 1);
+            flags |= TFW_ADDRESSES;
+        }
+        status[i] = sequence ? tfw_parse_sequence(t->columns, t->lists, data, len, &span, 1, flags,
+                                                  &done, &errors[i])
+                             : tfw_parse(t->columns, data, len, &span, 1, flags, &done, &errors[i]);
+    }
+    CHECK_EQ(status[0], status[1]);
+    if (status[0] != TFW_OK && status[0] == status[1]) {
+        compare_errors(&errors[0], &errors[1]);
+    }
+    free(data);
+}
+
+static void compare_kernel(const tfwi_kernel *kernel, const tfw_feature *features,
+                           const tfw_schema *schema, const tfw_feature *list_features,
+                           const tfw_schema *lists) {
+    table complete = table_new(schema, lists, NULL), fast = table_new(schema, lists, kernel);
+    size_t accepted = 0;
+    state = 7;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        bool sequence = round / BATCH % 2 != 0;
+        odd = one_in(2);
+        blob message = field(1, some_map(features, FEATURES, false));
+        if (sequence) {
+            message = JOIN(message, field(2, some_map(list_features, LISTS, true)));
+        }
+        if (one_in(20)) {
+            message = JOIN(message, message);
+        }
+        message = one_in(4) ? damage(message) : message;
+        uint64_t before = complete.columns->records;
+        parse_both(&complete, &fast, message, sequence);
+        accepted += complete.columns->records != before;
+        if (round % BATCH == BATCH - 1) {
+            compare_columns(complete.columns, fast.columns);
+            if (sequence) {
+                compare_columns(complete.lists, fast.lists);
+            }
+        }
+        blobs_free();
+    }
+    CHECK(accepted > ROUNDS / 5);
+    table_free(&complete);
+    table_free(&fast);
+}
+
+static void test_every_kernel_gives_what_the_complete_parser_gives(void) {
+    tfw_feature features[FEATURES], list_features[LISTS];
+    tfw_schema *schema, *lists;
+    for (size_t i = 0; i < FEATURES; i++) {
+        spec(&features[i], i, false);
+    }
+    for (size_t i = 0; i < LISTS; i++) {
+        spec(&list_features[i], i, true);
+    }
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, FEATURES, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(list_features, LISTS, &lists, NULL));
+    size_t compared = 0;
+    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
+        const tfwi_kernel *kernel = tfwi_kernel_at(i);
+        if (tfwi_kernel_supported(kernel)) {
+            compare_kernel(kernel, features, schema, list_features, lists);
+            compared++;
+        } else {
+            printf("match: %s: not supported here\n", kernel->name);
+        }
+    }
+    CHECK(compared >= 1);
+    tfw_schema_free(schema);
+    tfw_schema_free(lists);
+}
+
+/* The message is taken whole by the kernel, and nothing is left for the complete parser. */
+static void expect_usual(const tfw_feature *feature, blob value, bool usual) {
+    tfw_schema *schema;
+    CHECK_EQ(TFW_OK, tfw_schema_create(feature, 1, &schema, NULL));
+    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
+        const tfwi_kernel *kernel = tfwi_kernel_at(i);
+        tfw_columns *columns;
+        static uint8_t values[8192];
+        if (!tfwi_kernel_supported(kernel)) {
+            continue;
+        }
+        CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
+        columns->kernel = kernel;
+        if (columns->columns[0].bound) {
+            CHECK_EQ(TFW_OK, tfw_columns_bind(columns, 0, values, 1, NULL));
+        }
+        blob message = JOIN(field(1, entry(feature->name, value)), repeat(RAW("\xff"), 200));
+        tfw_span span = {0, message.len - 200};
+        CHECK_EQ(TFW_OK, tfw_parse(columns, message.data, message.len, &span, 1, 0, NULL, NULL));
+        CHECK_EQ(usual, columns->filled);
+        tfw_columns_free(columns);
+    }
+    tfw_schema_free(schema);
+}
+
+static void test_usual_messages_take_the_fast_path(void) {
+    const int64_t numbers[] = {0, 127, 128, INT64_C(1) << 55, INT64_C(1) << 56, INT64_MAX, -1};
+    tfw_feature f = {.kind = TFW_INT64, .layout = TFW_DENSE, .count = 1};
+    for (size_t i = 0; i < FEATURES; i++) {
+        f.name = names[i];
+        f.name_len = strlen(names[i]);
+        for (size_t n = 0; n < COUNT(numbers); n++) {
+            expect_usual(&f, field(3, field(1, packed_int64s(&numbers[n], 1))), f.name_len < 55);
+        }
+    }
+    f = (tfw_feature){.name = "x", .name_len = 1, .kind = TFW_INT64, .layout = TFW_VARIABLE};
+    expect_usual(&f, INTS(1, 300, -1, 5), true);
+    expect_usual(&f, NO_INTS, false);
+    f.layout = TFW_DENSE;
+    f.count = 3;
+    expect_usual(&f, INTS(1, 300, 5), true);
+    f.kind = TFW_FLOAT;
+    expect_usual(&f, FLOATS(1, 2, 3), true);
+    f.count = 1000;
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 1000))), true);
+    f.layout = TFW_VARIABLE;
+    expect_usual(&f, FLOATS(1, 2, 3), true);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 100))), true);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 2000))), true);
+    expect_usual(&f, field(2, field(1, repeat(RAW("1234"), 500))), true);
+    expect_usual(&f, JOIN(field(2, field(1, repeat(RAW("1234"), 100))), tag(9, 0), varint(1)),
+                 false);
+    expect_usual(&f, field(2, field(1, NOTHING)), false);
+    f.kind = TFW_BYTES;
+    expect_usual(&f, STRING("text"), true);
+    expect_usual(&f, STRING(""), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 200))), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 100000))), true);
+    expect_usual(&f, field(1, field(1, repeat(RAW("s"), 3000000))), false);
+    expect_usual(&f, JOIN(STRING("a"), STRING("b")), false);
+}
+
+/* Blocks of varints of all sizes, some malformed, with every room, near to the limit or not: a
+ * reader gives what the complete one gives, or declines. */
+static void compare_varints(tfwi_varint_reader *reader) {
+    size_t read = 0;
+    state = 3;
+    for (size_t round = 0; round < 20000; round++) {
+        int64_t expected[300], actual[300];
+        uint8_t block[1100];
+        size_t len = 0, values = below(100), widest = 1 + below(64);
+        for (size_t i = 0; i < values; i++) {
+            uint64_t v = check_random(&state) >> (63 - below(widest));
+            for (; v > 0x7f; v >>= 7) {
+                block[len++] = (uint8_t)(v | 0x80);
+            }
+            block[len++] = (uint8_t)v;
+        }
+        for (size_t i = one_in(5) ? 1 + below(20) : 0; i > 0 && len > 0; i--) {
+            block[below(len)] |= 0x80; /* longer varints, in the end too long ones */
+        }
+        size_t behind = one_in(2) ? 200 : below(100), room = one_in(3) ? below(values + 1) : 300;
+        guarded page = guarded_new(len + behind, true);
+        memcpy(page.data, block, len);
+        memset(page.data + len, (int)below(256), behind);
+        size_t counts[2] = {0, 0};
+        tfwi_fault fault;
+        const uint8_t *end = page.data + len;
+        const uint8_t *a = tfwi_read_varints(page.data, end, expected, room, &counts[0], &fault);
+        const uint8_t *b = reader(page.data, end, end + behind, actual, room, &counts[1]);
+        if (b != NULL) {
+            CHECK(a == b);
+            CHECK_EQ(counts[0], counts[1]);
+            CHECK(memcmp(expected, actual, counts[1] * sizeof actual[0]) == 0);
+            read++;
+        }
+        guarded_free(page);
+    }
+    CHECK(read > 8000);
+}
+
+static void test_every_varint_reader_gives_what_the_complete_one_gives(void) {
+    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
+        const tfwi_kernel *kernel = tfwi_kernel_at(i);
+        if (kernel->varints != NULL && tfwi_kernel_supported(kernel)) {
+            compare_varints(kernel->varints);
+        }
+    }
+}
+
+int main(void) {
+    RUN(test_every_varint_reader_gives_what_the_complete_one_gives);
+    RUN(test_every_kernel_gives_what_the_complete_parser_gives);
+    RUN(test_usual_messages_take_the_fast_path);
+    blobs_free();
+    return check_report("match");
+}

@@ -1,0 +1,71 @@
+/* Keys by number: found again, kept apart, and not let collide without end. */
+#include "check.h"
+#include "python/keys.h"
+
+enum { MANY = 1 << 16, SAME_SLOT = 65 };
+
+static int find(tfwi_keys *keys, uint32_t name, uint32_t *out_number) {
+    return tfwi_keys_find(keys, (const uint8_t *)&name, sizeof name, out_number);
+}
+
+static void every_key_keeps_its_number(void) {
+    tfwi_keys keys = {0};
+    uint32_t number;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < MANY; i++) {
+            CHECK(find(&keys, i, &number) == TFW_OK && number == i);
+        }
+    }
+    CHECK_EQ(MANY, keys.count);
+    CHECK_EQ(TFW_OK, tfwi_keys_find(&keys, (const uint8_t *)"", 0, &number));
+    CHECK_EQ(MANY, number);
+    tfwi_keys_clear(&keys);
+    CHECK(keys.count == 0 && keys.of == NULL);
+}
+
+/* More keys for one slot of the table than are looked through, as somebody may choose them. */
+static void keys_made_to_collide_are_refused(void) {
+    tfwi_keys all = {0}, keys = {0};
+    uint32_t number, chosen = 0;
+    int status = TFW_OK;
+    for (uint32_t i = 0; i < MANY; i++) {
+        CHECK_EQ(TFW_OK, find(&all, i, &number));
+    }
+    for (uint32_t i = 0; i < MANY && chosen < SAME_SLOT; i++) {
+        if (all.of[i].hash % 256 == 0) { /* the table has 256 slots by then */
+            CHECK_EQ(TFW_OK, status);
+            status = find(&keys, i, &number);
+            chosen++;
+        }
+    }
+    CHECK_EQ(SAME_SLOT, chosen);
+    CHECK_EQ(TFW_E_UNSUPPORTED, status);
+    CHECK_EQ(SAME_SLOT - 1, keys.count);
+    CHECK_EQ(TFW_OK, find(&keys, 1, &number)); /* others are still welcome */
+    tfwi_keys_clear(&all);
+    tfwi_keys_clear(&keys);
+}
+
+static void failing_memory_is_reported(void) {
+    long n = 0;
+    int status;
+    do {
+        tfwi_keys keys = {0};
+        uint32_t number;
+        tfwi_test_fail_allocation = n++;
+        status = find(&keys, 1, &number);
+        tfwi_test_fail_allocation = -1;
+        CHECK(status == TFW_OK || status == TFW_E_MEMORY);
+        CHECK_EQ(TFW_OK, find(&keys, 1, &number));
+        CHECK_EQ(0, number);
+        tfwi_keys_clear(&keys);
+    } while (status != TFW_OK);
+    CHECK_EQ(4, n); /* the table, the keys and the name were refused */
+}
+
+int main(void) {
+    RUN(every_key_keeps_its_number);
+    RUN(keys_made_to_collide_are_refused);
+    RUN(failing_memory_is_reported);
+    return check_report("keys");
+}

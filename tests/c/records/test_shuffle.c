@@ -1,0 +1,116 @@
+/* The buffer of a shuffle. */
+#include "check.h"
+#include "base/common.h"
+
+enum { HELD = 3, OTHERS = 4 };
+
+typedef struct buffer {
+    uint64_t held[HELD][2], others[OTHERS][2];
+    int64_t held_numbers[HELD], other_numbers[OTHERS];
+} buffer;
+
+/* Elements of a size, each filled with its number. */
+static buffer begin(size_t size) {
+    buffer b;
+    memset(&b, 0xee, sizeof b);
+    for (int64_t i = 0; i < HELD; i++) {
+        b.held_numbers[i] = i;
+        memset((uint8_t *)b.held + (size_t)i * size, (int)i, size);
+    }
+    for (int64_t i = 0; i < OTHERS; i++) {
+        b.other_numbers[i] = HELD + i;
+        memset((uint8_t *)b.others + (size_t)i * size, (int)(HELD + i), size);
+    }
+    return b;
+}
+
+static void expect(const int64_t *expected, const void *elements, const int64_t *numbers,
+                   size_t count, size_t size) {
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQ(expected[i], numbers[i]);
+        for (size_t k = 0; k < size; k++) {
+            CHECK_EQ((uint8_t)expected[i], ((const uint8_t *)elements)[i * size + k]);
+        }
+    }
+}
+
+static int exchange(buffer *b, size_t size, const int64_t *slots, size_t count) {
+    return tfw_exchange(b->held, b->held_numbers, HELD, b->others, b->other_numbers, size, slots,
+                        count, NULL);
+}
+
+static void test_a_slot_drawn_again_gives_what_the_draw_before_put_there(void) {
+    static const size_t sizes[3] = {4, 8, 16};
+    const int64_t slots[4] = {1, 0, 1, 1};
+    const int64_t held[HELD] = {4, 6, 2}, others[OTHERS] = {1, 0, 3, 5};
+    for (size_t i = 0; i < 3; i++) {
+        buffer b = begin(sizes[i]);
+        CHECK_EQ(TFW_OK, exchange(&b, sizes[i], slots, 4));
+        expect(held, b.held, b.held_numbers, HELD, sizes[i]);
+        expect(others, b.others, b.other_numbers, OTHERS, sizes[i]);
+    }
+}
+
+static void test_some_or_none(void) {
+    const int64_t slots[1] = {2}, held[HELD] = {0, 1, 3}, others[OTHERS] = {2, 4, 5, 6};
+    const buffer before = begin(8);
+    buffer b = before;
+    CHECK_EQ(TFW_OK, exchange(&b, 8, slots, 0));
+    CHECK(memcmp(&before, &b, sizeof b) == 0);
+    CHECK_EQ(TFW_OK, exchange(&b, 8, slots, 1));
+    expect(held, b.held, b.held_numbers, HELD, 8);
+    expect(others, b.others, b.other_numbers, OTHERS, 8);
+    CHECK_EQ(TFW_OK, tfw_exchange(NULL, NULL, 0, NULL, NULL, 8, NULL, 0, NULL));
+}
+
+static void test_arguments_that_lie_change_nothing(void) {
+    const int64_t wrong[][2] = {{0, 3}, {1, -1}, {2, INT64_MAX}, {0, INT64_MIN}}, right[2] = {0, 1};
+    const buffer before = begin(8);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        buffer b = before;
+        CHECK_EQ(TFW_E_ARGUMENT, exchange(&b, 8, wrong[i], 2));
+        CHECK(memcmp(&before, &b, sizeof b) == 0);
+    }
+    buffer b = before;
+    CHECK_EQ(TFW_E_ARGUMENT, exchange(&b, 12, right, 2));
+    CHECK(memcmp(&before, &b, sizeof b) == 0);
+}
+
+static tfw_span span_of(const char *text) {
+    return (tfw_span){(uintptr_t)text, strlen(text)};
+}
+
+static void test_strings_are_gathered_in_their_order(void) {
+    tfw_span spans[4] = {span_of("dog"), span_of(""), span_of("chicken"), {0, 0}};
+    guarded page = guarded_new(10, true);
+    size_t count = 0;
+    CHECK_EQ(TFW_OK, tfw_gather(spans, 4, page.data, 10, &count));
+    CHECK_EQ(4u, count);
+    CHECK(memcmp("dogchicken", page.data, 10) == 0);
+    static const size_t ends[4] = {3, 3, 10, 10};
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_EQ((uintptr_t)page.data + ends[i], spans[i].offset + spans[i].length);
+    }
+    guarded_free(page);
+}
+
+static void test_only_what_there_is_room_for_is_gathered(void) {
+    tfw_span spans[3] = {span_of("dog"), span_of("chicken"), span_of("cat")};
+    const tfw_span before = spans[1];
+    guarded page = guarded_new(9, true);
+    size_t count = 0;
+    CHECK_EQ(TFW_NEED_SPACE, tfw_gather(spans, 3, page.data, 9, &count));
+    CHECK_EQ(1u, count);
+    CHECK(memcmp("dog", page.data, 3) == 0);
+    CHECK(memcmp(&before, &spans[1], sizeof before) == 0);
+    guarded_free(page);
+}
+
+int main(void) {
+    RUN(test_a_slot_drawn_again_gives_what_the_draw_before_put_there);
+    RUN(test_some_or_none);
+    RUN(test_arguments_that_lie_change_nothing);
+    RUN(test_strings_are_gathered_in_their_order);
+    RUN(test_only_what_there_is_room_for_is_gathered);
+    return check_report("shuffle");
+}
