@@ -7,6 +7,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/cpu.h"
 #include "crc32c/crc32c.h"
 
 #include <stdio.h>
@@ -140,7 +141,7 @@ int main(void) {
     memset(target, 1, LARGEST);
     print_sizes();
     for (size_t k = 0; tfwi_crc32c_kernel_at(k) != NULL; k++) {
-        if (tfwi_crc32c_supported(tfwi_crc32c_kernel_at(k))) {
+        if (tfwi_cpu_has(tfwi_crc32c_kernel_at(k)->features)) {
             print_speeds(tfwi_crc32c_kernel_at(k)->name, tfwi_crc32c_kernel_at(k));
         }
     }

@@ -20,4 +20,9 @@ enum {
 /* The TFWI_CPU_ bits that may be used. A few loads; call it once per batch, not once per value. */
 unsigned tfwi_cpu_features(void);
 
+/* Whether all of these may be used. */
+TFWI_INLINE bool tfwi_cpu_has(unsigned features) {
+    return (features & ~tfwi_cpu_features()) == 0;
+}
+
 #endif /* TFWIRE_CPU_H */

@@ -1,5 +1,4 @@
-/* CRC-32C kernels, for the files that compute them and for loops that want one without a lookup
- * per call. */
+/* CRC-32C kernels, for the files that compute them and for loops that look one up once. */
 #ifndef TFWIRE_CRC32C_H
 #define TFWIRE_CRC32C_H
 
@@ -19,23 +18,14 @@ typedef struct tfwi_crc32c_kernel {
 
     /* The product of two polynomials modulo P. */
     uint32_t (*multiply)(uint32_t a, uint32_t b);
-
-    /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
-     * its length at most limit; count where there is none. */
-    size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
-
-    /* As tfwi_scan, with the longest length to accept: its checksums are inlined. */
-    int (*scan)(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
-                tfw_span *out_spans, size_t span_capacity, size_t *out_count,
-                size_t *out_consumed, tfw_error *error);
 } tfwi_crc32c_kernel;
 
 /* The kernel in use; never NULL. Load it once per batch. */
 const tfwi_crc32c_kernel *tfwi_crc32c_current(void);
 
-/* Kernel i of this build, best first, or NULL past the last; whether this machine can run one. */
+/* Kernel i of this build, best first, or NULL past the last; the best that this CPU can run. */
 const tfwi_crc32c_kernel *tfwi_crc32c_kernel_at(size_t i);
-bool tfwi_crc32c_supported(const tfwi_crc32c_kernel *kernel);
+const tfwi_crc32c_kernel *tfwi_crc32c_kernel_best(void);
 
 /* As tfw_crc32c_mask and its inverse, inline. */
 TFWI_INLINE uint32_t tfwi_crc32c_mask(uint32_t crc) {
@@ -47,6 +37,7 @@ TFWI_INLINE uint32_t tfwi_crc32c_unmask(uint32_t masked) {
     return (rotated >> 17) | (rotated << 15);
 }
 
+extern const tfwi_crc32c_kernel tfwi_crc32c_portable;
 #ifdef TFWI_X86
 extern const tfwi_crc32c_kernel tfwi_crc32c_avx512; /* AVX-512 with VPCLMULQDQ */
 extern const tfwi_crc32c_kernel tfwi_crc32c_sse42;  /* SSE4.2 with PCLMULQDQ */

@@ -1,4 +1,4 @@
-/* Template: CRC-32C by folding, for vectors of any width. A kernel's file includes it once, after
+/* Template: CRC-32C by folding, for vectors of any width. A kernel's header includes it once, after
  * it has defined
  *
  *     TARGET                     the function attribute that allows its instructions
@@ -88,22 +88,9 @@ TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t nu
 
 /* Of the product, whose 63 bits one shift aligns, the low half holds the high powers: 4 message
  * bytes, before which zeros change nothing. */
-TARGET static uint32_t multiply(uint32_t a, uint32_t b) {
+TARGET TFWI_INLINE uint32_t multiply(uint32_t a, uint32_t b) {
     uint64_t product = vec_low(vec_product(a, b)) << 1;
     return (uint32_t)(product >> 32) ^ crc_word(0, product << 32);
-}
-
-/* Checksums depend on nothing but their place, so many are under way at a time; the lengths, of
- * which arbitrary bytes make unpredictable branches, are looked at last. */
-TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t crc = ~crc_word(UINT32_MAX, tfwi_load64(data + i));
-        if (TFWI_UNLIKELY(tfwi_crc32c_mask(crc) == tfwi_load32(data + i + 8)) &&
-            tfwi_load64(data + i) <= limit) {
-            return i;
-        }
-    }
-    return count;
 }
 
 #endif /* TFWIRE_CRC32C_FOLD_H */

@@ -1,62 +1,9 @@
-/* CRC-32C with SSE4.2 and PCLMULQDQ: every x86-64 server since 2010. */
-#include "crc32c/crc32c.h"
+/* The kernel for SSE4.2 and PCLMULQDQ: every x86-64 server since 2010. */
+#include "base/common.h"
 
 #ifdef TFWI_X86
 
-#include "base/cpu.h"
-#include "crc32c/crc32c_tables.h"
-
-#include <immintrin.h>
-
-#define TARGET __attribute__((target("sse4.2,pclmul")))
-#define VEC_SIZE 16
-#define BLOCK_ROWS BLOCK_ROWS_16
-#define STREAM_WORDS STREAM_WORDS_16
-#define BLOCK_FOLD block_fold_16
-#define STREAM_FACTORS stream_factors_16
-
-typedef __m128i vec;
-
-TARGET TFWI_INLINE vec vec_load(const uint8_t *p) { return _mm_loadu_si128((const __m128i *)p); }
-
-TARGET TFWI_INLINE vec vec_state(uint32_t state) { return _mm_cvtsi32_si128((int)state); }
-
-TARGET TFWI_INLINE vec vec_product(uint32_t a, uint32_t b) {
-    return _mm_clmulepi64_si128(vec_state(a), vec_state(b), 0x00);
-}
-
-TARGET TFWI_INLINE uint64_t vec_low(vec x) { return (uint64_t)_mm_cvtsi128_si64(x); }
-
-TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm_xor_si128(x, y); }
-
-TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
-    return _mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *)pair));
-}
-
-TARGET TFWI_INLINE vec vec_fold(vec x, vec factors, vec y) {
-    vec low = _mm_clmulepi64_si128(x, factors, 0x00);
-    vec high = _mm_clmulepi64_si128(x, factors, 0x11);
-    return vec_add(vec_add(low, y), high);
-}
-
-TARGET TFWI_INLINE uint32_t crc_word(uint32_t state, uint64_t word) {
-    return (uint32_t)_mm_crc32_u64(state, word);
-}
-
-TARGET TFWI_INLINE uint32_t vec_lane_sum(vec x) {
-    uint32_t state = crc_word(0, (uint64_t)_mm_cvtsi128_si64(x));
-    return crc_word(state, (uint64_t)_mm_extract_epi64(x, 1));
-}
-
-TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
-    vec sum = vec_fold(c, vec_factors(folds[FOLDS_ZERO + 16]), d);
-    sum = vec_fold(b, vec_factors(folds[FOLDS_ZERO + 32]), sum);
-    return vec_lane_sum(vec_fold(a, vec_factors(folds[FOLDS_ZERO + 48]), sum));
-}
-
-#include "crc32c/crc32c_fold.h"
-
-#include "crc32c/crc32c_words.h"
+#include "crc32c/crc32c_sse42.h"
 
 TARGET static uint32_t sse42_crc(uint32_t crc, const void *data, size_t len) {
     return ~crc_bytes(~crc, data, len);
@@ -66,13 +13,12 @@ TARGET static uint32_t sse42_crc8(const void *data) {
     return ~crc_word(UINT32_MAX, tfwi_load64(data));
 }
 
-#include "records/scan_loop.h"
-
 const tfwi_crc32c_kernel tfwi_crc32c_sse42 = {
-    "sse42",   TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL,
-    sse42_crc, sse42_crc8,
-    multiply,  find_header,
-    scan,
+    .name = "sse42",
+    .features = TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL,
+    .crc = sse42_crc,
+    .crc8 = sse42_crc8,
+    .multiply = multiply,
 };
 
 #endif

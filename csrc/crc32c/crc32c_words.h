@@ -1,5 +1,5 @@
 /* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's
- * file includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
+ * header includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
  *
  * The instruction has a latency of about 3 cycles but one can begin in each. Short data hide that
  * by themselves: the checksums of several records are under way at a time. Longer data are three
@@ -45,7 +45,7 @@ TARGET TFWI_INLINE uint32_t serial(uint32_t state, const uint8_t *p, size_t len)
 }
 
 /* REQUIRES: len < FOLD_LIMIT. */
-TARGET static uint32_t three_streams(uint32_t state, const uint8_t *p, size_t len) {
+TARGET TFWI_NOINLINE static uint32_t three_streams(uint32_t state, const uint8_t *p, size_t len) {
     size_t num_words = len / 24, size = 8 * num_words, odd = len % 24;
     uint32_t s0 = serial(state, p, odd), s1 = 0, s2 = 0;
     p += odd;
@@ -60,7 +60,8 @@ TARGET static uint32_t three_streams(uint32_t state, const uint8_t *p, size_t le
 }
 
 /* Odd bytes first, then whole blocks, then the one row that folding ends with. */
-TARGET static uint32_t streams_and_blocks(uint32_t state, const uint8_t *p, size_t len) {
+TARGET TFWI_NOINLINE static uint32_t streams_and_blocks(uint32_t state, const uint8_t *p,
+                                                        size_t len) {
     size_t odd = (len - ROW_SIZE) % BLOCK_SIZE;
     state = three_streams(state, p, odd);
     vec zero = vec_state(0);

@@ -1,5 +1,5 @@
 /* The choice of a writer of numbers, and the one for any CPU. */
-#include "base/cpu.h"
+#include "base/kernels.h"
 #include "encode/numbers.h"
 
 #define TARGET
@@ -20,18 +20,4 @@ static const tfwi_writer *const writers[] = {
     &portable,
 };
 
-enum { NUM_WRITERS = sizeof writers / sizeof writers[0] };
-
-const tfwi_writer *tfwi_writer_at(size_t i) { return i < NUM_WRITERS ? writers[i] : NULL; }
-
-bool tfwi_writer_supported(const tfwi_writer *writer) {
-    return (writer->features & ~tfwi_cpu_features()) == 0;
-}
-
-const tfwi_writer *tfwi_writer_best(void) {
-    const tfwi_writer *const *best = writers;
-    while (!tfwi_writer_supported(*best)) {
-        best++; /* the last one, portable, needs nothing */
-    }
-    return *best;
-}
+TFWI_DEFINE_CHOICE(tfwi_writer, writers)

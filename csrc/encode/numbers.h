@@ -25,9 +25,8 @@ typedef struct tfwi_writer {
     uint8_t *(*int64s)(const void *values, size_t count, uint8_t *p);
 } tfwi_writer;
 
-/* Writer i of this build, best first, or NULL; whether this CPU can run one. */
+/* Writer i of this build, best first, or NULL. */
 const tfwi_writer *tfwi_writer_at(size_t i);
-bool tfwi_writer_supported(const tfwi_writer *writer);
 
 /* The best one that this CPU can run. */
 const tfwi_writer *tfwi_writer_best(void);

@@ -91,7 +91,7 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     columns->schema = schema;
     columns->count = count;
     columns->lists = lists;
-    columns->kernel = count != 0 ? tfwi_kernel_best() : NULL;
+    columns->kernel = count != 0 ? tfwi_matcher_best() : NULL;
     for (size_t i = 0; i < count; i++) {
         const tfw_feature *feature = &schema->features[i];
         bool variable = feature->layout != TFW_DENSE;

@@ -61,7 +61,7 @@ struct tfw_columns {
     size_t filled;    /* cells of the record that are complete, and right */
     tfwi_column *first;     /* learned order: the feature that came first */
     tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */
-    const tfwi_kernel *kernel; /* NULL: parse everything completely */
+    const tfwi_matcher *kernel; /* NULL: parse everything completely */
     bool lists;
     bool taken;       /* a column was handed over: clear before the next record */
     uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */

@@ -1,6 +1,6 @@
 /* Templates of headers, and the kernel that matches them on any CPU. */
 #include "parse/columns.h"
-#include "base/cpu.h"
+#include "base/kernels.h"
 
 /* ---- Templates ------------------------------------------------------------------------------ */
 
@@ -153,31 +153,17 @@ static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end, const u
 
 #include "parse/match_loop.h"
 
-static const tfwi_kernel portable = {
+static const tfwi_matcher portable = {
     .name = "portable", .features = 0, .entries = match_entries, .steps = match_steps};
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
-static const tfwi_kernel *const kernels[] = {
+static const tfwi_matcher *const matchers[] = {
 #ifdef TFWI_X86
-    &tfwi_kernel_avx512,
-    &tfwi_kernel_avx2,
+    &tfwi_matcher_avx512,
+    &tfwi_matcher_avx2,
 #endif
     &portable,
 };
 
-const tfwi_kernel *tfwi_kernel_at(size_t i) {
-    return i < sizeof kernels / sizeof kernels[0] ? kernels[i] : NULL;
-}
-
-bool tfwi_kernel_supported(const tfwi_kernel *kernel) {
-    return (kernel->features & ~tfwi_cpu_features()) == 0;
-}
-
-const tfwi_kernel *tfwi_kernel_best(void) {
-    size_t i = 0;
-    while (!tfwi_kernel_supported(kernels[i])) {
-        i++; /* the last one, portable, needs nothing */
-    }
-    return kernels[i];
-}
+TFWI_DEFINE_CHOICE(tfwi_matcher, matchers)

@@ -44,7 +44,7 @@ typedef struct tfwi_template {
 
 /* How messages are matched on some CPU. p to end is a part of a message, limit the end of the
  * memory that may be read, end or later. */
-typedef struct tfwi_kernel {
+typedef struct tfwi_matcher {
     const char *name;
     unsigned features; /* the TFWI_CPU_ bits that it needs */
     /* Stores entries of a Features message while they match; returns where it stopped. */
@@ -55,18 +55,16 @@ typedef struct tfwi_kernel {
     const uint8_t *(*steps)(tfwi_column *column, uint64_t cell, const uint8_t *p,
                             const uint8_t *end, const uint8_t *limit);
     tfwi_varint_reader *varints;
-} tfwi_kernel;
+} tfwi_matcher;
 
-/* Kernel i of this build, best first, or NULL. */
-const tfwi_kernel *tfwi_kernel_at(size_t i);
-
-bool tfwi_kernel_supported(const tfwi_kernel *kernel);
+/* Matcher i of this build, best first, or NULL. */
+const tfwi_matcher *tfwi_matcher_at(size_t i);
 
 /* The best one that this CPU can run. */
-const tfwi_kernel *tfwi_kernel_best(void);
+const tfwi_matcher *tfwi_matcher_best(void);
 
-extern const tfwi_kernel tfwi_kernel_avx2;
-extern const tfwi_kernel tfwi_kernel_avx512;
+extern const tfwi_matcher tfwi_matcher_avx2;
+extern const tfwi_matcher tfwi_matcher_avx512;
 
 /* The template of a feature's map entries, or of the steps of its list. */
 void tfwi_template_init(tfwi_template *out_template, const tfw_feature *feature, bool list);

@@ -71,7 +71,7 @@ TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
 
 #include "parse/match_loop.h"
 
-const tfwi_kernel tfwi_kernel_avx2 = {
+const tfwi_matcher tfwi_matcher_avx2 = {
     .name = "avx2",
     .features = TFWI_CPU_AVX2 | TFWI_CPU_BMI2,
     .entries = match_entries,

@@ -134,7 +134,7 @@ TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
 
 #include "parse/match_loop.h"
 
-const tfwi_kernel tfwi_kernel_avx512 = {
+const tfwi_matcher tfwi_matcher_avx512 = {
     .name = "avx512",
     .features = TFWI_CPU_AVX512 | TFWI_CPU_AVX512_VBMI | TFWI_CPU_AVX512_VBMI2 | TFWI_CPU_AVX2 |
                 TFWI_CPU_BMI2,

@@ -208,7 +208,7 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
 
 const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
                           const uint8_t *limit) {
-    const tfwi_kernel *kernel = columns->kernel;
+    const tfwi_matcher *kernel = columns->kernel;
     p = kernel->entries(columns, p, end, limit);
     if (p != end && limit - p < TFWI_MATCH_ROOM) {
         tfwi_tail tail = tfwi_tail_of(columns->tail, p, end);

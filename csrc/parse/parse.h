@@ -16,7 +16,7 @@ typedef struct tfwi_parser {
 /* A parser of a message in memory that ends at limit. */
 TFWI_INLINE tfwi_parser tfwi_parser_of(tfw_columns *columns, unsigned flags,
                                        const uint8_t *limit) {
-    const tfwi_kernel *kernel = columns != NULL ? columns->kernel : NULL;
+    const tfwi_matcher *kernel = columns != NULL ? columns->kernel : NULL;
     return (tfwi_parser){
         .columns = columns,
         .flags = flags,

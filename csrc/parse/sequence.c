@@ -56,7 +56,7 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
 /* Stores steps of a feature list while they match; returns where it stopped. */
 static const uint8_t *match_steps(tfw_columns *lists, tfwi_column *column, uint64_t first_cell,
                                   const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
-    const tfwi_kernel *kernel = lists->kernel;
+    const tfwi_matcher *kernel = lists->kernel;
     p = kernel->steps(column, first_cell + column->steps_found, p, end, limit);
     if (p != end && limit - p < TFWI_MATCH_ROOM) {
         tfwi_tail tail = tfwi_tail_of(lists->tail, p, end);

@@ -235,7 +235,7 @@ static decoder decoder_of(const tfw_dicts *dicts) {
         .int64s = lent(dicts->int64s, dicts->capacities[1]),
         .floats = lent(dicts->floats, dicts->capacities[2]),
         .buffers = lent(dicts->buffers, dicts->capacities[3]),
-        .blocks = {.varints = tfwi_kernel_best()->varints},
+        .blocks = {.varints = tfwi_matcher_best()->varints},
     };
 }
 

@@ -2,7 +2,7 @@
 #ifndef TFWIRE_CORRECT_H
 #define TFWIRE_CORRECT_H
 
-#include "records/frame.h"
+#include "records/resync.h"
 
 /* A damaged record: it begins at data[begin] in the window data[0, end), behind which the input
  * has available - (end - begin) more bytes as far as known (UINT64_MAX: not known). */

@@ -1,6 +1,8 @@
 /* Damage met by the sequential reader: raised, left out as a region, searched behind, corrected. */
 #include "records/reader.h"
 
+#include "records/scan.h"
+
 /* ---- What is noted --------------------------------------------------------------------------- */
 
 /* The items with room for one more, NULL without memory. Of very many only the newest is kept

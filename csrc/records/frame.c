@@ -1,120 +1,7 @@
-/* Records in memory: finding, framing and packing them. Nothing here keeps state. */
+/* Framing and packing records. Nothing here keeps state. */
 #include "records/frame.h"
 
 #include "base/copy.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-/* ---- Scanning ------------------------------------------------------------------------------- */
-
-static int64_t saturated(uint64_t value) {
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
-int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found) {
-    tfwi_fail(error, status, "");
-    error->expected = saturated(expected);
-    error->found = saturated(found);
-    return status;
-}
-
-int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
-              tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
-              tfw_error *error) {
-    return tfwi_crc32c_current()->scan(data, len, tfwi_length_limit(max_record_size), flags,
-                                       out_spans, span_capacity, out_count, out_consumed, error);
-}
-
-/* What a file without records looks like, or NULL. */
-static const char *other_format(const uint8_t *data, size_t len) {
-    if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
-        return "gzip";
-    }
-    if (len >= 2 && (data[0] & 0x0f) == 8 && ((data[0] << 8) | data[1]) % 31 == 0) {
-        return "zlib";
-    }
-    for (size_t i = 0; i < len; i++) {
-        bool printable = data[i] >= 0x20 && data[i] < 0x7f;
-        if (!printable && data[i] != '\t' && data[i] != '\n' && data[i] != '\r') {
-            return NULL;
-        }
-    }
-    return "text";
-}
-
-/* Describes fewer bytes than a header takes, found of them, behind the last record. */
-static void describe_stray(tfw_error *error) {
-    if (error->record > 0) {
-        snprintf(error->text, TFW_ERROR_TEXT_SIZE,
-                 "%" PRId64 " stray bytes after record %" PRId64, error->found, error->record - 1);
-    } else {
-        snprintf(error->text, TFW_ERROR_TEXT_SIZE,
-                 "%" PRId64 " stray bytes and no record, which takes 16 or more", error->found);
-    }
-}
-
-void tfwi_describe(const uint8_t *record, tfw_error *error) {
-    char *text = error->text;
-    unsigned expected = (unsigned)error->expected;
-    unsigned found = (unsigned)error->found;
-    const bool stray = error->status == TFW_E_TRUNCATED && error->expected == TFW_HEADER_SIZE &&
-                       error->found > 0;
-    if (error->offset == 0 && (stray || error->status == TFW_E_LENGTH_CRC)) {
-        const char *format = other_format(record, stray ? (size_t)error->found : TFW_HEADER_SIZE);
-        if (format != NULL) {
-            snprintf(text, TFW_ERROR_TEXT_SIZE, "not a TFRecord file? it begins like %s", format);
-            return;
-        }
-    }
-    switch (error->status) {
-    case TFW_E_LENGTH_CRC:
-        snprintf(text, TFW_ERROR_TEXT_SIZE,
-                 "length checksum is 0x%08x but the header says 0x%08x", found, expected);
-        break;
-    case TFW_E_DATA_CRC:
-        snprintf(text, TFW_ERROR_TEXT_SIZE,
-                 "payload checksum is 0x%08x but the footer says 0x%08x", found, expected);
-        break;
-    case TFW_E_TOO_LARGE: /* the length itself: it may not fit error->found */
-        snprintf(text, TFW_ERROR_TEXT_SIZE,
-                 "record of %" PRIu64 " bytes, above the limit of %" PRId64, tfwi_load64(record),
-                 error->expected);
-        break;
-    case TFW_E_TRUNCATED:
-        if (stray) {
-            describe_stray(error);
-            break;
-        }
-        snprintf(text, TFW_ERROR_TEXT_SIZE,
-                 "record takes %" PRId64 " bytes but only %" PRId64 " are left", error->expected,
-                 error->found);
-        break;
-    default: break;
-    }
-}
-
-int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
-             tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
-             tfw_error *error) {
-    tfw_error found;
-    *out_count = 0;
-    *out_consumed = 0;
-    if ((flags & ~(unsigned)TFW_NO_DATA_CRC) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
-    }
-    int status = tfwi_scan(data, len, max_record_size, flags, out_spans, span_capacity, out_count,
-                           out_consumed, &found);
-    if (status != TFW_OK && error != NULL) {
-        found.offset = saturated(*out_consumed);
-        found.record = saturated(*out_count);
-        tfwi_describe(data + *out_consumed, &found);
-        *error = found;
-    }
-    return status;
-}
-
-/* ---- Framing -------------------------------------------------------------------------------- */
 
 static bool inside(const tfw_span *span, size_t len) {
     return span->length <= len && span->offset <= len - span->length;
@@ -123,7 +10,7 @@ static bool inside(const tfw_span *span, size_t len) {
 static int bad_span(tfw_error *error, size_t i, const char *text) {
     tfwi_fail(error, TFW_E_ARGUMENT, text);
     if (error != NULL) {
-        error->record = saturated(i);
+        error->record = (int64_t)i;
     }
     return TFW_E_ARGUMENT;
 }

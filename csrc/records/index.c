@@ -4,7 +4,7 @@
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
 
-#include "records/frame.h"
+#include "records/scan.h"
 
 #include <errno.h>
 #include <inttypes.h>

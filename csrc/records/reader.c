@@ -15,6 +15,8 @@
  */
 #include "records/reader.h"
 
+#include "records/scan.h"
+
 enum {
     SPANS = 4096,        /* most records per scan: their spans stay in the cache */
     DOUBTFUL_SPANS = 32, /* the same, where much may be damaged */

@@ -9,7 +9,9 @@
  * from those of [base, a) and [base, b), so the CRCs of a prefix every STRIDE bytes are kept, each
  * byte goes into them once, and a candidate costs two remainders of a stride and one combination.
  */
-#include "records/frame.h"
+#include "records/resync.h"
+
+#include "records/scan.h"
 
 enum { STRIDE = 64 };
 
@@ -79,12 +81,12 @@ int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, s
 
 int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint64_t available,
                      uint64_t max_record_size, size_t *at) {
-    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    const tfwi_scanner *scanner = tfwi_scanner_current();
     const uint64_t limit = tfwi_length_limit(max_record_size);
     for (size_t p = *at; p + TFWI_FRAME_SIZE <= end; p++) {
         const uint64_t most = available - p - TFWI_FRAME_SIZE;
-        p += kernel->find_header(data + p, end - p - TFWI_FRAME_SIZE + 1,
-                                 limit < most ? limit : most);
+        p += scanner->find_header(data + p, end - p - TFWI_FRAME_SIZE + 1,
+                                  limit < most ? limit : most);
         if (p + TFWI_FRAME_SIZE > end) {
             break;
         }

@@ -1,15 +1,18 @@
-/* Template: finding the records in memory, with a kernel's checksums inlined: for short records
- * two calls each would be a quarter of the time. A kernel's file includes it once, after it has
- * defined
+/* Template: finding the records in memory, with the checksums inlined: for short records two calls
+ * each would be a quarter of the time. A scanner's file includes it once, after the header of a
+ * CRC-32C kernel, which defines
  *
  *     TARGET                      the function attribute that allows its instructions
  *     crc_word(state, word)       the register after 8 more bytes
  *     crc_bytes(state, p, len)    the register after len more bytes
+ *
+ * and after it has defined LENGTH_FIRST: true where a checksum costs more than a branch that is
+ * predicted badly.
  */
 #ifndef TFWIRE_SCAN_LOOP_H
 #define TFWIRE_SCAN_LOOP_H
 
-#include "records/frame.h"
+#include "records/scan.h"
 
 /* Looks at the record at data, which is perhaps not whole. TFW_OK: *out_length is its payload's. */
 TARGET TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit,
@@ -59,6 +62,23 @@ TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned
     *out_count = count;
     *out_consumed = at;
     return status;
+}
+
+/* Checksums depend on nothing but their place, so many are under way at a time. Where they are
+ * fast, the lengths are looked at last: of arbitrary bytes they make unpredictable branches. Where
+ * they are slow, most places are ruled out by their length alone. */
+TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t length = tfwi_load64(data + i);
+        if (LENGTH_FIRST && TFWI_LIKELY(length > limit)) {
+            continue;
+        }
+        uint32_t crc = ~crc_word(UINT32_MAX, length);
+        if (TFWI_UNLIKELY(tfwi_crc32c_mask(crc) == tfwi_load32(data + i + 8)) && length <= limit) {
+            return i;
+        }
+    }
+    return count;
 }
 
 #endif /* TFWIRE_SCAN_LOOP_H */

@@ -7,6 +7,7 @@
 #include "messages.h"
 #include "table.h"
 
+#include "base/cpu.h"
 #include "parse/columns.h"
 
 /* The columns of one run, and what became of each record. */
@@ -26,7 +27,7 @@ typedef struct parsing {
 } parsing;
 
 /* kernel NULL: for the complete parser alone. */
-static inline void parsed_init(parsed *r, const parsing *p, const tfwi_kernel *kernel) {
+static inline void parsed_init(parsed *r, const parsing *p, const tfwi_matcher *kernel) {
     table_init(&r->context, &p->context, false, MAX_MESSAGES);
     table_init(&r->lists, &p->lists, true, MAX_MESSAGES);
     r->context.columns->kernel = p->context.count != 0 ? kernel : NULL;
@@ -134,7 +135,7 @@ static inline void check_singles(const parsed *batch, const parsing *p, const me
 
 /* The columns of the batch are cleared and used again: what they learned changes nothing. */
 static inline void check_again(const parsed *batch, const parsing *p, const messages *m,
-                               const tfwi_kernel *kernel, long failing) {
+                               const tfwi_matcher *kernel, long failing) {
     parsed r = {0};
     parsed_init(&r, p, kernel);
     parse_all(&r, p, m);
@@ -161,7 +162,7 @@ static inline void check_scattered(const parsed *batch, const parsing *p, const 
     }
     scattered.flags |= TFW_ADDRESSES;
     parsed r = {0};
-    parsed_init(&r, p, tfwi_kernel_best());
+    parsed_init(&r, p, tfwi_matcher_best());
     parse_all(&r, &scattered, &other);
     parsed_take(&r, p);
     check_parsed(batch, &r, m, true);
@@ -175,7 +176,7 @@ static inline void check_disguised(const parsed *batch, const parsing *p, const 
                                    unsigned how, long failing) {
     messages other = messages_disguised(m, p->sequence ? LEVEL_SEQUENCE : LEVEL_EXAMPLE, how);
     parsed r = {0};
-    parsed_init(&r, p, tfwi_kernel_best());
+    parsed_init(&r, p, tfwi_matcher_best());
     tfwi_test_fail_allocation = failing;
     parse_all(&r, p, &other);
     tfwi_test_fail_allocation = -1;
@@ -199,13 +200,13 @@ static inline void run_parsing(input *in, bool sequence) {
     }
     messages m = messages_of(in);
     parsed batch = {0};
-    parsed_init(&batch, &p, tfwi_kernel_best());
+    parsed_init(&batch, &p, tfwi_matcher_best());
     parse_all(&batch, &p, &m);
     parsed_take(&batch, &p);
     check_singles(&batch, &p, &m);
     check_scattered(&batch, &p, &m);
-    const tfwi_kernel *kernel = tfwi_kernel_at(how >> 6);
-    if (kernel != NULL && !tfwi_kernel_supported(kernel)) {
+    const tfwi_matcher *kernel = tfwi_matcher_at(how >> 6);
+    if (kernel != NULL && !tfwi_cpu_has(kernel->features)) {
         kernel = NULL;
     }
     check_again(&batch, &p, &m, kernel, failing);

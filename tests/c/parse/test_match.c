@@ -1,6 +1,7 @@
 /* The fast path: every kernel gives what the complete parser gives, on usual and odd messages. */
 #include "proto.h"
 
+#include "base/cpu.h"
 #include "parse/columns.h"
 
 enum { FEATURES = 16, LISTS = 6, ROUNDS = 6000, BATCH = 30, MOST_VALUES = 600 };
@@ -159,7 +160,7 @@ typedef struct table {
 } table;
 
 static table table_new(const tfw_schema *schema, const tfw_schema *lists,
-                       const tfwi_kernel *kernel) {
+                       const tfwi_matcher *kernel) {
     table t = {.columns = NULL};
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &t.columns, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(lists, TFW_FEATURE_LISTS, &t.lists, NULL));
@@ -253,7 +254,7 @@ static void parse_both(table *complete, table *fast, blob message, bool sequence
     free(data);
 }
 
-static void compare_kernel(const tfwi_kernel *kernel, const tfw_feature *features,
+static void compare_kernel(const tfwi_matcher *kernel, const tfw_feature *features,
                            const tfw_schema *schema, const tfw_feature *list_features,
                            const tfw_schema *lists) {
     table complete = table_new(schema, lists, NULL), fast = table_new(schema, lists, kernel);
@@ -298,9 +299,9 @@ static void test_every_kernel_gives_what_the_complete_parser_gives(void) {
     CHECK_EQ(TFW_OK, tfw_schema_create(features, FEATURES, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_schema_create(list_features, LISTS, &lists, NULL));
     size_t compared = 0;
-    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
-        const tfwi_kernel *kernel = tfwi_kernel_at(i);
-        if (tfwi_kernel_supported(kernel)) {
+    for (size_t i = 0; tfwi_matcher_at(i) != NULL; i++) {
+        const tfwi_matcher *kernel = tfwi_matcher_at(i);
+        if (tfwi_cpu_has(kernel->features)) {
             compare_kernel(kernel, features, schema, list_features, lists);
             compared++;
         } else {
@@ -316,11 +317,11 @@ static void test_every_kernel_gives_what_the_complete_parser_gives(void) {
 static void expect_usual(const tfw_feature *feature, blob value, bool usual) {
     tfw_schema *schema;
     CHECK_EQ(TFW_OK, tfw_schema_create(feature, 1, &schema, NULL));
-    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
-        const tfwi_kernel *kernel = tfwi_kernel_at(i);
+    for (size_t i = 0; tfwi_matcher_at(i) != NULL; i++) {
+        const tfwi_matcher *kernel = tfwi_matcher_at(i);
         tfw_columns *columns;
         static uint8_t values[8192];
-        if (!tfwi_kernel_supported(kernel)) {
+        if (!tfwi_cpu_has(kernel->features)) {
             continue;
         }
         CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
@@ -414,9 +415,9 @@ static void compare_varints(tfwi_varint_reader *reader) {
 }
 
 static void test_every_varint_reader_gives_what_the_complete_one_gives(void) {
-    for (size_t i = 0; tfwi_kernel_at(i) != NULL; i++) {
-        const tfwi_kernel *kernel = tfwi_kernel_at(i);
-        if (kernel->varints != NULL && tfwi_kernel_supported(kernel)) {
+    for (size_t i = 0; tfwi_matcher_at(i) != NULL; i++) {
+        const tfwi_matcher *kernel = tfwi_matcher_at(i);
+        if (kernel->varints != NULL && tfwi_cpu_has(kernel->features)) {
             compare_varints(kernel->varints);
         }
     }

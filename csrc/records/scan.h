@@ -1,0 +1,44 @@
+/* Finding records in memory. A scanner is the loop over records with the checksum of one CRC-32C
+ * kernel inlined. */
+#ifndef TFWIRE_SCAN_H
+#define TFWIRE_SCAN_H
+
+#include "records/frame.h"
+
+typedef struct tfwi_scanner {
+    const tfwi_crc32c_kernel *kernel; /* whose checksums it computes */
+
+    /* As tfwi_scan, with the longest length to accept. */
+    int (*scan)(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+                tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                size_t *out_consumed, tfw_error *error);
+
+    /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
+     * its length at most limit; count where there is none. */
+    size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
+} tfwi_scanner;
+
+/* The scanner of the CRC-32C kernel in use. */
+const tfwi_scanner *tfwi_scanner_current(void);
+
+#ifdef TFWI_X86
+extern const tfwi_scanner tfwi_scan_avx512;
+extern const tfwi_scanner tfwi_scan_sse42;
+#endif
+#ifdef TFWI_ARM64
+extern const tfwi_scanner tfwi_scan_armv8;
+#endif
+
+/* tfw_scan without argument checks and texts; error must not be NULL. */
+int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
+              tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
+              tfw_error *error);
+
+/* For a scanner: notes why it stops; returns status. */
+int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found);
+
+/* Puts into words what tfwi_scan found wrong with the record that begins here; error says where
+ * that is. At the beginning of a file: what else the file looks like. */
+void tfwi_describe(const uint8_t *record, tfw_error *error);
+
+#endif /* TFWIRE_SCAN_H */

@@ -1,0 +1,13 @@
+/* The scanner with checksums by SSE4.2. */
+#include "base/common.h"
+
+#ifdef TFWI_X86
+
+#include "crc32c/crc32c_sse42.h"
+
+#define LENGTH_FIRST false
+#include "records/scan_loop.h"
+
+const tfwi_scanner tfwi_scan_sse42 = {&tfwi_crc32c_sse42, scan, find_header};
+
+#endif
