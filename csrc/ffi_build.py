@@ -46,6 +46,7 @@ ffi.set_source(
     '#include "tfwire.h"',
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
     sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
+    define_macros=[("TFW_API", "")],  # the module exports its init function only
     include_dirs=[os.path.relpath(HERE, ROOT)],
     depends=sorted(os.path.relpath(path, ROOT) for path in HERE.rglob("*.h")),
     extra_compile_args=compile_args,

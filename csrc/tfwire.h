@@ -32,8 +32,13 @@
 
 #define TFW_VERSION_STRING "0.1.0"
 
+/* Symbols of a shared library. Define TFW_API as nothing where the library is compiled in. */
 #ifndef TFW_API
+#if defined(__GNUC__) || defined(__clang__)
+#define TFW_API __attribute__((visibility("default")))
+#else
 #define TFW_API
+#endif
 #endif
 
 #ifdef __cplusplus
