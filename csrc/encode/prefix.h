@@ -9,53 +9,10 @@
 #ifndef TFWIRE_PREFIX_H
 #define TFWIRE_PREFIX_H
 
-#include "base/common.h"
+#include "wire/varint.h"
 
 #define TFWI_MAX_LENGTHS 4
-#define TFWI_MAX_VARINT 10
 #define TFWI_SLACK 64 /* bytes that copies by whole words may touch behind their end */
-
-/* ---- Varints -------------------------------------------------------------------------------- */
-
-TFWI_INLINE size_t tfwi_varint_size(uint64_t v) {
-#if defined(__GNUC__) || defined(__clang__)
-    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
-    return (bits * 9 + 64) >> 6; /* ceil(bits / 7) for 1..64 bits */
-#else
-    size_t size = 1;
-    while (v >>= 7) {
-        size++;
-    }
-    return size;
-#endif
-}
-
-/* Writes exactly the varint. */
-TFWI_INLINE uint8_t *tfwi_put_length(uint8_t *p, uint64_t v) {
-    while (v >= 0x80) {
-        *p++ = (uint8_t)(v | 0x80);
-        v >>= 7;
-    }
-    *p++ = (uint8_t)v;
-    return p;
-}
-
-/* The low 56 bits, seven to a byte, by halves: no loop, no branch that could be mispredicted. */
-TFWI_INLINE uint64_t tfwi_spread_sevens(uint64_t v) {
-    v = (v & UINT64_C(0x000000000fffffff)) | (v & UINT64_C(0x00fffffff0000000)) << 4;
-    v = (v & UINT64_C(0x00003fff00003fff)) | (v & UINT64_C(0x0fffc0000fffc000)) << 2;
-    return (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x3f803f803f803f80)) << 1;
-}
-
-/* Writes the varint of the given size; touches TFWI_MAX_VARINT bytes. */
-TFWI_INLINE uint8_t *tfwi_put_varint(uint8_t *p, uint64_t v, size_t size) {
-    const uint64_t more = UINT64_C(0x8080808080808080);
-    uint64_t inner = size > 8 ? ~UINT64_C(0) : (UINT64_C(1) << (8 * (size - 1))) - 1;
-    tfwi_store64(p, tfwi_spread_sevens(v) | (more & inner));
-    p[8] = (uint8_t)(v >> 56 | (size > 9 ? 0x80 : 0));
-    p[9] = (uint8_t)(v >> 63);
-    return p + size;
-}
 
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 

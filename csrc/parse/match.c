@@ -4,45 +4,29 @@
 
 /* ---- Templates ------------------------------------------------------------------------------ */
 
-static uint8_t *put_varint(uint8_t *out, size_t value) {
-    for (; value > 0x7f; value >>= 7) {
-        *out++ = (uint8_t)(value | 0x80);
-    }
-    *out++ = (uint8_t)value;
-    return out;
-}
-
-static size_t varint_len(size_t value) {
-    size_t len = 1;
-    for (; value > 0x7f; value >>= 7) {
-        len++;
-    }
-    return len;
-}
-
-static size_t field_len(size_t payload) { return 1 + varint_len(payload) + payload; }
+static size_t field_len(size_t payload) { return 1 + tfwi_varint_size(payload) + payload; }
 
 /* The header of a value of len bytes; its own size is returned. */
 static size_t put_header(uint8_t *out, const tfw_feature *feature, bool list, size_t len) {
     const uint8_t *begin = out;
     size_t name = (size_t)feature->name_len;
     size_t values = field_len(len), message = field_len(values);
-    *out++ = TFWI_TAG(1, TFWI_BYTES);
+    *out++ = TFWI_TAG(1, TFWI_WIRE_LEN);
     if (!list) { /* a map entry of key and value; a step has neither */
-        out = put_varint(out, field_len(name) + field_len(message));
-        *out++ = TFWI_TAG(1, TFWI_BYTES);
-        out = put_varint(out, name);
+        out = tfwi_put_length(out, field_len(name) + field_len(message));
+        *out++ = TFWI_TAG(1, TFWI_WIRE_LEN);
+        out = tfwi_put_length(out, name);
         if (name != 0) {
             memcpy(out, feature->name, name);
         }
         out += name;
-        *out++ = TFWI_TAG(2, TFWI_BYTES);
+        *out++ = TFWI_TAG(2, TFWI_WIRE_LEN);
     }
-    out = put_varint(out, message);
-    *out++ = (uint8_t)TFWI_TAG(feature->kind, TFWI_BYTES);
-    out = put_varint(out, values);
-    *out++ = TFWI_TAG(1, TFWI_BYTES);
-    out = put_varint(out, len);
+    out = tfwi_put_length(out, message);
+    *out++ = (uint8_t)TFWI_TAG(feature->kind, TFWI_WIRE_LEN);
+    out = tfwi_put_length(out, values);
+    *out++ = TFWI_TAG(1, TFWI_WIRE_LEN);
+    out = tfwi_put_length(out, len);
     return (size_t)(out - begin);
 }
 
@@ -55,7 +39,7 @@ static void let_grow(tfwi_template *t, bool list) {
     }
     /* The first length is the greatest. */
     t->max_len = (uint8_t)(0x7f - t->bytes[1]);
-    if (t->shape == TFWI_ONE_INT64 && t->max_len > TFWI_MAX_VARINT) {
+    if (t->shape == TFWI_SHAPE_ONE_INT64 && t->max_len > TFWI_MAX_VARINT) {
         t->max_len = TFWI_MAX_VARINT;
     }
 }
@@ -66,26 +50,26 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *o
     bool dense = feature->layout == TFW_DENSE, one = dense && feature->count == 1 && !list;
     *out_fixed_len = 0;
     if (feature->layout != TFW_VARIABLE && feature->count == 0) {
-        return TFWI_OTHER;
+        return TFWI_SHAPE_OTHER;
     }
     switch (feature->kind) {
     case TFW_FLOAT:
         *out_fixed_len = dense ? (size_t)feature->count * sizeof(float) : 0;
-        return one ? TFWI_ONE_FLOAT : TFWI_FLOATS;
-    case TFW_INT64: return one ? TFWI_ONE_INT64 : TFWI_INT64S;
-    default: return dense && feature->count != 1 ? TFWI_OTHER : TFWI_STRING;
+        return one ? TFWI_SHAPE_ONE_FLOAT : TFWI_SHAPE_FLOATS;
+    case TFW_INT64: return one ? TFWI_SHAPE_ONE_INT64 : TFWI_SHAPE_INT64S;
+    default: return dense && feature->count != 1 ? TFWI_SHAPE_OTHER : TFWI_SHAPE_STRING;
     }
 }
 
 void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
-    uint8_t header[2 * TFWI_HEADER_SIZE];
+    uint8_t header[2 * TFWI_TEMPLATE_SIZE];
     *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
     enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
-    if (shape == TFWI_OTHER || feature->name_len >= TFWI_HEADER_SIZE) {
+    if (shape == TFWI_SHAPE_OTHER || feature->name_len >= TFWI_TEMPLATE_SIZE) {
         return;
     }
     size_t len = put_header(header, feature, list, t->fixed_len);
-    if (len > TFWI_HEADER_SIZE) {
+    if (len > TFWI_TEMPLATE_SIZE) {
         return;
     }
     memcpy(t->bytes, header, len);

@@ -16,25 +16,25 @@
 
 typedef struct tfwi_column tfwi_column;
 
-#define TFWI_HEADER_SIZE 64 /* bytes of the longest header that a template can hold */
+#define TFWI_TEMPLATE_SIZE 64 /* bytes of the longest header that a template can hold */
 
 /* A kernel reads at most so many bytes from the beginning of an entry on, in one go. */
 #define TFWI_MATCH_ROOM 192
 
 /* What the value behind a header is. */
 enum tfwi_shape {
-    TFWI_OTHER = 0, /* no usual shape: never matched */
-    TFWI_FLOATS = 1,
-    TFWI_INT64S = 2,
-    TFWI_STRING = 3,   /* one string */
-    TFWI_ONE_FLOAT = 4, /* one, in memory that the caller has bound: by far the most frequent */
-    TFWI_ONE_INT64 = 5
+    TFWI_SHAPE_OTHER = 0, /* no usual shape: never matched */
+    TFWI_SHAPE_FLOATS = 1,
+    TFWI_SHAPE_INT64S = 2,
+    TFWI_SHAPE_STRING = 3,   /* one string */
+    TFWI_SHAPE_ONE_FLOAT = 4, /* one, in memory that the caller has bound: the most frequent */
+    TFWI_SHAPE_ONE_INT64 = 5
 };
 
 /* What precedes the value of a feature in messages of the usual shape. */
 typedef struct tfwi_template {
-    uint8_t bytes[TFWI_HEADER_SIZE]; /* for a value of fixed_len bytes */
-    uint8_t grows[TFWI_HEADER_SIZE]; /* 255 where a length stands that grows with the value's */
+    uint8_t bytes[TFWI_TEMPLATE_SIZE]; /* for a value of fixed_len bytes */
+    uint8_t grows[TFWI_TEMPLATE_SIZE]; /* 255 where a length stands that grows with the value's */
     uint64_t bytes_mask;             /* bit i: byte i belongs to the header */
     size_t fixed_len;
     uint8_t len;       /* bytes of the header, of which the last one is the value's length */

@@ -2,7 +2,7 @@
  *
  *     TARGET                           the function attribute that allows its instructions
  *     header_is(t, p, len)             whether the header of a value of len bytes is at p;
- *                                      TFWI_HEADER_SIZE bytes can be read there
+ *                                      TFWI_TEMPLATE_SIZE bytes can be read there
  *     read_varint(p, len, out)         whether a block of at most ten bytes is one varint; its
  *                                      value; 16 bytes can be read
  *     read_varints                     a tfwi_varint_reader
@@ -85,9 +85,9 @@ TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t c
                                     : (size_t)(cell * column->count);
     size_t count;
     switch (shape) {
-    case TFWI_FLOATS: count = store_floats(column, first, p, len); break;
-    case TFWI_INT64S: count = store_int64s(column, first, p, len, limit); break;
-    case TFWI_STRING: count = store_string(column, first, p, len); break;
+    case TFWI_SHAPE_FLOATS: count = store_floats(column, first, p, len); break;
+    case TFWI_SHAPE_INT64S: count = store_int64s(column, first, p, len, limit); break;
+    case TFWI_SHAPE_STRING: count = store_string(column, first, p, len); break;
     default: return false;
     }
     if (count == NO_MATCH || !count_matches(column, count)) {
@@ -129,13 +129,13 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
     const tfwi_template *t = &column->usual;
     const uint8_t *value = p + t->len;
     size_t len = value[-1];
-    if (TFWI_LIKELY(t->shape == TFWI_ONE_INT64)) { /* read before it is known where it ends: */
+    if (TFWI_LIKELY(t->shape == TFWI_SHAPE_ONE_INT64)) { /* read before its end is known: */
         bool single = len <= t->max_len &&
                       read_varint(value, len, tfwi_int64s(&column->values) + cell);
         value += len; /* there is room */
         return TFWI_LIKELY(single && value <= end) ? value : NULL;
     }
-    if (TFWI_LIKELY(t->shape == TFWI_ONE_FLOAT)) {
+    if (TFWI_LIKELY(t->shape == TFWI_SHAPE_ONE_FLOAT)) {
         tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
         value += sizeof(float);
         return TFWI_LIKELY(value <= end) ? value : NULL;
@@ -150,7 +150,7 @@ TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const
                                                      const uint8_t *end) {
     const tfw_schema *schema = columns->schema;
     size_t left = (size_t)(end - p);
-    if (left < 4 || p[2] != TFWI_TAG(1, TFWI_BYTES) || p[3] > 0x7f || p[3] > left - 4) {
+    if (left < 4 || p[2] != TFWI_TAG(1, TFWI_WIRE_LEN) || p[3] > 0x7f || p[3] > left - 4) {
         return NULL;
     }
     uint64_t hash = tfwi_hash(p + 4, p[3]);
@@ -194,8 +194,8 @@ TARGET TFWI_INLINE const uint8_t *enter(const uint8_t *p, const uint8_t *end, ui
 TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, const uint8_t *p,
                                                       const uint8_t *end, const uint8_t *limit) {
     size_t size, key_len;
-    if (*p != TFWI_TAG(1, TFWI_BYTES) || (p = read_len(p + 1, &size)) == NULL || p > end ||
-        size > (size_t)(end - p) || size < 8 || *p != TFWI_TAG(1, TFWI_BYTES)) {
+    if (*p != TFWI_TAG(1, TFWI_WIRE_LEN) || (p = read_len(p + 1, &size)) == NULL || p > end ||
+        size > (size_t)(end - p) || size < 8 || *p != TFWI_TAG(1, TFWI_WIRE_LEN)) {
         return NULL;
     }
     end = p + size;
@@ -207,9 +207,9 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
     if (column == NULL || column->serial >= columns->serial || column->usual.fixed_len != 0) {
         return NULL;
     }
-    p = enter(key + key_len, end, TFWI_TAG(2, TFWI_BYTES));
-    p = enter(p, end, TFWI_TAG(column->kind, TFWI_BYTES));
-    p = enter(p, end, TFWI_TAG(1, TFWI_BYTES));
+    p = enter(key + key_len, end, TFWI_TAG(2, TFWI_WIRE_LEN));
+    p = enter(p, end, TFWI_TAG(column->kind, TFWI_WIRE_LEN));
+    p = enter(p, end, TFWI_TAG(1, TFWI_WIRE_LEN));
     if (p == NULL || limit - p < LONG_STRING ||
         !store_cell(column, columns->records, p, (size_t)(end - p), limit)) {
         return NULL;
@@ -291,9 +291,9 @@ TARGET TFWI_INLINE const uint8_t *steps_of(uint8_t shape, tfwi_column *column, u
 TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                          const uint8_t *end, const uint8_t *limit) {
     switch (column->usual.shape) {
-    case TFWI_FLOATS: return steps_of(TFWI_FLOATS, column, cell, p, end, limit);
-    case TFWI_INT64S: return steps_of(TFWI_INT64S, column, cell, p, end, limit);
-    case TFWI_STRING: return steps_of(TFWI_STRING, column, cell, p, end, limit);
+    case TFWI_SHAPE_FLOATS: return steps_of(TFWI_SHAPE_FLOATS, column, cell, p, end, limit);
+    case TFWI_SHAPE_INT64S: return steps_of(TFWI_SHAPE_INT64S, column, cell, p, end, limit);
+    case TFWI_SHAPE_STRING: return steps_of(TFWI_SHAPE_STRING, column, cell, p, end, limit);
     default: return p;
     }
 }

@@ -144,7 +144,7 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
             p = tfwi_match(parser->columns, p, end, parser->blocks.limit);
         }
         tfwi_field field;
-        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
             return p == end;
         }
         if (!parse_entry(parser, field.data, field.data + field.len)) {
@@ -156,7 +156,7 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
 
 static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
     tfwi_field field;
-    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
         if (!tfwi_parse_features(parser, field.data, field.data + field.len)) {
             return false;
         }
@@ -222,7 +222,7 @@ static bool is_features_alone(const uint8_t **p, const uint8_t *end) {
     tfwi_field field;
     tfwi_fault fault;
     if (*p == end || tfwi_read_field(*p, end, &field, &fault) != end ||
-        field.tag != TFWI_TAG(1, TFWI_BYTES)) {
+        field.tag != TFWI_TAG(1, TFWI_WIRE_LEN)) {
         return false;
     }
     *p = field.data;

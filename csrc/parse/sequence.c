@@ -75,7 +75,7 @@ static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t 
             p = match_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
         }
         tfwi_field field;
-        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+        if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
             return p == end;
         }
         if (!parse_step(parser, first_cell, field.data, field.data + field.len)) {
@@ -110,7 +110,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
 
 static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
     tfwi_field field;
-    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &parser->fault)) {
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
         if (!parse_list_entry(parser, field.data, field.data + field.len)) {
             return false;
         }
@@ -175,11 +175,11 @@ static int walk_record(const sequence *s, tfwi_message message, tfw_error *error
         if (p == NULL) {
             return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
         }
-        if (field.tag == TFWI_TAG(1, TFWI_BYTES) && s->context != NULL &&
+        if (field.tag == TFWI_TAG(1, TFWI_WIRE_LEN) && s->context != NULL &&
             !tfwi_parse_features(&context, field.data, field.data + field.len)) {
             return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
         }
-        if (field.tag == TFWI_TAG(2, TFWI_BYTES) && s->lists != NULL &&
+        if (field.tag == TFWI_TAG(2, TFWI_WIRE_LEN) && s->lists != NULL &&
             !parse_feature_lists(&lists, field.data, field.data + field.len)) {
             return failed(tfwi_parser_fail(&lists, message.begin, error), true, error);
         }

@@ -154,7 +154,7 @@ static bool put_feature_list(decoder *d, tfwi_entry *entry) {
     }
     while (tfwi_next_piece(entry, &p, &end)) {
         tfwi_field field;
-        while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
+        while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &d->fault)) {
             if (!put_step(d, field.data, field.data + field.len)) {
                 return false;
             }
@@ -172,7 +172,7 @@ typedef bool put_value(decoder *d, tfwi_entry *entry);
  * maps, and so it is with SETITEMS. */
 static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
     tfwi_field field;
-    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, &d->fault)) {
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &d->fault)) {
         tfwi_entry entry;
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
             !tfwi_pickle_key(&d->pickle, entry.key, entry.key_len) || !value(d, &entry)) {
@@ -189,7 +189,7 @@ static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t n
         return false;
     }
     tfwi_field field;
-    while (tfwi_find_field(&p, end, TFWI_TAG(number, TFWI_BYTES), &field, &d->fault)) {
+    while (tfwi_find_field(&p, end, TFWI_TAG(number, TFWI_WIRE_LEN), &field, &d->fault)) {
         if (!put_entries(d, field.data, field.data + field.len, value)) {
             return false;
         }

@@ -339,7 +339,7 @@ int tfwi_run(tfwi_unpickler *u) {
     case OP_BINGET: return recall(u, at, 1);
     case OP_LONG_BINGET: return recall(u, at, 4);
     case OP_FRAME:
-        u->at += TFWI_FRAME_SIZE - 1;
+        u->at += TFWI_PICKLE_FRAME_SIZE - 1;
         return u->at <= u->end ? TFW_OK : TFWI_UNKNOWN;
     case OP_MARK: return push_mark(u, at);
     case OP_EMPTY_LIST:

@@ -28,8 +28,8 @@ static int set_items(tfwi_unpickler *u) {
 
 /* Whether no more items of the row follow. */
 static bool row_ends(tfwi_unpickler *u) {
-    while (tfwi_has(u, TFWI_FRAME_SIZE) && u->stream[u->at] == OP_FRAME) {
-        u->at += TFWI_FRAME_SIZE;
+    while (tfwi_has(u, TFWI_PICKLE_FRAME_SIZE) && u->stream[u->at] == OP_FRAME) {
+        u->at += TFWI_PICKLE_FRAME_SIZE;
     }
     if (!tfwi_has(u, 1)) {
         return true;
@@ -148,7 +148,7 @@ int tfwi_unpickle_row(tfwi_unpickler *u) {
             }
             break;
         case OP_PROTO: u->at += 1; break;
-        case OP_FRAME: u->at += TFWI_FRAME_SIZE - 1; break;
+        case OP_FRAME: u->at += TFWI_PICKLE_FRAME_SIZE - 1; break;
         default: return TFWI_UNKNOWN;
         }
         if (u->at > u->end) {

@@ -23,8 +23,8 @@ TFWI_INLINE bool is_text(uint8_t op) {
 
 /* Reads the opcode behind frames that begin here. */
 TFWI_INLINE bool next_op(tfwi_unpickler *u, uint8_t *out_op) {
-    while (tfwi_has(u, TFWI_FRAME_SIZE) && TFWI_UNLIKELY(u->stream[u->at] == OP_FRAME)) {
-        u->at += TFWI_FRAME_SIZE;
+    while (tfwi_has(u, TFWI_PICKLE_FRAME_SIZE) && TFWI_UNLIKELY(u->stream[u->at] == OP_FRAME)) {
+        u->at += TFWI_PICKLE_FRAME_SIZE;
     }
     if (TFWI_UNLIKELY(!tfwi_has(u, 1))) {
         return false;

@@ -21,7 +21,7 @@ TFWI_INLINE bool tfwi_read_entry(const uint8_t *p, const uint8_t *end, tfwi_entr
                                  tfwi_fault *fault) {
     *out_entry = (tfwi_entry){.key = p, .next = p, .end = end};
     tfwi_field field;
-    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_BYTES), &field, fault)) {
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, fault)) {
         out_entry->key = field.data;
         out_entry->key_len = field.len;
     }
@@ -33,7 +33,7 @@ TFWI_INLINE bool tfwi_next_piece(tfwi_entry *entry, const uint8_t **out_begin,
                                  const uint8_t **out_end) {
     tfwi_fault none; /* tfwi_read_entry has been here */
     tfwi_field field;
-    if (!tfwi_find_field(&entry->next, entry->end, TFWI_TAG(2, TFWI_BYTES), &field, &none)) {
+    if (!tfwi_find_field(&entry->next, entry->end, TFWI_TAG(2, TFWI_WIRE_LEN), &field, &none)) {
         return false;
     }
     *out_begin = field.data;
@@ -58,7 +58,7 @@ typedef struct tfwi_sink {
 TFWI_INLINE bool tfwi_walk_values(const tfwi_sink *sink, void *self, int32_t kind,
                                   const tfwi_field *field, tfwi_fault *fault) {
     bool stored = true;
-    bool string = field->tag == TFWI_TAG(1, TFWI_BYTES);
+    bool string = field->tag == TFWI_TAG(1, TFWI_WIRE_LEN);
     if (string && kind == TFW_INT64) {
         return sink->varints(self, field->data, field->data + field->len, fault);
     }
@@ -70,9 +70,9 @@ TFWI_INLINE bool tfwi_walk_values(const tfwi_sink *sink, void *self, int32_t kin
         stored = sink->floats(self, field->data, field->len / 4);
     } else if (string) {
         stored = sink->bytes(self, field->data, field->len);
-    } else if (field->tag == TFWI_TAG(1, TFWI_FIXED32) && kind == TFW_FLOAT) {
+    } else if (field->tag == TFWI_TAG(1, TFWI_WIRE_FIXED32) && kind == TFW_FLOAT) {
         stored = sink->floats(self, field->data, 1);
-    } else if (field->tag == TFWI_TAG(1, TFWI_VARINT) && kind == TFW_INT64) {
+    } else if (field->tag == TFWI_TAG(1, TFWI_WIRE_VARINT) && kind == TFW_INT64) {
         stored = sink->int64(self, (int64_t)field->value);
     }
     return stored || tfwi_out_of_memory(fault);
@@ -101,7 +101,7 @@ TFWI_INLINE bool tfwi_walk_feature(const tfwi_sink *sink, void *self, const uint
             return false;
         }
         int32_t number = (int32_t)(field.tag >> 3);
-        if ((field.tag & 7) != TFWI_BYTES || number > TFW_INT64) {
+        if ((field.tag & 7) != TFWI_WIRE_LEN || number > TFW_INT64) {
             continue;
         }
         if (*kind != number) {

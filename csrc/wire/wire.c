@@ -58,13 +58,13 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
     const uint8_t *at = p;
     uint64_t len;
     switch (field->tag & 7) {
-    case TFWI_VARINT: return tfwi_read_varint(p, end, &field->value, fault);
-    case TFWI_FIXED64: return take_bytes(p, end, 8, field, at, fault);
-    case TFWI_FIXED32: return take_bytes(p, end, 4, field, at, fault);
-    case TFWI_BYTES:
+    case TFWI_WIRE_VARINT: return tfwi_read_varint(p, end, &field->value, fault);
+    case TFWI_WIRE_FIXED64: return take_bytes(p, end, 8, field, at, fault);
+    case TFWI_WIRE_FIXED32: return take_bytes(p, end, 4, field, at, fault);
+    case TFWI_WIRE_LEN:
         p = tfwi_read_long_varint(p, end, TFWI_MAX_HEADER, &len, fault);
         return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
-    case TFWI_END_GROUP: return tfwi_malformed(fault, p, "a group ends that has not begun");
+    case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends that has not begun");
     default: return tfwi_malformed(fault, p, "not a wire type");
     }
 }
@@ -84,12 +84,12 @@ static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t 
             return NULL;
         }
         uint32_t number = field.tag >> 3, type = field.tag & 7;
-        if (type == TFWI_GROUP) {
+        if (type == TFWI_WIRE_GROUP) {
             if (depth == TFWI_MAX_NESTING) {
                 return tfwi_malformed(fault, at, "groups nest too deep");
             }
             open[depth++] = number;
-        } else if (type == TFWI_END_GROUP) {
+        } else if (type == TFWI_WIRE_END_GROUP) {
             if (open[--depth] != number) {
                 return tfwi_malformed(fault, at, "a group ends as another");
             }
@@ -106,7 +106,7 @@ const uint8_t *tfwi_read_any_field(const uint8_t *p, const uint8_t *end, tfwi_fi
     if (p == NULL) {
         return NULL;
     }
-    if ((out_field->tag & 7) == TFWI_GROUP) {
+    if ((out_field->tag & 7) == TFWI_WIRE_GROUP) {
         return skip_group(p, end, out_field->tag >> 3, fault);
     }
     return read_payload(p, end, out_field, fault);

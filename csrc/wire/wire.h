@@ -6,7 +6,7 @@
 #ifndef TFWIRE_WIRE_H
 #define TFWIRE_WIRE_H
 
-#include "base/common.h"
+#include "wire/varint.h"
 
 /* Why a walk over a message was given up. */
 typedef struct tfwi_fault {
@@ -16,15 +16,14 @@ typedef struct tfwi_fault {
 } tfwi_fault;
 
 enum tfwi_wire_type {
-    TFWI_VARINT = 0,
-    TFWI_FIXED64 = 1,
-    TFWI_BYTES = 2,
-    TFWI_GROUP = 3,
-    TFWI_END_GROUP = 4,
-    TFWI_FIXED32 = 5
+    TFWI_WIRE_VARINT = 0,
+    TFWI_WIRE_FIXED64 = 1,
+    TFWI_WIRE_LEN = 2,
+    TFWI_WIRE_GROUP = 3,
+    TFWI_WIRE_END_GROUP = 4,
+    TFWI_WIRE_FIXED32 = 5
 };
 
-#define TFWI_MAX_VARINT 10    /* bytes of a varint */
 #define TFWI_MAX_HEADER 5     /* bytes of a varint that is a tag or a length, as in protobuf */
 #define TFWI_MAX_NESTING 100  /* groups within groups, as in protobuf */
 
@@ -34,8 +33,8 @@ enum tfwi_wire_type {
 /* A field as it lies in a message. */
 typedef struct tfwi_field {
     uint32_t tag;
-    uint64_t value;      /* TFWI_VARINT */
-    const uint8_t *data; /* TFWI_FIXED64, TFWI_BYTES, TFWI_FIXED32; groups: nothing is set */
+    uint64_t value;      /* TFWI_WIRE_VARINT */
+    const uint8_t *data; /* TFWI_WIRE_FIXED64, _LEN, _FIXED32; groups: nothing is set */
     size_t len;
 } tfwi_field;
 
@@ -66,7 +65,7 @@ TFWI_INLINE const uint8_t *tfwi_read_varint(const uint8_t *p, const uint8_t *end
 TFWI_INLINE const uint8_t *tfwi_read_field(const uint8_t *p, const uint8_t *end,
                                            tfwi_field *out_field, tfwi_fault *fault) {
     /* Nearly every field: number 1 to 15, a string, shorter than 128 bytes and all there. */
-    if (TFWI_LIKELY(end - p >= 2 && (p[0] & 0x87) == TFWI_BYTES && p[0] > 7 && p[1] < 0x80 &&
+    if (TFWI_LIKELY(end - p >= 2 && (p[0] & 0x87) == TFWI_WIRE_LEN && p[0] > 7 && p[1] < 0x80 &&
                     p[1] <= end - p - 2)) {
         out_field->tag = p[0];
         out_field->data = p + 2;

@@ -79,7 +79,8 @@ static inline uint8_t *put_unpacked(uint8_t *out, enum level level, const uint8_
         if (next == NULL) {
             return NULL;
         }
-        *out++ = level == LEVEL_FLOATS ? TFWI_TAG(1, TFWI_FIXED32) : TFWI_TAG(1, TFWI_VARINT);
+        *out++ = level == LEVEL_FLOATS ? TFWI_TAG(1, TFWI_WIRE_FIXED32)
+                                       : TFWI_TAG(1, TFWI_WIRE_VARINT);
         out = put_bytes(out, p, (size_t)(next - p));
         p = next;
     }
@@ -125,12 +126,12 @@ static inline uint8_t *disguise(uint8_t *out, enum level level, unsigned how, co
             out = put_unknown(out, (size_t)(end - p));
         }
         uint8_t *unpacked = NULL;
-        if ((how & DISGUISE_UNPACKED) != 0 && numbers && field.tag == TFWI_TAG(1, TFWI_BYTES)) {
+        if ((how & DISGUISE_UNPACKED) != 0 && numbers && field.tag == TFWI_TAG(1, TFWI_WIRE_LEN)) {
             unpacked = put_unpacked(out, level, field.data, field.data + field.len);
         }
         if (unpacked != NULL) {
             out = unpacked;
-        } else if ((field.tag & 7) == TFWI_BYTES) {
+        } else if ((field.tag & 7) == TFWI_WIRE_LEN) {
             out = put_disguised(out, level, how, &field);
         } else {
             out = put_bytes(out, p, (size_t)(next - p));

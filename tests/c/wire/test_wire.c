@@ -57,13 +57,13 @@ static void test_fields_of_every_type(void) {
         blob payload;
         size_t len; /* of the payload without its own length */
     } cases[] = {
-        {TFWI_VARINT, varint(300), 0},
-        {TFWI_FIXED64, RAW("12345678"), 8},
-        {TFWI_FIXED32, RAW("1234"), 4},
-        {TFWI_BYTES, JOIN(varint(3), RAW("abc")), 3},
-        {TFWI_BYTES, JOIN(long_varint(3, 5), RAW("abc")), 3},
-        {TFWI_BYTES, JOIN(varint(200), repeat(RAW("x"), 200)), 200},
-        {TFWI_BYTES, RAW("\0"), 0},
+        {TFWI_WIRE_VARINT, varint(300), 0},
+        {TFWI_WIRE_FIXED64, RAW("12345678"), 8},
+        {TFWI_WIRE_FIXED32, RAW("1234"), 4},
+        {TFWI_WIRE_LEN, JOIN(varint(3), RAW("abc")), 3},
+        {TFWI_WIRE_LEN, JOIN(long_varint(3, 5), RAW("abc")), 3},
+        {TFWI_WIRE_LEN, JOIN(varint(200), repeat(RAW("x"), 200)), 200},
+        {TFWI_WIRE_LEN, RAW("\0"), 0},
     };
     const uint32_t numbers[] = {1, 15, 16, 1000, (UINT32_C(1) << 29) - 1};
     for (size_t c = 0; c < COUNT(cases); c++) {
@@ -74,7 +74,7 @@ static void test_fields_of_every_type(void) {
             size_t taken;
             CHECK(read_field(JOIN(bytes, RAW("more")), &found, &taken, &fault));
             CHECK_EQ(TFWI_TAG(numbers[n], cases[c].type), found.tag);
-            if (cases[c].type == TFWI_VARINT) {
+            if (cases[c].type == TFWI_WIRE_VARINT) {
                 CHECK_EQ(300, found.value);
             } else {
                 CHECK_EQ(cases[c].len, found.len);
@@ -127,7 +127,7 @@ static void test_groups_are_one_field(void) {
     size_t taken;
     CHECK(read_field(JOIN(group, RAW("more")), &found, &taken, &fault));
     CHECK_EQ(group.len, taken);
-    CHECK_EQ(TFWI_TAG(1, TFWI_GROUP), found.tag);
+    CHECK_EQ(TFWI_TAG(1, TFWI_WIRE_GROUP), found.tag);
     for (size_t cut = 1; cut < group.len; cut++) {
         CHECK(!read_field((blob){group.data, cut}, &found, &taken, &fault));
     }
