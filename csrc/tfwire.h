@@ -18,6 +18,12 @@
  *    the pointer to the chosen checksum kernel (atomic, set once, idempotent).
  * 7. Trust. A length is used only after its checksum, memory is reserved only for bytes that are
  *    present, and no caller's buffer is read or written outside its stated bounds.
+ * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A
+ *    pointer may be NULL where its count or length is 0. Unknown flags are TFW_E_ARGUMENT.
+ * 9. Changes. While a call runs, nobody else changes what it reads: pointers, sizes, spans, names,
+ *    messages to be parsed or decoded. Four things may change, which gives some result or an error
+ *    but never a wrong access: bytes that are only copied or checksummed, the columns that
+ *    tfw_encode reads, the offsets of tfw_pickle_offsets and tfw_fetch, the splits of tfw_pad.
  *
  * Two towers stand on this header and never call each other: records (bytes <-> spans) and
  * examples (spans <-> columns). They meet in tfw_span. The text between the CDEF marks is also
@@ -186,13 +192,15 @@ typedef struct tfw_tally {
 /* Adds the whole records that data consists of. They are known to verify, so that their footers
  * tell the CRCs of long payloads; TFW_NO_DATA_CRC says that only their headers are, so that all of
  * data is checksummed for file_crc, and hash becomes that of the CRCs which the footers hold.
- * TFW_E_ARGUMENT: data does not end with a record; nothing is added then. */
+ * TFW_E_ARGUMENT: data does not end with a record, unknown flags; nothing is added then. */
 TFW_API int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
                             tfw_error *error);
 
-/* The same for records that lie in data with their frames, as those of a tfw_batch. */
-TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans,
-                            size_t count, unsigned flags, tfw_error *error);
+/* The same for records that lie in data[0, data_len) with their frames, as those of a tfw_batch.
+ * TFW_E_ARGUMENT: a frame leaves the data, too; nothing is added then. */
+TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_len,
+                            const tfw_span *spans, size_t count, unsigned flags,
+                            tfw_error *error);
 
 /* Lowers *shortest and raises *longest to the lengths of spans. */
 TFW_API void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
@@ -353,14 +361,14 @@ TFW_API int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uin
  * The streams are built here, opcode by opcode; bytes from files are only ever payload. */
 
 /* Writes a pickle of the tuple of data[span] for every span. TFW_NEED_SPACE when capacity is
- * below tfw_pickle_bound. */
-TFW_API int tfw_pickle_spans(const uint8_t *data, const tfw_span *spans, size_t count,
-                             uint8_t *out, size_t capacity, size_t *out_len);
+ * below tfw_pickle_bound. TFW_E_ARGUMENT: a span leaves data[0, data_len). */
+TFW_API int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_span *spans,
+                             size_t count, uint8_t *out, size_t capacity, size_t *out_len);
 
 /* The same for count strings lying one after the other: string i is data[offsets[i]] to
- * data[offsets[i + 1]]. */
-TFW_API int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count,
-                               uint8_t *out, size_t capacity, size_t *out_len);
+ * data[offsets[i + 1]]. TFW_E_ARGUMENT: offsets decrease, or leave the data. */
+TFW_API int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offsets,
+                               size_t count, uint8_t *out, size_t capacity, size_t *out_len);
 
 /* Makes such a pickle of strings where they lie: in data[0, len), behind TFW_PICKLE_HEAD bytes,
  * each behind TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
@@ -371,7 +379,8 @@ TFW_API int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size
 #define TFW_PICKLE_TAIL 2
 TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count);
 
-/* An upper bound of the pickle of count strings of payload_bytes in all. */
+/* An upper bound of the pickle of count strings of payload_bytes in all, UINT64_MAX for more than
+ * any memory holds. */
 TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
 
 /* How an interpreter lays out its byte strings: where an object has the address of its type, its
@@ -425,15 +434,17 @@ typedef struct tfw_feature {
                                        NULL with has_default 0: the feature is required */
     const int64_t *default_offsets; /* bytes: count + 1 offsets into default_values */
     int32_t has_default;            /* dense feature lists, without values: absence is allowed */
-    int32_t reserved;
+    int32_t reserved;               /* 0 */
 } tfw_feature;
 
 typedef struct tfw_schema tfw_schema;
 
 /* Copies everything; the schema is immutable and may be shared. TFW_E_SCHEMA (error->feature):
- * a key twice, an unknown kind or layout, a default that does not fit, sizes that overflow. */
-TFW_API int tfw_schema_create(const tfw_feature *features, size_t count, tfw_schema **out_schema,
-                              tfw_error *error);
+ * a key twice, an unknown kind or layout, a default that does not fit, sizes that overflow.
+ * seed, a random number, goes into the hashes of keys: who writes the messages cannot choose keys
+ * that collide. No result depends on it. */
+TFW_API int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
+                              tfw_schema **out_schema, tfw_error *error);
 TFW_API void tfw_schema_free(tfw_schema *schema);
 
 /* ---- Examples: messages to columns ---------------------------------------------------------- */
@@ -486,7 +497,8 @@ TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *o
                              tfw_error *error);
 
 /* Memory of values that tfw_columns_take handed over, with its capacity, for the column to use
- * again; it is the column's from then on. TFW_E_ARGUMENT: not a grown column, or it has memory. */
+ * again; it is the column's from then on. TFW_E_ARGUMENT: not a grown column, it has memory,
+ * or there is none to give. */
 TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
                                uint64_t capacity, tfw_error *error);
 
@@ -513,6 +525,7 @@ TFW_API int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len
 /* Clears the columns and parses one message into them, by the rules of TFW_SINGLE; the strings of
  * all dense columns are copied to out_strings, one after the other, string i of all ending at
  * out_ends[i]. TFW_NEED_SPACE: they take more than capacity; the columns have them all the same.
+ * TFW_E_ARGUMENT: also for TFW_ADDRESSES, as the message is data.
  * REQUIRES: as tfw_parse; room at out_ends for all strings of dense columns. */
 TFW_API int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len, unsigned flags,
                           uint8_t *out_strings, size_t capacity, int64_t *out_ends,
@@ -527,7 +540,8 @@ TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const u
 
 /* Writes rows of different lengths as rows of one: row i of out is values [splits[i],
  * splits[i + 1]) and behind them copies of the padding, width values in all.
- * TFW_E_ARGUMENT: splits that decrease or leave the value_count values, a row longer than width.
+ * TFW_E_ARGUMENT: splits that decrease or leave the value_count values, a row longer than width;
+ * what out holds then is not defined.
  * REQUIRES: room at out for rows * width values of value_size bytes. */
 TFW_API int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uint64_t rows,
                     uint64_t width, size_t value_size, const void *padding, void *out,
@@ -609,9 +623,8 @@ typedef struct tfw_input {
  * payload with headroom bytes before and tailroom bytes after it in out (for the caller to fill).
  * *out_done records were written, taking *out_len bytes, payload i at out_spans[i].
  * TFW_NEED_SPACE: out is full, that is, the next record might not fit; error->expected is room
- * enough for it. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, or a
- * message of 2 GiB; error->record and error->feature say where.
- * Numbers are read once: values that change meanwhile give some message, never a wrong write. */
+ * enough for it. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, a presence
+ * that is none, or a message of 2 GiB; error->record and error->feature say where. */
 TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
                        size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
                        tfw_span *out_spans, uint64_t *out_done, size_t *out_len, tfw_error *error);
@@ -628,7 +641,8 @@ TFW_API int tfw_encode_sequence(const tfw_input *context, size_t context_count,
 /* Encodes rows, and remembers their keys from call to call. */
 typedef struct tfw_rows tfw_rows;
 
-TFW_API int tfw_rows_create(tfw_rows **out_rows, tfw_error *error);
+/* seed as for tfw_schema_create. */
+TFW_API int tfw_rows_create(uint64_t seed, tfw_rows **out_rows, tfw_error *error);
 TFW_API void tfw_rows_free(tfw_rows *rows);
 
 #define TFW_KEEP_ORDER 1 /* flag: features in the order of the row, not sorted by key */

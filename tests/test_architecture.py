@@ -73,6 +73,15 @@ def test_the_names_of_c_sources_are_unique():
         assert sorted(set(stems)) == sorted(stems)
 
 
+def test_every_function_meets_edge_arguments():
+    """A function of the header that is new gets its place in tests/c/base/test_arguments.c."""
+    header = (CSRC / "tfwire.h").read_text(encoding="ascii")
+    functions = set(re.findall(r"TFW_API [^;(]*?\b(tfw_\w+)\(", header))
+    tested = (ROOT / "tests" / "c" / "base" / "test_arguments.c").read_text(encoding="ascii")
+    assert len(functions) > 50
+    assert set() == {name for name in functions if f"{name}(" not in tested}
+
+
 @pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
 def test_c_files_include_what_their_folder_may_know(path):
     """Headers included by headers count: each of them is a file of its own here."""

@@ -3,6 +3,7 @@
 import array
 import gc
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from tfwire import _spans
 from tfwire._core import ffi, lib
-from tfwire._spans import slices_of
+from tfwire._spans import message_of, slices_of
 
 MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
@@ -110,12 +111,41 @@ def test_messages_live_as_long_as_their_spans():
     assert [b"A" * 100, b"B" * 100, b"C" * 100] == [spans.message(i)[:] for i in range(3)]
 
 
-def test_a_column_is_used_in_place():
-    data = np.frombuffer(b"xxonetwo", np.uint8)
-    column = SimpleNamespace(data=data, offsets=np.array([2, 5, 5, 8]))
-    assert [b"one", b"", b"two"] == read(column)
-    (spans,) = slices_of(column)[1]
-    assert data.ctypes.data == int(ffi.cast("uintptr_t", spans.data))
+@pytest.mark.parametrize("sizes", [[], [3, 0, 3], [300] * 5000, [0] * 9000, [400_000] * 4])
+def test_a_column_is_copied_piece_by_piece(sizes):
+    """Other threads may change its arrays while C reads."""
+    data = np.frombuffer(np.random.default_rng(1).bytes(sum(sizes) + 4), np.uint8)
+    offsets = np.cumsum([2, *sizes])
+    column = SimpleNamespace(data=data, offsets=offsets)
+    expected = [data[i:j].tobytes() for i, j in pairwise(offsets)]
+    assert expected == read(column)
+    for spans in slices_of(column)[1]:
+        assert spans.data_len <= 1 << 20
+        begin = int(ffi.cast("uintptr_t", spans.data))
+        assert not data.ctypes.data <= begin < data.ctypes.data + data.nbytes
+
+
+def test_a_list_that_changes_is_the_one_that_was_given():
+    messages = [b"a%d" % i for i in range(10_000)]
+    count, slices = slices_of(messages)
+    messages.clear()
+    strings = [s.message(i)[:] for s in slices for i in range(s.num_spans)]
+    assert strings == [b"a%d" % i for i in range(count)]
+
+
+@pytest.mark.parametrize("message", [bytearray(b"abc"), memoryview(bytearray(b"abc"))])
+def test_a_message_that_can_change_is_copied(message):
+    owned = message_of(message)
+    assert owned == b"abc"
+    assert type(owned) is bytes
+    message[0] = 0
+    assert owned == b"abc"
+
+
+def test_numbers_are_their_memory():
+    """bytes(5) would be five zeros."""
+    assert message_of(np.uint8(5)) == b"\5"
+    assert [b"\5"] == read([np.array(5, np.uint8)])
 
 
 @pytest.mark.parametrize("offsets", [[0, 9], [-1, 3], [3, 2], []])

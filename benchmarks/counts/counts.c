@@ -62,7 +62,7 @@ static void fetch(workload *w) {
 
 static void pickle_spans(workload *w) {
     size_t len;
-    expect(TFW_OK, tfw_pickle_spans(w->data, w->spans, RECORDS, out, ROOM, &len));
+    expect(TFW_OK, tfw_pickle_spans(w->data, w->len, w->spans, RECORDS, out, ROOM, &len));
 }
 
 static uint8_t *stream; /* what Python hands over */
@@ -243,7 +243,7 @@ int main(void) {
     count_messages(ctr("W5", false));
     count("parse", RECORDS, parse, ctr("W5 in random key order", true));
 
-    expect(TFW_OK, tfw_rows_create(&rows, NULL));
+    expect(TFW_OK, tfw_rows_create(1, &rows, NULL));
     pickle_rows(w1);
     count("encode rows", RECORDS, encode_rows, w1);
     workload w6 = {.name = "W6"};

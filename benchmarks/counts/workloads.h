@@ -88,7 +88,7 @@ static void add_strings(workload *w, const char *name, uint64_t shortest, uint64
 static tfw_columns *columns_of(const tfw_feature *features, size_t count, unsigned flags) {
     tfw_schema *schema;
     tfw_columns *columns;
-    expect(TFW_OK, tfw_schema_create(features, count, &schema, NULL));
+    expect(TFW_OK, tfw_schema_create(features, count, 1, &schema, NULL));
     expect(TFW_OK, tfw_columns_create(schema, flags, &columns, NULL));
     for (size_t i = 0; i < count; i++) {
         if (features[i].layout == TFW_DENSE && features[i].kind != TFW_BYTES) {
@@ -206,7 +206,7 @@ static void make_sequences(void) {
     sequences.data = reserve(ROOM);
     sequences.context_columns = columns_of(&length, 1, 0);
     tfw_schema *schema;
-    expect(TFW_OK, tfw_schema_create(lists, 2, &schema, NULL));
+    expect(TFW_OK, tfw_schema_create(lists, 2, 1, &schema, NULL));
     expect(TFW_OK, tfw_columns_create(schema, TFW_FEATURE_LISTS, &sequences.list_columns, NULL));
 }
 

@@ -148,7 +148,8 @@ static int put_entries(tfwi_section *s, uint64_t record, tfwi_output *out) {
         if (presence == TFW_ABSENT) {
             continue;
         }
-        int status = s->is_lists
+        int status = TFWI_UNLIKELY(presence > TFW_KINDLESS) ? TFW_E_ARGUMENT
+                     : s->is_lists
                          ? put_list(s->writer, p, record, presence, out)
                          : put_feature(s->writer, &p->entry, &p->in, record, presence, out);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
@@ -240,8 +241,10 @@ static int fail_record(int status, const batch *b, size_t at_section, uint64_t r
     }
     error->record = (int64_t)record;
     if (status == TFW_NEED_SPACE) {
-        size_t bound = record_bound(b->sections, b->section_count, record);
-        error->expected = (int64_t)(b->headroom + bound + b->tailroom);
+        size_t need = record_bound(b->sections, b->section_count, record);
+        bool overflows = tfwi_add_overflows(need, b->headroom, &need) ||
+                         tfwi_add_overflows(need, b->tailroom, &need);
+        error->expected = overflows || need > INT64_MAX ? INT64_MAX : (int64_t)need;
     } else {
         error->feature = (int32_t)s->at_fault;
         error->list = s->is_lists;

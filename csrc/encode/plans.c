@@ -18,7 +18,7 @@ static const char *input_fault(const tfw_input *in, uint64_t records, bool is_li
     if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
         return "no name, or one that is too long";
     }
-    if (in->value_count > SIZE_MAX / 16 || in->byte_count > SIZE_MAX / 2) {
+    if (in->value_count > SIZE_MAX / 16 || in->byte_count > SIZE_MAX / 4) {
         return "more values than memory can hold";
     }
     if (in->value_count != 0 &&

@@ -190,6 +190,9 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
     if (columns->taken) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "columns were taken and not cleared");
     }
+    if (records + 1 <= count) { /* an overflow */
+        return tfwi_fail(error, TFW_E_ARGUMENT, "more records than memory can hold");
+    }
     for (size_t i = 0; i < columns->schema->count; i++) {
         tfwi_column *column = &columns->columns[i];
         size_t size;
@@ -406,6 +409,9 @@ int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, uint6
     if (feature >= columns->schema->count || columns->columns[feature].bound ||
         columns->columns[feature].values.data != NULL) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
+    }
+    if (capacity > SIZE_MAX || (values == NULL && capacity != 0)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no memory that can be given");
     }
     columns->columns[feature].values.data = values;
     columns->columns[feature].values.capacity = (size_t)capacity;

@@ -153,7 +153,7 @@ TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const
     if (left < 4 || p[2] != TFWI_TAG(1, TFWI_WIRE_LEN) || p[3] > 0x7f || p[3] > left - 4) {
         return NULL;
     }
-    uint64_t hash = tfwi_hash(p + 4, p[3]);
+    uint64_t hash = tfwi_hash(&schema->seed, p + 4, p[3]);
     size_t i = (size_t)hash & schema->mask;
     while (schema->slots[i].feature != 0) {
         if (schema->slots[i].hash == (uint32_t)(hash >> 32)) {

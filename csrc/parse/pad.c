@@ -20,35 +20,33 @@ static bool is_zero(const uint8_t *bytes, size_t size) {
     return any == 0;
 }
 
-static int check_rows(uint64_t value_count, const int64_t *splits, uint64_t rows, uint64_t width,
-                      tfw_error *error) {
-    if (splits[0] < 0 || (uint64_t)splits[rows] > value_count) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "rows leave their values");
-    }
-    for (uint64_t i = 0; i < rows; i++) {
-        if (splits[i] > splits[i + 1] || (uint64_t)(splits[i + 1] - splits[i]) > width) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "a row is longer than the width");
-        }
-    }
-    return TFW_OK;
-}
-
 int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uint64_t rows,
             uint64_t width, size_t value_size, const void *padding, void *out, tfw_error *error) {
-    int status = check_rows(value_count, splits, rows, width, error);
-    if (status != TFW_OK || width == 0) {
-        return status;
-    }
+    const volatile int64_t *once = splits; /* what is checked is what is used */
     const uint8_t *from = values;
     uint8_t *to = out;
-    bool zero = is_zero(padding, value_size);
-    for (uint64_t i = 0; i < rows; i++) {
-        size_t count = (size_t)(splits[i + 1] - splits[i]);
-        if (count != 0) {
-            memcpy(to, from + (size_t)splits[i] * value_size, count * value_size);
+    const bool zero = is_zero(padding, value_size);
+    uint64_t begin = (uint64_t)once[0]; /* negative ones are large */
+    if (begin > value_count) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "rows leave their values");
+    }
+    for (uint64_t i = 1; i <= rows; i++) {
+        const uint64_t end = (uint64_t)once[i];
+        if (end < begin || end > value_count || end - begin > width) {
+            return tfwi_fail(error, TFW_E_ARGUMENT,
+                             "a row leaves the values, or is longer than the width");
         }
-        fill(to + count * value_size, (size_t)width - count, padding, value_size, zero);
-        to += (size_t)width * value_size;
+        const size_t count = (size_t)(end - begin), missing = (size_t)width - count;
+        if (count * value_size != 0) {
+            memcpy(to, from + (size_t)begin * value_size, count * value_size);
+        }
+        if (missing * value_size != 0) {
+            fill(to + count * value_size, missing, padding, value_size, zero);
+        }
+        if (width * value_size != 0) {
+            to += (size_t)width * value_size;
+        }
+        begin = end;
     }
     return TFW_OK;
 }

@@ -201,8 +201,11 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
         *m = (tfwi_messages){.spans = spans, .fetched = are_short ? count : 0};
         return TFW_OK;
     }
-    /* Pointers into no bytes are compared, too. */
-    *m = (tfwi_messages){.data = data != NULL ? data : nothing, .len = data_len, .spans = spans};
+    if (data == NULL) { /* pointers into no bytes are compared, too */
+        data = nothing;
+        data_len = 0;
+    }
+    *m = (tfwi_messages){.data = data, .len = data_len, .spans = spans};
     return check_spans(spans, count, data_len, error);
 }
 

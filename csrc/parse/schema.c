@@ -52,6 +52,9 @@ static const char *check_feature(const tfw_feature *feature) {
     if (feature->layout < TFW_DENSE || feature->layout > TFW_REPEATED) {
         return "unknown layout";
     }
+    if (feature->reserved != 0) {
+        return "reserved is not 0";
+    }
     if (feature->name == NULL && feature->name_len != 0) {
         return "a name is missing";
     }
@@ -103,7 +106,7 @@ static void copy_default(tfw_feature *feature, uint8_t *share) {
 /* The slot that holds the key, or the free one where it belongs. */
 static tfwi_slot *find_slot(const tfw_schema *schema, const uint8_t *key, size_t len,
                             uint32_t *out_hash) {
-    uint64_t hash = tfwi_hash(key, len);
+    uint64_t hash = tfwi_hash(&schema->seed, key, len);
     uint32_t upper = (uint32_t)(hash >> 32);
     size_t i = (size_t)hash & schema->mask;
     *out_hash = upper;
@@ -174,8 +177,8 @@ static void copy_features(tfw_schema *schema, const tfw_feature *features) {
     }
 }
 
-int tfw_schema_create(const tfw_feature *features, size_t count, tfw_schema **out_schema,
-                      tfw_error *error) {
+int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
+                      tfw_schema **out_schema, tfw_error *error) {
     *out_schema = NULL;
     if (count > MAX_FEATURES || (features == NULL && count != 0)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no features, or too many");
@@ -195,6 +198,7 @@ int tfw_schema_create(const tfw_feature *features, size_t count, tfw_schema **ou
     }
     schema->count = count;
     schema->mask = slots - 1;
+    schema->seed = tfwi_seed_of(seed);
     schema->features = tfwi_calloc(count, sizeof *schema->features);
     schema->names = tfwi_realloc(NULL, names_size);
     schema->defaults = tfwi_realloc(NULL, defaults_size);

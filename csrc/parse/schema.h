@@ -17,6 +17,7 @@ struct tfw_schema {
     uint8_t *defaults;
     tfwi_slot *slots;
     size_t mask; /* number of slots, a power of two, less one */
+    tfwi_seed seed; /* of the hash */
 };
 
 #define TFWI_NOT_FOUND SIZE_MAX

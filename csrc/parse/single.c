@@ -30,6 +30,9 @@ static bool collect_strings(const tfw_columns *columns, uint8_t *out, size_t cap
 int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len, unsigned flags,
                   uint8_t *out_strings, size_t capacity, int64_t *out_ends, tfw_error *error) {
     tfw_span span = {.offset = 0, .length = len};
+    if ((flags & TFW_ADDRESSES) != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a message has no spans to hold addresses");
+    }
     tfw_columns_clear(columns);
     int status = tfw_parse(columns, data, len, &span, 1, flags | TFW_SINGLE, NULL, error);
     if (status == TFW_OK && !collect_strings(columns, out_strings, capacity, out_ends)) {

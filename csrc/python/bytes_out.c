@@ -14,6 +14,9 @@ static const uint64_t LONGEST_BINBYTES = UINT32_MAX;
 
 uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes) {
     /* BINBYTES takes 5 bytes, and only strings of 4 GiB need the 4 more of BINBYTES8. */
+    if (count > UINT64_MAX / 16 || payload_bytes > UINT64_MAX / 2) {
+        return UINT64_MAX;
+    }
     uint64_t opcodes = count * 5 + (payload_bytes >> 32) * 4;
     return PICKLE_FRAME + opcodes + payload_bytes + TFWI_COPY_SLACK;
 }
@@ -46,57 +49,59 @@ TFWI_INLINE uint8_t *put_string(uint8_t *out, const uint8_t *data, uint64_t len,
     return out + len;
 }
 
-int tfw_pickle_spans(const uint8_t *data, const tfw_span *spans, size_t count, uint8_t *out,
-                     size_t capacity, size_t *out_len) {
-    uint64_t payload_bytes = 0;
-    *out_len = 0;
+/* The sum of the lengths, UINT64_MAX where a number is so large that sums might overflow. */
+static uint64_t add_lengths(const tfw_span *spans, size_t count) {
+    uint64_t sum = 0, any = 0;
     for (size_t i = 0; i < count; i++) {
-        payload_bytes += spans[i].length;
+        sum += spans[i].length;
+        any |= spans[i].offset | spans[i].length;
+    }
+    return any >> 62 == 0 && any < UINT64_MAX / 2 / (count + 1) ? sum : UINT64_MAX;
+}
+
+int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+                     uint8_t *out, size_t capacity, size_t *out_len) {
+    const uint64_t payload_bytes = add_lengths(spans, count);
+    *out_len = 0;
+    if (payload_bytes == UINT64_MAX) {
+        return TFW_E_ARGUMENT;
     }
     if (capacity < tfw_pickle_bound(count, payload_bytes)) {
         return TFW_NEED_SPACE;
     }
-    /* All spans lie in one buffer, so that bytes up to the end of the last may be read. */
-    uint64_t readable = count != 0 ? spans[count - 1].offset + spans[count - 1].length : 0;
     uint8_t *p = put_begin(out);
     for (size_t i = 0; i < count; i++) {
         const tfw_span span = spans[i];
-        p = put_string(p, data + span.offset, span.length,
-                       span.offset + TFWI_COPY_SLACK <= readable);
+        const int64_t left = (int64_t)(data_len - span.offset);
+        if (TFWI_UNLIKELY(left < (int64_t)span.length)) {
+            return TFW_E_ARGUMENT;
+        }
+        p = put_string(p, data + span.offset, span.length, left >= TFWI_COPY_SLACK);
     }
     *out_len = (size_t)(put_end(p) - out);
     return TFW_OK;
 }
 
-/* True when the offsets begin at 0 or more and never decrease. */
-static bool ascending(const int64_t *offsets, size_t count) {
-    bool fine = offsets[0] >= 0;
-    for (size_t i = 0; i < count; i++) {
-        fine &= offsets[i] <= offsets[i + 1];
-    }
-    return fine;
-}
-
-int tfw_pickle_offsets(const uint8_t *data, const int64_t *offsets, size_t count, uint8_t *out,
-                       size_t capacity, size_t *out_len) {
+int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offsets, size_t count,
+                       uint8_t *out, size_t capacity, size_t *out_len) {
+    /* Negative ones are large. Every offset is read once, and the bounds follow from the first. */
+    const volatile int64_t *once = offsets;
+    const uint64_t first = count != 0 ? (uint64_t)once[0] : 0;
+    const uint64_t last = count != 0 ? (uint64_t)once[count] : 0;
     *out_len = 0;
-    uint64_t first = 0;
-    uint64_t readable = 0;
-    if (count != 0) {
-        if (!ascending(offsets, count)) {
-            return TFW_E_ARGUMENT;
-        }
-        first = (uint64_t)offsets[0];
-        readable = (uint64_t)offsets[count];
+    if (first > last || last > data_len) {
+        return TFW_E_ARGUMENT;
     }
-    if (capacity < tfw_pickle_bound(count, readable - first)) {
+    if (capacity < tfw_pickle_bound(count, last - first)) {
         return TFW_NEED_SPACE;
     }
     uint8_t *p = put_begin(out);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t begin = (uint64_t)offsets[i];
-        uint64_t end = (uint64_t)offsets[i + 1];
-        p = put_string(p, data + begin, end - begin, begin + TFWI_COPY_SLACK <= readable);
+    for (uint64_t i = 1, begin = first, end; i <= count; i++, begin = end) {
+        end = (uint64_t)once[i];
+        if (TFWI_UNLIKELY(begin > end || end > last)) {
+            return TFW_E_ARGUMENT;
+        }
+        p = put_string(p, data + begin, end - begin, data_len - begin >= TFWI_COPY_SLACK);
     }
     *out_len = (size_t)(put_end(p) - out);
     return TFW_OK;

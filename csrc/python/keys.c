@@ -1,9 +1,17 @@
 /* Keys by number: a hash table with open addressing. */
 #include "python/keys.h"
 
-#include "base/hash.h"
-
 #define MAX_PROBES 64 /* more are met only by keys that were made to collide */
+
+bool tfwi_has_surrogates(const uint8_t *text, size_t len) {
+    const uint8_t *end = text + len;
+    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
+        if (++text < end && *text >= 0xa0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Doubles the table. */
 static int rehash(tfwi_keys *keys) {
@@ -36,8 +44,11 @@ static int add(tfwi_keys *keys, const uint8_t *name, size_t len, uint64_t hash) 
     if (copy == NULL) {
         return TFW_E_MEMORY;
     }
-    memcpy(copy, name, len);
-    keys->of[keys->count++] = (tfwi_key){copy, len, hash, 0};
+    if (len != 0) {
+        memcpy(copy, name, len);
+    }
+    keys->of[keys->count++] = (tfwi_key){.name = copy, .len = len, .hash = hash,
+                                         .no_text = tfwi_has_surrogates(copy, len)};
     return TFW_OK;
 }
 
@@ -45,7 +56,7 @@ int tfwi_keys_find(tfwi_keys *keys, const uint8_t *name, size_t len, uint32_t *o
     if (2 * keys->count >= keys->table_capacity && rehash(keys) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    uint64_t hash = tfwi_hash(name, len);
+    uint64_t hash = tfwi_hash(&keys->seed, name, len);
     size_t mask = keys->table_capacity - 1;
     for (size_t i = 0; i < MAX_PROBES; i++) {
         uint32_t *slot = &keys->table[(size_t)(hash + i) & mask];
@@ -70,5 +81,5 @@ void tfwi_keys_clear(tfwi_keys *keys) {
     }
     tfw_free(keys->of);
     tfw_free(keys->table);
-    *keys = (tfwi_keys){0};
+    *keys = (tfwi_keys){.seed = keys->seed};
 }

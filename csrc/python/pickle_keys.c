@@ -1,16 +1,6 @@
 /* Keys and other text of rows: what all ways of reading rows do alike. */
 #include "python/pickle_rows.h"
 
-bool tfwi_has_surrogates(const uint8_t *text, size_t len) {
-    const uint8_t *end = text + len;
-    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
-        if (++text < end && *text >= 0xa0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key) {
     uint32_t *known = string->memo != 0 ? &u->memos.of[string->memo - 1].key : NULL;
     if (known != NULL && *known != 0) {
@@ -31,7 +21,7 @@ int tfwi_guess_key(tfwi_unpickler *u, const tfwi_item *name, bool is_text, uint3
     if (guessed != NULL && guessed->len == name->b &&
         memcmp(guessed->name, text, guessed->len) == 0) {
         *out_key = guess;
-        return TFW_OK;
+        return is_text && guessed->no_text ? TFWI_UNKNOWN : TFW_OK;
     }
     if (is_text && tfwi_has_surrogates(text, (size_t)name->b)) {
         return TFWI_UNKNOWN;

@@ -174,5 +174,5 @@ void tfwi_unpickle_clear(tfwi_unpickler *u) {
     tfw_free(u->memos.of);
     tfw_free(u->pairs.of);
     tfwi_keys_clear(&u->keys);
-    *u = (tfwi_unpickler){0};
+    *u = (tfwi_unpickler){.keys = u->keys};
 }

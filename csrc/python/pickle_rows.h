@@ -119,15 +119,12 @@ int tfwi_run(tfwi_unpickler *u);
 /* ---- For all of them: pickle_keys.c, the stream, the memo ---------------------------------- */
 
 /* The key that a string is, with a guess that is compared first. Text may have surrogates, which
- * make it TFWI_UNKNOWN. */
+ * make it TFWI_UNKNOWN, also where bytes are known as a key that are the same. */
 int tfwi_guess_key(tfwi_unpickler *u, const tfwi_item *name, bool is_text, uint32_t guess,
                    uint32_t *out_key);
 
 /* The key that a string is. */
 int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key);
-
-/* Whether text has lone surrogates, which pickle writes and UTF-8 does not have. */
-bool tfwi_has_surrogates(const uint8_t *text, size_t len);
 
 TFWI_INLINE bool tfwi_has(const tfwi_unpickler *u, uint64_t bytes) {
     return u->end - u->at >= bytes;

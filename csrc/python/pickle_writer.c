@@ -7,9 +7,15 @@
 /* Keys whose slots are taken this many times over are written out again and again: no choice of
  * keys makes the search long. */
 #define MEMO_PROBES 8
+static const tfwi_seed unseeded = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)};
 #define MEMO_SLOTS 64 /* at first */
 
 /* ---- Strings -------------------------------------------------------------------------------- */
+
+/* Bytes of an opcode with the length of so many bytes. */
+static size_t header_size(uint64_t len) {
+    return len <= UINT8_MAX ? 2 : len <= UINT32_MAX ? 5 : MAX_OPCODE;
+}
 
 /* Writes an opcode with a length of one, four or eight bytes; returns how many bytes it takes. */
 static size_t write_header(uint8_t *out, const uint8_t opcodes[3], uint64_t len) {
@@ -81,14 +87,16 @@ static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
     return stray;
 }
 
-/* Copies a key, each stray byte b as the surrogate U+DC00 + b: what surrogateescape decodes. */
-static void copy_escaped(uint8_t *out, const uint8_t *p, const uint8_t *end) {
+/* Makes each stray byte b of a key the surrogate U+DC00 + b: what surrogateescape decodes. The key
+ * lies at the end of the room that this takes: nothing is written over before it is read. */
+static void escape(uint8_t *out, const uint8_t *p, const uint8_t *end) {
     while (p != end) {
         size_t len = utf8_len(p, end);
         if (len == 0) {
+            const uint8_t stray = *p++;
             *out++ = 0xed;
-            *out++ = (uint8_t)(0xb0 | *p >> 6);
-            *out++ = (uint8_t)(0x80 | (*p++ & 0x3f));
+            *out++ = (uint8_t)(0xb0 | stray >> 6);
+            *out++ = (uint8_t)(0x80 | (stray & 0x3f));
         }
         for (; len > 0; len--) {
             *out++ = *p++;
@@ -96,20 +104,47 @@ static void copy_escaped(uint8_t *out, const uint8_t *p, const uint8_t *end) {
     }
 }
 
-/* Writes a key as str; *out_offset is where its bytes lie in the pickle. */
+/* Room for a str of len bytes with its opcode, or NULL. */
+static uint8_t *str_room(tfwi_pickle *pickle, size_t len) {
+    size_t size;
+    return tfwi_add_overflows(len, MAX_OPCODE, &size) ? NULL
+                                                      : tfwi_bytes_room(&pickle->stream, size);
+}
+
+/* Escapes a key of len bytes that was copied behind the opcode it would have without stray bytes;
+ * returns where its opcode goes now, or NULL: out of memory. */
+static TFWI_NOINLINE uint8_t *escape_copied(tfwi_pickle *pickle, size_t len, size_t stray) {
+    size_t more, size;
+    if (tfwi_mul_overflows(2, stray, &more) || tfwi_add_overflows(len, more, &size)) {
+        return NULL;
+    }
+    uint8_t *out = str_room(pickle, size);
+    if (out != NULL) {
+        uint8_t *escaped = out + header_size(size), *copy = escaped + more;
+        memmove(copy, out + header_size(len), len);
+        escape(escaped, copy, copy + len);
+    }
+    return out;
+}
+
+/* Writes a key as str; *out_offset is where its bytes lie in the pickle. The key is read once, by
+ * copying it. */
 static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t *out_stray,
                     size_t *out_offset) {
     static const uint8_t opcodes[3] = {OP_SHORT_BINUNICODE, OP_BINUNICODE, OP_BINUNICODE8};
-    size_t stray = count_stray_bytes(key, key + len), size;
-    uint8_t *out = NULL;
-    if (!tfwi_mul_overflows(3, len, &size) && !tfwi_add_overflows(size, MAX_OPCODE, &size)) {
-        out = tfwi_bytes_room(&pickle->stream, len + 2 * stray + MAX_OPCODE);
-    }
+    uint8_t *out = str_room(pickle, len);
     if (out == NULL) {
         return false;
     }
+    uint8_t *copy = out + header_size(len);
+    if (len != 0) {
+        memcpy(copy, key, len);
+    }
+    size_t stray = count_stray_bytes(copy, copy + len);
+    if (stray != 0 && (out = escape_copied(pickle, len, stray)) == NULL) {
+        return false;
+    }
     size_t header = write_header(out, opcodes, len + 2 * stray);
-    copy_escaped(out + header, key, key + len);
     *out_stray = stray;
     *out_offset = pickle->stream.len + header;
     pickle->stream.len += header + len + 2 * stray;
@@ -170,7 +205,7 @@ static bool put_reference(tfwi_pickle *pickle, size_t number) {
 
 /* A key that was not the expected one. */
 static TFWI_NOINLINE bool put_other_key(tfwi_pickle *pickle, const uint8_t *key, size_t len) {
-    uint64_t hash = tfwi_hash(key, len);
+    uint64_t hash = tfwi_hash(&unseeded, key, len);
     tfwi_memo_key *slot = memo_find(pickle, key, len, hash);
     size_t stray = 0, offset = 0;
     bool found = slot != NULL && slot->number != 0;

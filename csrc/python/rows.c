@@ -207,13 +207,14 @@ static int put_row(tfw_rows *r, tfwi_output *out) {
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-int tfw_rows_create(tfw_rows **out_rows, tfw_error *error) {
+int tfw_rows_create(uint64_t seed, tfw_rows **out_rows, tfw_error *error) {
     tfw_rows *r = tfwi_calloc(1, sizeof *r);
     *out_rows = r;
     if (r == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a row encoder");
     }
     r->guess = 1;
+    r->u.keys.seed = tfwi_seed_of(seed);
     r->writer = tfwi_writer_best();
     return TFW_OK;
 }
@@ -246,6 +247,9 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
     size_t frame;
     *out_done = 0;
     *out_len = 0;
+    if ((flags & ~(unsigned)TFW_KEEP_ORDER) != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
+    }
     if (tfwi_add_overflows(headroom, tailroom, &frame)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
     }

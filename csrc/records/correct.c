@@ -318,9 +318,10 @@ int tfwi_correct(const tfwi_damaged *damaged, tfw_flip *out_flip, uint64_t *need
 
 int tfw_correct(const uint8_t *data, size_t len, uint64_t available, uint64_t max_record_size,
                 tfw_flip *out_flip, tfw_error *error) {
+    static const uint8_t nothing[1];
     tfwi_resync resync = {0};
     tfwi_damaged damaged = {
-        .data = data,
+        .data = data != NULL ? data : nothing,
         .end = len,
         .available = available,
         .max_record_size = max_record_size,

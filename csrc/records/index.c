@@ -228,6 +228,10 @@ static int check_run(const run *r, const int64_t *offsets, const int64_t *number
     for (size_t i = 0; i < r->count; i++) {
         const int64_t begin = offsets[numbers[i]];
         const int64_t size = size_of(offsets, numbers[i]);
+        if (TFWI_UNLIKELY(begin < r->begin || begin > r->end || size < TFWI_FRAME_SIZE ||
+                          size > r->end - begin)) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that change meanwhile");
+        }
         const size_t at = (size_t)(begin - r->begin);
         const uint8_t *record = data + at;
         const uint64_t length = (uint64_t)(size - TFWI_FRAME_SIZE);

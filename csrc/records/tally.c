@@ -38,11 +38,11 @@ void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length) {
     tally->file_crc = crc_of_record(tally->file_crc, crc, length);
 }
 
-int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
-                    tfw_error *error) {
+/* Adds the records of a block to a sum, which holds some of them after an error. */
+static int add_block(tfw_tally *sum, const uint8_t *data, size_t len, unsigned flags,
+                     tfw_error *error) {
     const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     const uint64_t longest = (flags & TFW_NO_DATA_CRC) == 0 ? LONG_PAYLOAD : UINT64_MAX;
-    tfw_tally sum = *tally;
     size_t at = 0, begin = 0; /* [begin, at): records checksummed at once */
     while (at < len) {
         const size_t left = len - at;
@@ -53,30 +53,69 @@ int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned 
         const uint64_t length = tfwi_load64(data + at);
         size_t next = at + (size_t)length + TFWI_FRAME_SIZE;
         uint32_t crc = tfwi_crc32c_unmask(tfwi_load32(data + next - TFW_FOOTER_SIZE));
-        count_record(&sum, crc, length);
+        count_record(sum, crc, length);
         if (length >= longest) {
-            sum.file_crc = kernel->crc(sum.file_crc, data + begin, at - begin);
-            sum.file_crc = crc_of_record(sum.file_crc, crc, length);
+            sum->file_crc = kernel->crc(sum->file_crc, data + begin, at - begin);
+            sum->file_crc = crc_of_record(sum->file_crc, crc, length);
             begin = next;
         }
         at = next;
     }
-    sum.file_crc = kernel->crc(sum.file_crc, data + begin, at - begin);
-    *tally = sum;
+    if (begin != at) {
+        sum->file_crc = kernel->crc(sum->file_crc, data + begin, at - begin);
+    }
     return TFW_OK;
 }
 
-int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, const tfw_span *spans, size_t count,
-                    unsigned flags, tfw_error *error) {
-    int status = TFW_OK;
+static bool knows(unsigned flags, tfw_error *error) {
+    bool known = (flags & ~(unsigned)TFW_NO_DATA_CRC) == 0;
+    if (!known) {
+        tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
+    }
+    return known;
+}
+
+int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
+                    tfw_error *error) {
+    tfw_tally sum = *tally;
+    int status = knows(flags, error) ? add_block(&sum, data, len, flags, error) : TFW_E_ARGUMENT;
+    if (status == TFW_OK) {
+        *tally = sum;
+    }
+    return status;
+}
+
+/* Whether the record around a payload lies in the data. */
+static bool is_framed(const tfw_span *span, size_t data_len) {
+    return span->offset >= TFW_HEADER_SIZE && span->offset <= data_len &&
+           span->length <= data_len - span->offset &&
+           data_len - span->offset - span->length >= TFW_FOOTER_SIZE;
+}
+
+/* The record around spans[i], and those that follow it without a gap: i becomes the last. */
+static uint64_t end_of_run(const tfw_span *spans, size_t count, size_t data_len, size_t *i) {
+    uint64_t end = spans[*i].offset + spans[*i].length + TFW_FOOTER_SIZE;
+    while (*i + 1 < count && spans[*i + 1].offset == end + TFW_HEADER_SIZE &&
+           is_framed(&spans[*i + 1], data_len)) {
+        end += spans[++*i].length + TFWI_FRAME_SIZE;
+    }
+    return end;
+}
+
+int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_len, const tfw_span *spans,
+                    size_t count, unsigned flags, tfw_error *error) {
+    tfw_tally sum = *tally;
+    int status = knows(flags, error) ? TFW_OK : TFW_E_ARGUMENT;
     for (size_t i = 0; i < count && status == TFW_OK; i++) {
-        const uint64_t begin = spans[i].offset - TFW_HEADER_SIZE;
-        uint64_t end = spans[i].offset + spans[i].length + TFW_FOOTER_SIZE;
-        while (i + 1 < count && spans[i + 1].offset == end + TFW_HEADER_SIZE) {
-            i++;
-            end += spans[i].length + TFWI_FRAME_SIZE;
+        if (!is_framed(&spans[i], data_len)) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "a record leaves the data");
         }
-        status = tfw_tally_block(tally, data + begin, (size_t)(end - begin), flags, error);
+        const uint64_t begin = spans[i].offset - TFW_HEADER_SIZE;
+        const uint64_t end = end_of_run(spans, count, data_len, &i);
+        status = add_block(&sum, data + begin, (size_t)(end - begin), flags, error);
+    }
+    if (status == TFW_OK) {
+        *tally = sum;
     }
     return status;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,23 @@ from tfwire import _native
 from tfwire._version import __version__
 from tfwire.errors import DataLossError
 
-__all__ = ["DAMAGE_REASONS", "adopt", "check", "data_loss", "ffi", "lib", "new_error", "text"]
+__all__ = [
+    "DAMAGE_REASONS",
+    "SEED",
+    "adopt",
+    "check",
+    "data_loss",
+    "ffi",
+    "lib",
+    "new_error",
+    "text",
+]
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib
+
+# Of the hashes by which C finds keys, unknown to those who choose the keys of a file.
+SEED = int.from_bytes(os.urandom(8), sys.byteorder)
 
 DAMAGE_REASONS = {
     lib.TFW_E_TRUNCATED: "truncated",

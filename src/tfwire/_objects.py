@@ -23,7 +23,8 @@ def bytes_array(
 
     Args:
         data: uint8 of rank 1.
-        offsets: int64 of rank 1, from C or checked: not decreasing, within data.
+        offsets: int64 of rank 1, from C or checked: not decreasing, within data. No other thread
+            may change them meanwhile.
         shape: The shape of the result, as many elements as there are strings.
 
     Returns:
@@ -46,6 +47,7 @@ def _strings(
     size = ffi.new("size_t *")
     status = lib.tfw_pickle_offsets(
         ffi.from_buffer("uint8_t[]", data),
+        len(data),
         ffi.from_buffer("int64_t[]", offsets),
         count,
         ffi.from_buffer("uint8_t[]", stream),

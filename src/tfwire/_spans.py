@@ -18,6 +18,7 @@ __all__ = [
     "addresses_of",
     "bytes_of",
     "gather",
+    "message_of",
     "slices_of",
     "strings_of",
     "strings_of_objects",
@@ -29,6 +30,9 @@ _SHORT = 2048
 # Messages that C gets at once: their heads stay in the processor's second cache until it parses
 # them.
 _SLICE = 4096
+
+# Bytes of a column that are copied at once, for the same reason.
+_COLUMN_BYTES = 1 << 19
 
 Array = np.ndarray[Any, Any]
 
@@ -114,15 +118,28 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     return value if view.c_contiguous else view.tobytes()
 
 
+def message_of(value: Any, what: str = "a serialized message") -> bytes:
+    """As bytes_of, but a bytes object: nobody can change it while C reads it.
+
+    Raises:
+        TypeError: As bytes_of.
+    """
+    value = bytes_of(value, what)
+    return value if type(value) is bytes else memoryview(value).tobytes()
+
+
 def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
     """Many byte strings as buffers, with the least work per string that Python allows.
 
+    Other threads may change what they were given in meanwhile: the list is copied at once, the
+    strings of other types than bytes before C sees them.
+
     Args:
         serialized: A sequence or iterable of bytes-like objects, a rank-1 object array of them,
-            an object with a ``numpy()`` method that gives one, or a BytesColumn (used in place).
+            an object with a ``numpy()`` method that gives one, or a BytesColumn.
 
     Returns:
-        How many there are, and all of them in order, some at a time.
+        How many there are, and all of them in order, some at a time, valid until the next ones.
 
     Raises:
         TypeError: ``serialized`` is a single byte string; from the iterator: item i is no
@@ -132,13 +149,12 @@ def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
         count = len(serialized)
         return count, (serialized.spans(i, _SLICE) for i in range(0, count, _SLICE))
     if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
-        spans = _column_spans(serialized)
-        return spans.num_spans, iter((spans,))
-    messages = _list_of(serialized)
+        return _column_slices(serialized)
+    messages = _tuple_of(serialized)
     return len(messages), _slices(messages)
 
 
-def _slices(messages: list[Any] | tuple[Any, ...]) -> Iterator[Spans]:
+def _slices(messages: tuple[Any, ...]) -> Iterator[Spans]:
     for first in range(0, len(messages), _SLICE):
         some = messages[first : first + _SLICE]
         yield _addresses(some, first) or _joined_spans(_bytes_objects(some, first), first)
@@ -156,17 +172,15 @@ def _bytes_layout() -> Any:
     head, word = object.__basicsize__, ffi.sizeof("uintptr_t")
     layout = ffi.new("tfw_object_layout *", (id(bytes), head - word, head, bytes.__basicsize__ - 1))
     example = bytes(range(256))
-    spans = _addresses([example], 0, layout)
+    spans = _addresses((example,), 0, layout)
     return layout if spans is not None and spans.message(0)[:] == example else None
 
 
-def _addresses(
-    messages: list[Any] | tuple[Any, ...], first: int, layout: Any = None
-) -> Spans | None:
+def _addresses(messages: tuple[Any, ...], first: int, layout: Any = None) -> Spans | None:
     """Bytes objects where they lie; None where one is of another type. A copy of all messages
     would cost as much as parsing them."""
     placed = _placed(messages, layout or BYTES_LAYOUT)
-    return None if placed is None else placed.spans(0, len(messages))._replace(first=first)
+    return None if placed is None else placed.spans(0, len(placed))._replace(first=first)
 
 
 def _placed(objects: Sequence[Any], layout: Any) -> Placed | None:
@@ -215,16 +229,15 @@ def addresses_of(objects: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     return ffi.cast("uintptr_t *", id(held) + tuple.__basicsize__), held
 
 
-def _bytes_objects(messages: list[Any] | tuple[Any, ...], first: int) -> list[bytes]:
+def _bytes_objects(messages: tuple[Any, ...], first: int) -> list[bytes]:
     """The messages, whatever holds them, the first of which has this index."""
     return [
-        bytes(bytes_of(message, f"serialized message {i}"))
-        for i, message in enumerate(messages, first)
+        message_of(message, f"serialized message {i}") for i, message in enumerate(messages, first)
     ]
 
 
-def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
-    """The messages as a list or tuple."""
+def _tuple_of(serialized: Any) -> tuple[Any, ...]:
+    """The messages as a tuple, which no other thread can change."""
     if hasattr(serialized, "numpy"):
         serialized = serialized.numpy()
     if isinstance(serialized, np.ndarray):
@@ -235,15 +248,13 @@ def _list_of(serialized: Any) -> list[Any] | tuple[Any, ...]:
             )
         if serialized.ndim != 1:
             raise TypeError(f"expected messages of rank 1, found rank {serialized.ndim}")
-        return list(serialized)
+        return tuple(serialized)
     if isinstance(serialized, (bytes, bytearray, memoryview, str)):
         raise TypeError(
             f"expected a list of serialized messages, found {type(serialized).__name__}"
         )
-    if isinstance(serialized, (list, tuple)):
-        return serialized
     if isinstance(serialized, Iterable):
-        return list(serialized)
+        return tuple(serialized)
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
 
 
@@ -257,18 +268,32 @@ def _joined_spans(messages: list[bytes], first: int) -> Spans:
     return _spans(joined, table, first)
 
 
-def _column_spans(column: Any) -> Spans:
-    """The strings of a BytesColumn, where they are."""
-    data = np.ascontiguousarray(column.data)
-    offsets = np.ascontiguousarray(column.offsets, np.int64)
+def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
+    """The strings of a BytesColumn, copied some at a time: its arrays may change meanwhile."""
+    data = np.frombuffer(np.ascontiguousarray(column.data), np.uint8)
+    offsets = np.array(column.offsets, np.int64)
     if offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
-    if offsets[0] < 0 or offsets[-1] > data.nbytes or (np.diff(offsets) < 0).any():
-        raise ValueError(f"offsets must not decrease and stay within the {data.nbytes} bytes")
+    if offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any():
+        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+    return len(offsets) - 1, _copies(data, offsets)
+
+
+def _copies(data: Array, offsets: Array) -> Iterator[Spans]:
+    """Copies of the strings, about _COLUMN_BYTES of them at a time, valid until the next ones."""
+    longest = int(np.diff(offsets).max(initial=0))
+    room = np.empty(min(max(_COLUMN_BYTES, longest), len(data)), np.uint8)
     table = np.empty((len(offsets) - 1, 2), np.uint64)
-    table[:, 0] = offsets[:-1]
-    np.subtract(offsets[1:], offsets[:-1], out=table[:, 1], casting="unsafe")
-    return _spans(data, table)
+    table[:, 1] = np.diff(offsets)
+    first, count = 0, len(table)
+    while first < count:
+        begin = int(offsets[first])
+        last = int(np.searchsorted(offsets, begin + len(room), "right")) - 1
+        np.subtract(offsets[first:last], begin, out=table[first:last, 0], casting="unsafe")
+        size = int(offsets[last]) - begin
+        room[:size] = data[begin : begin + size]
+        yield _spans(room, table[first:last], first)
+        first = last
 
 
 def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
@@ -285,6 +310,7 @@ def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
         size = ffi.new("size_t *")
         status = lib.tfw_pickle_spans(
             ffi.from_buffer("uint8_t[]", buffer),
+            buffer.nbytes,
             ffi.from_buffer("tfw_span[]", spans),
             len(spans),
             ffi.from_buffer("uint8_t[]", out),

@@ -133,13 +133,14 @@ class BytesColumn:
             >>> BytesColumn(b"catdog", [0, 3, 6]).to_numpy()
             array([b'cat', b'dog'], dtype=object)
         """
-        offsets = self.offsets
-        ordered = len(offsets) == 1 or bool((offsets[1:] >= offsets[:-1]).all())
-        if not ordered or offsets[0] < 0 or offsets[-1] > len(self.data):
-            raise ValueError(
-                f"offsets must not decrease and stay within the {len(self.data)} bytes"
-            )
-        return bytes_array(self.data, offsets, self.shape)
+        data = np.frombuffer(self.data, np.uint8)
+        offsets = np.array(self.offsets, np.int64)  # its own: another thread may change them
+        if offsets.ndim != 1 or len(offsets) == 0:
+            raise ValueError("offsets must be of rank 1 and hold one entry more than strings")
+        ordered = bool((offsets[1:] >= offsets[:-1]).all())
+        if not ordered or offsets[0] < 0 or offsets[-1] > len(data):
+            raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+        return bytes_array(data, offsets, self.shape)
 
     def to_list(self) -> list[Any]:
         """The strings as nested lists, as deep as the shape is long.

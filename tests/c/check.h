@@ -78,6 +78,8 @@ static inline guarded guarded_new(size_t len, bool at_end) {
 
 static inline void guarded_free(guarded g) { munmap(g.map, g.map_len); }
 
+#define SEED UINT64_C(0x6c62272e07bb0142) /* of hashes: no result depends on it */
+
 /* A small, seeded generator (xorshift64*); state must not be 0. */
 static inline uint64_t check_random(uint64_t *state) {
     *state ^= *state >> 12;

@@ -59,7 +59,7 @@ static void check_kind(const messages *one, const unpickler *u, int32_t kind) {
     tfw_schema *schema = NULL;
     tfw_columns *columns = NULL;
     tfw_column column;
-    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
     int status = tfw_parse(columns, one->data, one->len, one->spans, 1, 0, NULL, NULL);
     CHECK_EQ(TFW_OK, tfw_columns_take(columns, 0, &column, NULL));

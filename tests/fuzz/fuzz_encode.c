@@ -236,7 +236,7 @@ static tfw_columns *new_columns(const source *s, unsigned flags, tfw_schema **ou
         features[i] = (tfw_feature){.name = s->in[i].name, .name_len = s->in[i].name_len,
                                     .kind = s->in[i].kind, .layout = TFW_VARIABLE};
     }
-    CHECK_EQ(TFW_OK, tfw_schema_create(features, s->count, out_schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, s->count, SEED, out_schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(*out_schema, flags, &columns, NULL));
     return columns;
 }

@@ -29,7 +29,7 @@ typedef struct stream {
 
 static tfw_rows *new_rows(void) {
     tfw_rows *rows = NULL;
-    CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
     return rows;
 }
 

@@ -87,7 +87,7 @@ static void check_tally(const scan *s, const file *f, unsigned flags, size_t cut
     CHECK_EQ(TFW_OK, tfw_tally_block(&all, data, s->consumed, flags, NULL));
     CHECK_EQ(s->count, all.records);
     CHECK_EQ(tfw_crc32c(0, data, s->consumed), all.file_crc);
-    CHECK_EQ(TFW_OK, tfw_tally_spans(&spans, data, s->spans, s->count, flags, NULL));
+    CHECK_EQ(TFW_OK, tfw_tally_spans(&spans, data, s->consumed, s->spans, s->count, flags, NULL));
     CHECK(memcmp(&all, &spans, sizeof all) == 0);
     for (size_t i = 0; i < s->count; i++) {
         const tfw_span *span = &s->spans[i];

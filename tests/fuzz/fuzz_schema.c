@@ -103,10 +103,10 @@ static int64_t first_wrong(const wanted *w) {
 static int create(const wanted *w, tfw_schema **out_schema) {
     tfw_error error = {.status = TFW_OK, .feature = -1};
     int64_t wrong = first_wrong(w);
-    int status = tfw_schema_create(w->features, w->count, out_schema, &error);
+    int status = tfw_schema_create(w->features, w->count, SEED, out_schema, &error);
     if (status == TFW_E_MEMORY) { /* the failing allocation */
         CHECK(tfwi_test_fail_allocation == -1 && *out_schema == NULL);
-        status = tfw_schema_create(w->features, w->count, out_schema, &error);
+        status = tfw_schema_create(w->features, w->count, SEED, out_schema, &error);
     }
     CHECK_EQ(wrong < 0 ? TFW_OK : TFW_E_SCHEMA, status);
     CHECK_EQ(wrong < 0, *out_schema != NULL);
@@ -161,7 +161,7 @@ static void check_lookup(wanted *w, uint8_t order) {
         spans[i].length = make_message(data + at, w, order, i == 1 ? 1 + order % 40u : 1);
         at += (size_t)spans[i].length;
     }
-    CHECK_EQ(TFW_OK, tfw_schema_create(w->features, w->count, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(w->features, w->count, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
     CHECK_EQ(TFW_OK, tfw_parse(columns, data, at, spans, 3, 0, &done, NULL));
     for (size_t i = 0; i < w->count && check_failures == 0; i++) {

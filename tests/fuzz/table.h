@@ -41,7 +41,7 @@ static inline void specs_init(specs *s, input *in, bool lists) {
     for (size_t i = 0; i < s->count; i++) {
         s->features[i] = spec_of(input_byte(in), i, lists);
     }
-    CHECK_EQ(TFW_OK, tfw_schema_create(s->features, s->count, &s->schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(s->features, s->count, SEED, &s->schema, NULL));
 }
 
 /* Columns under construction; once taken, what they held. */

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfwire._core import lib
 from tfwire._examples.decoder import decode_message, decode_messages
-from tfwire._spans import bytes_of
+from tfwire._spans import message_of
 
 __all__ = ["decode_example", "decode_examples", "decode_sequence_example"]
 
@@ -35,7 +35,7 @@ def decode_example(serialized: Any) -> dict[str, Values]:
         >>> decode_example(tfw.encode_example({"label": 3, "name": "goat"}))
         {'label': array([3]), 'name': [b'goat']}
     """
-    decoded: dict[str, Values] = decode_message(bytes_of(serialized), 0)
+    decoded: dict[str, Values] = decode_message(message_of(serialized), 0)
     return decoded
 
 
@@ -77,5 +77,5 @@ def decode_sequence_example(
         ({'n': array([2])}, {'word': [[b'a'], [b'b']]})
     """
     decoded: tuple[dict[str, Values], dict[str, list[Values]]]
-    decoded = decode_message(bytes_of(serialized), lib.TFW_SEQUENCE)
+    decoded = decode_message(message_of(serialized), lib.TFW_SEQUENCE)
     return decoded

@@ -42,8 +42,8 @@ class _Call:
 _idle: list[_Call] = []
 
 
-def decode_message(serialized: Any, flags: int) -> Any:
-    """One message, given as an object with a buffer of bytes.
+def decode_message(serialized: bytes, flags: int) -> Any:
+    """One message.
 
     Raises:
         ParseError: Not a well-formed message.

@@ -38,9 +38,8 @@ class Column(NamedTuple):
     Attributes:
         kind: TFW_BYTES, TFW_FLOAT or TFW_INT64.
         values: int64 or float32 array of rank 1, or the bytes of all strings.
-        num_values: How many values there are.
         per_record: Values per record where ``splits`` is None.
-        offsets: int64, num_values + 1: where the strings lie.
+        offsets: int64, one more than strings: where they lie.
         splits: int64, cells + 1: where the values of each record (each step) lie.
         steps: int64, records + 1: where the steps of each record lie; feature lists only.
         presence: uint8 per record, or None when all have the feature.
@@ -48,7 +47,6 @@ class Column(NamedTuple):
 
     kind: int
     values: Any
-    num_values: int
     per_record: int = 1
     offsets: Array | None = None
     splits: Array | None = None
@@ -63,43 +61,51 @@ def make_column(kind: int, values: Any, name: Name, **layout: Any) -> Column:
     """
     if kind == lib.TFW_BYTES:
         data, offsets = pack_strings(values, name)
-        return Column(kind, data, len(offsets) - 1, offsets=offsets, **layout)
+        return Column(kind, data, offsets=offsets, **layout)
     if kind == lib.TFW_FLOAT:
         values = as_float32(values, name)
     else:
         kind, values = lib.TFW_INT64, as_int64(values, name)
-    return Column(kind, values, len(values), **layout)
+    return Column(kind, values, **layout)
 
 
 def native_inputs(columns: Sequence[tuple[bytes, Column]]) -> tuple[Any, list[Any]]:
-    """A ``tfw_input[]`` of named columns, and what must be kept alive while it is used."""
+    """A ``tfw_input[]`` of named columns, and what must be kept alive while it is used.
+
+    All sizes are those of the memory that is pinned: an object of Python's, and what another
+    thread does to it, may say otherwise.
+    """
     inputs = ffi.new("tfw_input[]", len(columns))
     keep: list[Any] = []
 
-    def pin(ctype: str, buffer: Any) -> Any:
+    def pin(ctype: str, buffer: Any) -> tuple[Any, int]:
         if buffer is None:
-            return ffi.NULL
+            return ffi.NULL, 0
         pointer = ffi.from_buffer(ctype, buffer)
         keep.append(pointer)
-        return pointer
+        return pointer, len(pointer)
 
     for entry, (name, column) in zip(inputs, columns, strict=True):
-        entry.name = pin("char[]", name)
-        entry.name_len = len(name)
+        entry.name, entry.name_len = pin("char[]", name)
         entry.kind = column.kind
         entry.count = column.per_record
-        entry.values = pin("uint8_t[]", column.values)
-        entry.value_count = column.num_values
-        entry.byte_count = memoryview(column.values).nbytes
-        entry.offsets = pin("int64_t[]", column.offsets)
-        entry.splits = pin("int64_t[]", column.splits)
-        entry.steps = pin("int64_t[]", column.steps)
-        entry.presence = pin("uint8_t[]", column.presence)
+        entry.values, entry.byte_count = pin("uint8_t[]", column.values)
+        entry.offsets, num_offsets = pin("int64_t[]", column.offsets)
+        entry.value_count = _num_values(column.kind, entry.byte_count, num_offsets)
+        entry.splits, num_splits = pin("int64_t[]", column.splits)
+        entry.steps, _ = pin("int64_t[]", column.steps)
+        entry.presence, _ = pin("uint8_t[]", column.presence)
         if column.splits is not None:
-            entry.cell_count = len(column.splits) - 1
+            entry.cell_count = max(num_splits - 1, 0)
         elif column.steps is not None:
             entry.cell_count = int(column.steps[-1])
     return inputs, keep
+
+
+def _num_values(kind: int, byte_count: int, num_offsets: int) -> int:
+    if kind == lib.TFW_BYTES:
+        return max(num_offsets - 1, 0)
+    return byte_count // (8 if kind == lib.TFW_INT64 else 4)
 
 
 class Buffer:

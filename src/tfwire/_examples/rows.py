@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
+from tfwire._core import SEED, check, ffi, lib, new_error
 from tfwire._examples.encoder import STRING_ROOM, Block, Buffer, encode_blocks
 from tfwire._examples.normalize import (
     BYTES,
@@ -136,7 +136,7 @@ class _Native:
     def __init__(self) -> None:
         self.error = new_error()
         out = ffi.new("tfw_rows **")
-        check(lib.tfw_rows_create(out, self.error), self.error)
+        check(lib.tfw_rows_create(SEED, out, self.error), self.error)
         self.rows = ffi.gc(out[0], lib.tfw_rows_free)
         self.buffer = ffi.from_buffer("uint8_t[]", np.empty(_SCRATCH_SIZE, np.uint8))
         self.span = ffi.new("tfw_span *")

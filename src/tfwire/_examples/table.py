@@ -184,7 +184,7 @@ def _array_column(array: Array, name: Name) -> tuple[Column, int]:
 def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
     if cells and type(cells[0]) is bytes and (strings := strings_of_objects(cells)) is not None:
         data, offsets = strings
-        return Column(BYTES, data, len(cells), offsets=offsets), len(cells)
+        return Column(BYTES, data, offsets=offsets), len(offsets) - 1
     types = types_of(cells)
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
@@ -216,10 +216,10 @@ def _ragged(kind: int, values: Any, lengths: Any, count: int, name: Name) -> tup
 
 def _ragged_column(ragged: Any, name: Name) -> tuple[Column, int]:
     """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
-    splits = np.ascontiguousarray(ragged.row_splits, np.int64)
+    splits = _own_splits(ragged.row_splits, name)
     values = ragged.values
     while hasattr(values, "row_splits"):
-        splits = _inner_splits(splits, np.asarray(values.row_splits, np.int64), name)
+        splits = _inner_splits(splits, _own_splits(values.row_splits, name), name)
         values = values.values
     column, num_values = column_of(values, name)
     if column.splits is None:
@@ -228,6 +228,14 @@ def _ragged_column(ragged: Any, name: Name) -> tuple[Column, int]:
         ends = column.splits
     splits = _inner_splits(splits, ends, name)
     return column._replace(splits=splits, per_record=1), len(splits) - 1
+
+
+def _own_splits(splits: Any, name: Name) -> Array:
+    """A copy: they are checked here, and another thread may change what they were given in."""
+    copied = np.array(splits, np.int64)
+    if copied.ndim != 1:
+        raise ValueError(f"{show(name)}: row_splits must be of rank 1, found {copied.ndim}")
+    return copied
 
 
 def _inner_splits(splits: Array, inner: Array, name: Name) -> Array:
@@ -240,7 +248,7 @@ def _inner_splits(splits: Array, inner: Array, name: Name) -> Array:
 
 
 def _string_column(column: Any, name: Name) -> tuple[Column, int]:
-    """A BytesColumn, used in place."""
+    """A BytesColumn, used in place: C reads offsets once and checks them against the data."""
     offsets = np.ascontiguousarray(column.offsets, np.int64)
     shape = getattr(column, "shape", (len(offsets) - 1,))
     if len(shape) == 0 or len(offsets) == 0:
@@ -249,5 +257,4 @@ def _string_column(column: Any, name: Name) -> tuple[Column, int]:
         )
     data = np.ascontiguousarray(column.data)
     per_record = int(np.prod(shape[1:]))
-    column = Column(BYTES, data, len(offsets) - 1, offsets=offsets, per_record=per_record)
-    return column, shape[0]
+    return Column(BYTES, data, offsets=offsets, per_record=per_record), shape[0]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
+from tfwire._core import SEED, check, ffi, lib, new_error
 from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire.features import string
 
@@ -28,7 +28,7 @@ class Schema:
             for feature, request in zip(features, plan.requests, strict=True)
         ]
         out, error = ffi.new("tfw_schema **"), new_error()
-        check(lib.tfw_schema_create(features, len(features), out, error), error)
+        check(lib.tfw_schema_create(features, len(features), SEED, out, error), error)
         del pinned  # C has copied everything
         self.handle = ffi.gc(out[0], lib.tfw_schema_free)
         # What is copied when it is padded: it stays C's, whose memory serves batch after batch.

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._spans import bytes_of
+from tfwire._spans import message_of
 from tfwire.columns import BytesColumn
 
 __all__ = ["is_scalar", "single_message", "unwrap"]
 
 
 def unwrap(serialized: Any) -> Any:
-    """The value of an object with a ``numpy()`` method."""
-    return serialized.numpy() if hasattr(serialized, "numpy") else serialized
+    """The value of an object with a ``numpy()`` method; a list as a tuple, which no other thread
+    can change."""
+    if hasattr(serialized, "numpy"):
+        serialized = serialized.numpy()
+    return tuple(serialized) if isinstance(serialized, list) else serialized
 
 
 def is_scalar(serialized: Any) -> bool:
@@ -42,8 +45,8 @@ def is_scalar(serialized: Any) -> bool:
     return rank == 0
 
 
-def single_message(serialized: Any) -> Any:
-    """One message as an object with a contiguous buffer.
+def single_message(serialized: Any) -> bytes:
+    """One message as a bytes object, which no other thread can change.
 
     Raises:
         ValueError: This is a batch.
@@ -53,7 +56,7 @@ def single_message(serialized: Any) -> Any:
         return serialized
     if isinstance(serialized, (list, tuple)) or _is_vector(serialized):
         raise ValueError("Input serialized must be a scalar")
-    return bytes_of(serialized)
+    return message_of(serialized)
 
 
 def _is_buffer(value: Any) -> bool:

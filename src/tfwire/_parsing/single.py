@@ -93,15 +93,13 @@ class SingleSession:
         make = eval(f"lambda: {{{', '.join(items)}}}", self._names)
         return make
 
-    def parse(self, message: Any) -> dict[Any, Any]:
+    def parse(self, message: bytes) -> dict[Any, Any]:
         """The features of a message.
 
         Raises:
             Misfit: The message does not fit.
             MemoryError: Out of memory.
         """
-        if type(message) is not bytes:
-            message = ffi.from_buffer("uint8_t[]", message)
         status = _parse_one(
             self._handle,
             message,

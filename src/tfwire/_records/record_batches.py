@@ -69,7 +69,13 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             if capacity > len(self._stream):
                 self._stream = ffi.new("uint8_t[]", capacity)
             status = lib.tfw_pickle_spans(
-                batch.data, batch.spans, count, self._stream, capacity, self._stream_len
+                batch.data,
+                batch.data_len,
+                batch.spans,
+                count,
+                self._stream,
+                capacity,
+                self._stream_len,
             )
             assert status == lib.TFW_OK
             strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))

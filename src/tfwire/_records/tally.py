@@ -37,7 +37,9 @@ class Tally:
     def add_batch(self, batch: Any, first: int = 0) -> None:
         """Adds the records of a ``tfw_batch *``, from one of them on."""
         spans, count, error = batch.spans + first, batch.count - first, new_error()
-        status = lib.tfw_tally_spans(self._sum, batch.data, spans, count, self._flags, error)
+        status = lib.tfw_tally_spans(
+            self._sum, batch.data, batch.data_len, spans, count, self._flags, error
+        )
         check(status, error)
 
     def add_record(self, crc: int, length: int) -> None:

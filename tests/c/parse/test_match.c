@@ -296,8 +296,8 @@ static void test_every_kernel_gives_what_the_complete_parser_gives(void) {
     for (size_t i = 0; i < LISTS; i++) {
         spec(&list_features[i], i, true);
     }
-    CHECK_EQ(TFW_OK, tfw_schema_create(features, FEATURES, &schema, NULL));
-    CHECK_EQ(TFW_OK, tfw_schema_create(list_features, LISTS, &lists, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, FEATURES, SEED, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(list_features, LISTS, SEED, &lists, NULL));
     size_t compared = 0;
     for (size_t i = 0; tfwi_matcher_at(i) != NULL; i++) {
         const tfwi_matcher *kernel = tfwi_matcher_at(i);
@@ -316,7 +316,7 @@ static void test_every_kernel_gives_what_the_complete_parser_gives(void) {
 /* The message is taken whole by the kernel, and nothing is left for the complete parser. */
 static void expect_usual(const tfw_feature *feature, blob value, bool usual) {
     tfw_schema *schema;
-    CHECK_EQ(TFW_OK, tfw_schema_create(feature, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(feature, 1, SEED, &schema, NULL));
     for (size_t i = 0; tfwi_matcher_at(i) != NULL; i++) {
         const tfwi_matcher *kernel = tfwi_matcher_at(i);
         tfw_columns *columns;

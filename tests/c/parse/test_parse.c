@@ -57,7 +57,7 @@ static outcome parse_as(tfw_feature asked, blob message, unsigned flags) {
     tfw_columns *columns;
     int64_t bound[MAX_VALUES] = {0};
     bool dense = asked.layout == TFW_DENSE && asked.kind != TFW_BYTES;
-    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
     if (dense) {
         CHECK_EQ(TFW_OK, tfw_columns_bind(columns, 0, bound, 1, NULL));
@@ -484,7 +484,7 @@ typedef struct table {
 
 static int table_open(table *t) {
     memset(t, 0, sizeof *t);
-    int status = tfw_schema_create(all_kinds, FEATURES, &t->schema, NULL);
+    int status = tfw_schema_create(all_kinds, FEATURES, SEED, &t->schema, NULL);
     if (status == TFW_OK) {
         status = tfw_columns_create(t->schema, 0, &t->columns, NULL);
     }
@@ -660,7 +660,7 @@ static void test_columns_without_records(void) {
 static void test_no_features_check_the_outer_form_only(void) {
     tfw_schema *schema;
     tfw_columns *columns;
-    CHECK_EQ(TFW_OK, tfw_schema_create(NULL, 0, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(NULL, 0, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
     blob good = record(1);
     tfw_span span = {0, good.len};
@@ -718,7 +718,7 @@ static void test_a_default_without_values_is_refused(void) {
     tfw_columns *columns;
     tfw_error error;
     asked.has_default = 1;
-    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, SEED, &schema, NULL));
     CHECK_EQ(TFW_E_SCHEMA, tfw_columns_create(schema, 0, &columns, &error));
     CHECK(columns == NULL);
     CHECK_EQ(0, error.feature);

@@ -9,7 +9,7 @@ static tfw_feature dense(const char *name, int32_t kind, uint64_t count) {
 
 static int create(const tfw_feature *features, size_t count, tfw_error *error) {
     tfw_schema *schema;
-    int status = tfw_schema_create(features, count, &schema, error);
+    int status = tfw_schema_create(features, count, SEED, &schema, error);
     CHECK((schema != NULL) == (status == TFW_OK));
     tfw_schema_free(schema);
     return status;
@@ -88,7 +88,7 @@ static void test_everything_is_copied(void) {
     features[1].default_values = strings;
     features[1].default_offsets = offsets;
     tfw_schema *schema;
-    CHECK_EQ(TFW_OK, tfw_schema_create(features, 2, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, 2, SEED, &schema, NULL));
     memset(name, 0, sizeof name);
     memset(numbers, 0, sizeof numbers);
     memset(offsets, 0, sizeof offsets);
@@ -118,7 +118,7 @@ static void test_every_key_is_found_and_no_other(void) {
         features[i].name_len = i; /* the empty key is one */
     }
     tfw_schema *schema;
-    CHECK_EQ(TFW_OK, tfw_schema_create(features, N, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, N, SEED, &schema, NULL));
     for (size_t i = 0; i < N; i++) {
         CHECK_EQ(i, tfwi_schema_find(schema, (const uint8_t *)names[i], i));
         if (i > 0) {

@@ -79,7 +79,7 @@ static outcome parse_as(tfw_feature asked, bool list, blob message, unsigned fla
     tfw_columns *columns;
     int64_t bound[8] = {0};
     bool grown = list || asked.layout == TFW_VARIABLE || asked.kind == TFW_BYTES;
-    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, list ? TFW_FEATURE_LISTS : 0, &columns, NULL));
     if (!grown) {
         CHECK_EQ(TFW_OK, tfw_columns_bind(columns, 0, bound, 1, NULL));
@@ -292,8 +292,8 @@ static int table_open(table *t) {
     const tfw_feature lists[] = {feature("words", TFW_BYTES, TFW_VARIABLE, 0),
                                  feature("frames", TFW_FLOAT, TFW_DENSE, 2)};
     memset(t, 0, sizeof *t);
-    int status = tfw_schema_create(contexts, 2, &t->schemas[0], NULL);
-    status = status != TFW_OK ? status : tfw_schema_create(lists, 2, &t->schemas[1], NULL);
+    int status = tfw_schema_create(contexts, 2, SEED, &t->schemas[0], NULL);
+    status = status != TFW_OK ? status : tfw_schema_create(lists, 2, SEED, &t->schemas[1], NULL);
     status = status != TFW_OK ? status : tfw_columns_create(t->schemas[0], 0, &t->context, NULL);
     if (status == TFW_OK) {
         status = tfw_columns_create(t->schemas[1], TFW_FEATURE_LISTS, &t->lists, NULL);

@@ -25,7 +25,7 @@ static void parser_open(parser *p) {
         feature("i", TFW_INT64, TFW_DENSE, 1),
         feature("t", TFW_BYTES, TFW_DENSE, 2),
     };
-    CHECK_EQ(TFW_OK, tfw_schema_create(features, COUNT(features), &p->schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, COUNT(features), SEED, &p->schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(p->schema, 0, &p->columns, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_bind(p->columns, 2, &p->number, 1, NULL));
     p->page = guarded_new(CAPACITY, true);

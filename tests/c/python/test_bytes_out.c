@@ -80,10 +80,10 @@ static void pickled_spans_read_back(void) {
         for (size_t i = 0; i < len; i++) {
             data.data[i] = (uint8_t)check_random(&state);
         }
-        CHECK_EQ(TFW_OK, tfw_pickle_spans(data.data, spans, count, out.data, bound, &out_len));
+        CHECK_EQ(TFW_OK, tfw_pickle_spans(data.data, len, spans, count, out.data, bound, &out_len));
         CHECK(pickle_holds(out.data, out_len, data.data, spans, count));
         CHECK_EQ(TFW_NEED_SPACE,
-                 tfw_pickle_spans(data.data, spans, count, out.data, bound - 1, &out_len));
+                 tfw_pickle_spans(data.data, len, spans, count, out.data, bound - 1, &out_len));
         CHECK_EQ(0, out_len);
         guarded_free(data);
         guarded_free(out);
@@ -97,7 +97,7 @@ static void spans_in_any_order_read_back(void) {
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (uint8_t)(i * 7);
     }
-    CHECK_EQ(TFW_OK, tfw_pickle_spans(data, spans, 6, out, sizeof out, &len));
+    CHECK_EQ(TFW_OK, tfw_pickle_spans(data, sizeof data, spans, 6, out, sizeof out, &len));
     CHECK(pickle_holds(out, len, data, spans, 6));
 }
 
@@ -118,9 +118,12 @@ static void pickled_offsets_read_back(void) {
         for (int64_t i = 0; i < offsets[20]; i++) {
             data.data[i] = (uint8_t)check_random(&state);
         }
-        CHECK_EQ(TFW_OK, tfw_pickle_offsets(data.data, offsets, 20, out, sizeof out, &out_len));
+        const size_t size = (size_t)offsets[20];
+        CHECK_EQ(TFW_OK,
+                 tfw_pickle_offsets(data.data, size, offsets, 20, out, sizeof out, &out_len));
         CHECK(pickle_holds(out, out_len, data.data, spans, 20));
-        CHECK_EQ(TFW_NEED_SPACE, tfw_pickle_offsets(data.data, offsets, 20, out, 60, &out_len));
+        CHECK_EQ(TFW_NEED_SPACE,
+                 tfw_pickle_offsets(data.data, size, offsets, 20, out, 60, &out_len));
         guarded_free(data);
     }
 }
@@ -129,17 +132,17 @@ static void offsets_that_decrease_are_refused(void) {
     uint8_t data[16] = {0}, out[512];
     const int64_t decreasing[] = {0, 5, 4}, negative[] = {-1, 4, 5};
     size_t len = 99;
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, decreasing, 2, out, sizeof out, &len));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, negative, 2, out, sizeof out, &len));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, 16, decreasing, 2, out, sizeof out, &len));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pickle_offsets(data, 16, negative, 2, out, sizeof out, &len));
     CHECK_EQ(0, len);
 }
 
 static void no_strings_make_an_empty_tuple(void) {
     uint8_t out[512];
     size_t len = 0;
-    CHECK_EQ(TFW_OK, tfw_pickle_spans(NULL, NULL, 0, out, sizeof out, &len));
+    CHECK_EQ(TFW_OK, tfw_pickle_spans(NULL, 0, NULL, 0, out, sizeof out, &len));
     CHECK(pickle_holds(out, len, NULL, NULL, 0));
-    CHECK_EQ(TFW_OK, tfw_pickle_offsets(NULL, NULL, 0, out, sizeof out, &len));
+    CHECK_EQ(TFW_OK, tfw_pickle_offsets(NULL, 0, NULL, 0, out, sizeof out, &len));
     CHECK(pickle_holds(out, len, NULL, NULL, 0));
 }
 

@@ -46,6 +46,44 @@ static void keys_made_to_collide_are_refused(void) {
     tfwi_keys_clear(&keys);
 }
 
+/* The same keys are no trouble under another seed, so that nobody can choose them beforehand. */
+static void keys_that_collide_under_a_seed_do_not_under_others(void) {
+    tfwi_keys all = {0};
+    uint32_t number, chosen[SAME_SLOT], count = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        CHECK_EQ(TFW_OK, find(&all, i, &number));
+    }
+    for (uint32_t i = 0; i < MANY && count < SAME_SLOT; i++) {
+        if (all.of[i].hash % 256 == 0) {
+            chosen[count++] = i;
+        }
+    }
+    for (uint64_t seed = 1; seed < 200; seed++) {
+        tfwi_keys keys = {.seed = tfwi_seed_of(seed * SEED)};
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK(find(&keys, chosen[i], &number) == TFW_OK && number == i);
+        }
+        tfwi_keys_clear(&keys);
+        CHECK(keys.seed.a == tfwi_seed_of(seed * SEED).a); /* it outlives the keys */
+    }
+    tfwi_keys_clear(&all);
+}
+
+/* Names that count up, as those of generated columns: the hash spreads them under every seed. */
+static void keys_that_count_up_do_not_collide(void) {
+    static const char *const formats[] = {"%u", "key %u", "feature_%u", "image/object/bbox/%04u"};
+    for (uint64_t seed = 1; seed < 200; seed++) {
+        tfwi_keys keys = {.seed = tfwi_seed_of(seed * SEED)};
+        for (uint32_t i = 0; i < 4000; i++) {
+            char name[64];
+            uint32_t number;
+            size_t len = (size_t)snprintf(name, sizeof name, formats[seed % 4], i);
+            CHECK_EQ(TFW_OK, tfwi_keys_find(&keys, (const uint8_t *)name, len, &number));
+        }
+        tfwi_keys_clear(&keys);
+    }
+}
+
 static void failing_memory_is_reported(void) {
     long n = 0;
     int status;
@@ -66,6 +104,8 @@ static void failing_memory_is_reported(void) {
 int main(void) {
     RUN(every_key_keeps_its_number);
     RUN(keys_made_to_collide_are_refused);
+    RUN(keys_that_collide_under_a_seed_do_not_under_others);
+    RUN(keys_that_count_up_do_not_collide);
     RUN(failing_memory_is_reported);
     return check_report("keys");
 }

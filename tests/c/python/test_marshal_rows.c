@@ -132,7 +132,7 @@ typedef struct result {
 
 static void encode(const uint8_t *data, size_t len, result *r) {
     tfw_rows *rows;
-    CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
     for (int times = 0; times < 6; times++) { /* keys and templates are remembered */
         r->status = tfw_rows_encode(rows, data, len, 0, 0, 0, r->out, sizeof r->out, r->spans, 16,
                                     &r->done, &r->len, NULL);
@@ -261,7 +261,7 @@ static void test_every_failing_allocation_is_reported(void) {
     r.status = TFW_E_MEMORY;
     for (long n = 0; r.status == TFW_E_MEMORY; n++) {
         tfw_rows *rows;
-        CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+        CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
         tfwi_test_fail_allocation = n;
         r.status = tfw_rows_encode(rows, stream, sizeof stream, 0, 0, 0, r.out, sizeof r.out,
                                    r.spans, 16, &r.done, &r.len, NULL);

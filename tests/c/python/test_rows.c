@@ -101,7 +101,7 @@ static void encode(tfw_rows *rows, const void *data, size_t len, bool usual, uns
 
 static tfw_rows *new_rows(void) {
     tfw_rows *rows;
-    CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
     return rows;
 }
 
@@ -265,7 +265,7 @@ static void test_room_that_overflows_is_refused(void) {
     tfw_rows *rows;
     tfw_span span;
     size_t done = 1, len = 1;
-    CHECK_EQ(TFW_OK, tfw_rows_create(&rows, NULL));
+    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_rows_encode(rows, stream, sizeof stream, 0, SIZE_MAX, 1, NULL, 0,
                                              &span, 1, &done, &len, NULL));
     CHECK(done == 0 && len == 0);
@@ -404,7 +404,7 @@ static void fail_every_allocation(const void *data, size_t len, bool usual) {
     tfw_rows_free(rows);
     for (long n = 0; r.status == TFW_E_MEMORY; n++) {
         tfwi_test_fail_allocation = n;
-        r.status = tfw_rows_create(&rows, NULL);
+        r.status = tfw_rows_create(SEED, &rows, NULL);
         if (r.status == TFW_OK) {
             encode(rows, data, len, usual, 0, &r);
         }

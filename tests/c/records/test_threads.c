@@ -106,7 +106,7 @@ static void a_schema_serves_all(void) {
     const tfw_feature feature = {.name = "a", .name_len = 1, .kind = TFW_INT64,
                                  .layout = TFW_VARIABLE};
     tfw_schema *schema;
-    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, SEED, &schema, NULL));
     race(parse, &(shared){.schema = schema});
     tfw_schema_free(schema);
 }
