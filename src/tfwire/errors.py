@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tfwire._text import printable
+
 __all__ = ["DataLossError", "Error", "ParseError"]
 
 
@@ -12,7 +14,9 @@ class Error(Exception):
     """Base of tfwire's own exceptions; never raised itself.
 
     Every attribute is also in the message. Exceptions can be made from a message alone and
-    survive pickling with their attributes, so worker processes may raise them.
+    survive pickling with their attributes, so worker processes may raise them. In the message,
+    characters of keys and file names that do not print are escaped; attributes hold them as
+    they are.
     """
 
     def __init__(self, message: str = "", **attributes: Any) -> None:
@@ -21,6 +25,9 @@ class Error(Exception):
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no attribute {name!r}")
             setattr(self, name, value)
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.args, self.__dict__

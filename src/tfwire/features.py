@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._text import quoted
+
 __all__ = [
     "DType",
     "FixedLenFeature",
@@ -340,7 +342,7 @@ def as_feature(key: str | bytes, feature: Any) -> Any:
     if found is None:
         expected = ", ".join(_FEATURES)
         raise ValueError(
-            f"Unsupported {type(feature).__name__} {feature} for key {key!r}; "
+            f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
             f"expected one of {expected}"
         )
     return found

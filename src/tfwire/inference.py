@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tfwire._arguments import integer
 from tfwire._records.sources import split_paths
+from tfwire._text import quoted
 from tfwire.errors import ParseError
 from tfwire.example import decode_sequence_example
 from tfwire.features import (
@@ -232,7 +233,7 @@ def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:
         if len(seen.kinds) > 1:
             found = ", ".join(f"{kind} in {n}" for kind, n in seen.kinds.most_common())
             warnings.warn(
-                f"feature {key!r} is of several kinds ({found} records), "
+                f"feature {quoted(key)} is of several kinds ({found} records), "
                 "which no specification parses",
                 stacklevel=3,
             )

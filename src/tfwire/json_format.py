@@ -22,6 +22,7 @@ from google.protobuf.message import Message
 from tfwire import train
 from tfwire._examples.coerce import byte_strings
 from tfwire._examples.protobuf import parse_message
+from tfwire._text import quoted
 from tfwire.errors import ParseError
 
 __all__ = ["decode_json_example", "example_to_json"]
@@ -119,18 +120,20 @@ def _example_of(tree: Any) -> Any:
             for key, feature in _object(entries, "feature").items():
                 message = example.features.feature[key]
                 if feature is not None:
-                    _set_feature(message, _object(feature, f"feature {key!r}"), key)
+                    _set_feature(message, _object(feature, f"feature {quoted(key)}"), key)
     return example
 
 
 def _set_feature(message: Any, feature: dict[str, Any], key: str) -> None:
-    where = f"feature {key!r}"
+    where = f"feature {quoted(key)}"
     lists = [(name, value) for name, value in feature.items() if value is not None]
     if len(lists) > 1:
-        raise ValueError(f"{where} has more than one kind: {', '.join(map(repr, feature))}")
+        raise ValueError(
+            f"{where} has more than one kind: {', '.join(map(quoted, list(feature)[:5]))}"
+        )
     for name, value in lists:
         if name not in _LISTS:
-            raise ValueError(f"unknown field {name!r} in {where}")
+            raise ValueError(f"unknown field {quoted(name)} in {where}")
         field, convert = _LISTS[name]
         getattr(message, field).SetInParent()
         for values in _fields(_object(value, where), ["value"], where):
@@ -149,7 +152,7 @@ def _fields(members: dict[str, Any], known: list[str], where: str) -> list[Any]:
     """The values of an object's fields; null is a field that is not there."""
     for name in members:
         if name not in known:
-            raise ValueError(f"unknown field {name!r} in {where}")
+            raise ValueError(f"unknown field {quoted(name)} in {where}")
     return [value for value in members.values() if value is not None]
 
 

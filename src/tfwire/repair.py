@@ -18,6 +18,7 @@ from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import FlippedBit, FlippedBits, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
 from tfwire._records.sources import is_file_object, open_source
+from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
 __all__ = ["FlippedBit", "FlippedBits", "RepairReport", "repair_file"]
@@ -99,7 +100,7 @@ def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
         return
     if not is_file_object(path) and os.path.exists(path) and os.path.samefile(path, out_path):
         raise shutil.SameFileError(
-            f"{os.fspath(out_path)}: is the damaged file itself; name another"
+            f"{show_path(out_path)}: is the damaged file itself; name another"
         )
     if not overwrite:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(out_path))

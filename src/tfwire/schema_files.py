@@ -16,6 +16,7 @@ from google.protobuf import text_format
 
 from tfwire._examples.schema_metadata import Metadata, from_metadata, to_metadata
 from tfwire._examples.schema_tfds import from_tfds, to_tfds
+from tfwire._text import printable, shorten, show_path
 from tfwire.features import as_feature
 from tfwire.inference import Schema
 
@@ -53,9 +54,9 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         else:
             features = from_metadata(text_format.Parse(text, Metadata(), allow_unknown_field=True))
     except (text_format.ParseError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from None
+        raise ValueError(f"{show_path(path)}: {printable(shorten(str(error), 200))}") from None
     if not features:
-        raise ValueError(f"{os.fspath(path)} describes no features")
+        raise ValueError(f"{show_path(path)} describes no features")
     return Schema(features)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._datasets.stage import Cursor, Gathering, Stage
+from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
 __all__ = ["IndexedRecords", "NumberedCursor", "check_rule", "file_facts", "share"]
@@ -48,7 +49,9 @@ def file_facts(path: Any) -> list[Any]:
     except OSError:
         return [name, None]  # a URL
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"a TFRecordDataset of {path}, no regular file, cannot be resumed")
+        raise ValueError(
+            f"a TFRecordDataset of {show_path(path)}, no regular file, cannot be resumed"
+        )
     return [name, status.st_size]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tfwire._core import lib
 from tfwire._spans import strings_of_objects
+from tfwire._text import quoted
 
 __all__ = [
     "Array",
@@ -66,7 +67,7 @@ class Cell(NamedTuple):
 
 def show(name: Name) -> str:
     """How messages show the feature at fault."""
-    return "value" if name is None else f"feature {name!r}"
+    return "value" if name is None else f"feature {quoted(name)}"
 
 
 def key_bytes(name: Any) -> bytes:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfwire._text import quoted
+
 __all__ = ["no_counterpart", "refuse_default", "sizes_of"]
 
 
 def no_counterpart(key: str, what: str) -> ValueError:
-    return ValueError(f"feature {key!r}: {what} has no counterpart")
+    return ValueError(f"feature {quoted(key)}: {what} has no counterpart")
 
 
 def refuse_default(key: str, feature: Any) -> None:

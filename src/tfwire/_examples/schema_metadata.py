@@ -7,6 +7,7 @@ from typing import Any
 
 from tfwire._examples.protobuf import message_classes
 from tfwire._examples.schema_common import no_counterpart, refuse_default, sizes_of
+from tfwire._text import quoted
 from tfwire.features import (
     FixedLenFeature,
     SparseFeature,
@@ -85,7 +86,9 @@ def from_metadata(schema: Any) -> dict[str, Any]:
         parts = [*keys, sparse.value_feature.name]
         for part in parts:
             if part not in columns:
-                raise ValueError(f"sparse feature {sparse.name!r}: there is no feature {part!r}")
+                raise ValueError(
+                    f"sparse feature {quoted(sparse.name)}: there is no feature {quoted(part)}"
+                )
         if _is_in_use(sparse):
             features[sparse.name] = _sparse_feature(sparse, [columns[part] for part in parts])
     in_sparse = {
@@ -105,7 +108,7 @@ def _is_in_use(feature: Any) -> bool:
 
 def _dtype(feature: Any) -> Any:
     if feature.type not in _TYPES:
-        raise ValueError(f"feature {feature.name!r} is of no type that a specification has")
+        raise ValueError(f"feature {quoted(feature.name)} is of no type that a specification has")
     return _TYPES[feature.type]
 
 
@@ -113,7 +116,9 @@ def _plain_feature(feature: Any) -> Any:
     required = feature.presence.min_fraction == 1
     if feature.HasField("shape"):
         if not required:
-            raise ValueError(f"feature {feature.name!r} has a shape but min_fraction is not 1")
+            raise ValueError(
+                f"feature {quoted(feature.name)} has a shape but min_fraction is not 1"
+            )
         return FixedLenFeature([dim.size for dim in feature.shape.dim], _dtype(feature))
     count = feature.value_count
     if required and count.min == count.max > 0:
@@ -128,7 +133,7 @@ def _sparse_feature(sparse: Any, columns: list[Any]) -> SparseFeature:
     else:
         size = [index.int_domain.max + 1 for index in indices]
     if len(size) != len(indices) or min(size, default=0) <= 0:
-        raise ValueError(f"sparse feature {sparse.name!r} has no dense shape for its indices")
+        raise ValueError(f"sparse feature {quoted(sparse.name)} has no dense shape for its indices")
     keys = [index.name for index in indices]
     single = len(keys) == 1
     return SparseFeature(

@@ -13,7 +13,8 @@ import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._objects import bytes_array
-from tfwire._parsing.failure import Misfit, show_key
+from tfwire._parsing.failure import Misfit
+from tfwire._text import show_key
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 
 __all__ = [

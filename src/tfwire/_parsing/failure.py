@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tfwire._core import lib, text
+from tfwire._text import show_key
 from tfwire.errors import ParseError
 
-__all__ = ["Misfit", "Place", "keys_of", "misfit_of", "parse_error", "show_key"]
+__all__ = ["Misfit", "Place", "keys_of", "misfit_of", "parse_error"]
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -22,7 +23,6 @@ _KIND_NAMES = {
 }
 
 _MAX_KEYS = 20
-_MAX_KEY_LENGTH = 60
 
 
 class Misfit(Exception):
@@ -99,14 +99,6 @@ def parse_error(misfit: Misfit, place: Place, keys: list[Any] | None = None) -> 
         expected=misfit.expected,
         found=misfit.found,
     )
-
-
-def show_key(key: Any) -> str:
-    """A key for a message: printable, and not longer than need be."""
-    if isinstance(key, bytes):
-        key = key.decode("utf-8", "surrogateescape")
-    shown = str(key).encode("utf-8", "backslashreplace").decode()
-    return shown if len(shown) <= _MAX_KEY_LENGTH else f"{shown[:_MAX_KEY_LENGTH]}..."
 
 
 def show_keys(keys: list[Any]) -> str:

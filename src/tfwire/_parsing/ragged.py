@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._parsing.assemble import Array, Cells, reshape, splits_of
-from tfwire._parsing.failure import Misfit, show_key
+from tfwire._parsing.failure import Misfit
+from tfwire._text import show_key
 from tfwire.columns import RaggedTensor
 
 __all__ = ["Partition", "Ragged"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tfwire._core import SEED, check, ffi, lib, new_error
 from tfwire._parsing.spec import KINDS, Plan, Request
+from tfwire._text import quoted
 from tfwire.features import string
 
 __all__ = ["Out", "Schema", "check_out", "create_columns"]
@@ -95,17 +96,17 @@ def check_out(out: Out, schema: Schema | None, count: int) -> None:
         raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
     for key, array in out.items():
         if key not in columns:
-            raise ValueError(f"out: {key!r} is no FixedLenFeature of numbers")
+            raise ValueError(f"out: {quoted(key)} is no FixedLenFeature of numbers")
         _, _, shape, dtype = columns[key]
         if not isinstance(array, np.ndarray) or array.dtype != dtype:
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(f"out: {key!r} must be an array of {dtype}, found {found}")
+            raise TypeError(f"out: {quoted(key)} must be an array of {dtype}, found {found}")
         if array.ndim != len(shape) + 1 or array.shape[1:] != shape or len(array) < count:
             raise ValueError(
-                f"out: {key!r} must be of shape {(count, *shape)}, found {array.shape}"
+                f"out: {quoted(key)} must be of shape {(count, *shape)}, found {array.shape}"
             )
         if not (array.flags.c_contiguous and array.flags.writeable):
-            raise ValueError(f"out: {key!r} must be C-contiguous and writable")
+            raise ValueError(f"out: {quoted(key)} must be C-contiguous and writable")
 
 
 def create_columns(schema: Schema) -> Any:

@@ -26,6 +26,7 @@ from tfwire._examples.normalize import (
 )
 from tfwire._parsing.assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
+from tfwire._text import quoted, show_key
 from tfwire.features import (
     DType,
     FixedLenFeature,
@@ -119,7 +120,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         if compile_one is None:
             expected = ", ".join(sorted(spec.__name__ for spec in compiler.methods))
             raise ValueError(
-                f"Unsupported {type(feature).__name__} {feature} for key {key!r}; "
+                f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
                 f"expected one of {expected}"
             )
         known[key] = feature = feature._replace(dtype=_dtype(key, feature))
@@ -161,17 +162,19 @@ class _Compiler:
         if other != family:
             first, second = sorted((family, other))
             raise ValueError(
-                f"{first.capitalize()} and {second} keys must not intersect; intersection: {name!r}"
+                f"{first.capitalize()} and {second} keys must not intersect; "
+                f"intersection: {quoted(name)}"
             )
         if family == "dense":
-            raise ValueError(f"Key {name!r} is given twice, as str and as bytes")
+            raise ValueError(f"Key {quoted(name)} is given twice, as str and as bytes")
         if known.dtype != request.dtype:
             raise ValueError(
-                f"Conflicting type {known.dtype} vs {request.dtype} for feature {name}."
+                f"Conflicting type {known.dtype} vs {request.dtype} for feature {show_key(name)}."
             )
         if other_splits != splits_dtype:
             raise ValueError(
-                f"Conflicting partition type {other_splits} vs {splits_dtype} for feature {name}."
+                f"Conflicting partition type {other_splits} vs {splits_dtype} "
+                f"for feature {show_key(name)}."
             )
         return shared
 
@@ -206,7 +209,7 @@ class _Compiler:
     def steps(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
         shape = _shape(key, feature)
         if feature.default_value is not None:
-            raise ValueError(f"Value feature_list.dense_defaults[{key}] must be None")
+            raise ValueError(f"Value feature_list.dense_defaults[{show_key(key)}] must be None")
         optional = bool(feature.allow_missing)
         request = Request(key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional)
         return Steps(self.column("dense", request), shape, _padding(feature.dtype, None))
@@ -229,7 +232,9 @@ class _Compiler:
             if isinstance(partition, RaggedFeature.UniformRowLength):
                 length = operator.index(partition.length)
                 if length <= 0:
-                    raise ValueError(f"UniformRowLength of feature {key} must be positive")
+                    raise ValueError(
+                        f"UniformRowLength of feature {show_key(key)} must be positive"
+                    )
                 partitions.append(Partition("UniformRowLength", -1, length))
             else:
                 index = self.variable("ragged", partition.key, int64, splits_dtype)
@@ -239,11 +244,11 @@ class _Compiler:
 
 def _dtype(key: Key, feature: Any) -> DType:
     if feature.dtype is None or (isinstance(feature.dtype, str) and not feature.dtype):
-        raise ValueError(f"Missing type for feature {key}. Received feature={feature}.")
+        raise ValueError(f"Missing type for feature {show_key(key)}. Received feature={feature}.")
     dtype = as_dtype(feature.dtype)
     if dtype not in KINDS:
         raise ValueError(
-            f"dtype {dtype.name} of feature {key} is not in the list of allowed values: "
+            f"dtype {dtype.name} of feature {show_key(key)} is not in the list of allowed values: "
             "float32, int64, string"
         )
     return dtype
@@ -253,22 +258,23 @@ def _shape(key: Key, feature: FixedLenFeature | FixedLenSequenceFeature) -> tupl
     """The shape as a tuple; from an int, an iterable, or TensorFlow's TensorShape."""
     shape = feature.shape
     if shape is None:
-        raise ValueError(f"Missing shape for feature {key}. Received feature={feature}.")
+        raise ValueError(f"Missing shape for feature {show_key(key)}. Received feature={feature}.")
     if isinstance(shape, (str, bytes)):
-        raise TypeError(f"shape of feature {key}: expected ints, found {shape!r}")
+        raise TypeError(f"shape of feature {show_key(key)}: expected ints, found {shape!r}")
     dimensions = [_dimension(key, n) for n in (shape if np.iterable(shape) else [shape])]
     if dimensions and dimensions[0] is None and isinstance(feature, FixedLenFeature):
         raise ValueError(
-            f"First dimension of shape for feature {key} unknown. Consider using "
+            f"First dimension of shape for feature {show_key(key)} unknown. Consider using "
             f"FixedLenSequenceFeature. Received feature={feature}."
         )
     if None in dimensions:
         raise ValueError(
-            f"All dimensions of shape for feature {key} need to be known but received {shape}."
+            f"All dimensions of shape for feature {show_key(key)} need to be known "
+            f"but received {shape}."
         )
     known = tuple(n for n in dimensions if n is not None)
     if math.prod(known) > _MAX_VALUES:
-        raise ValueError(f"Shape {shape} of feature {key} is too large")
+        raise ValueError(f"Shape {shape} of feature {show_key(key)} is too large")
     return known
 
 
@@ -280,10 +286,10 @@ def _dimension(key: Key, value: Any) -> int | None:
         size = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"Dimension value of feature {key} must be integer or None, got {value!r}"
+            f"Dimension value of feature {show_key(key)} must be integer or None, got {value!r}"
         ) from None
     if size < 0:
-        raise ValueError(f"Dimension {size} of feature {key} must be >= 0")
+        raise ValueError(f"Dimension {size} of feature {show_key(key)} must be >= 0")
     return size
 
 
@@ -304,7 +310,7 @@ def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:
     """A default in the form of Request.default: converted, never broadcast; None for none."""
     if value is None:
         return None
-    name = f"default_value of feature {key}"
+    name = f"default_value of feature {show_key(key)}"
     cell = cell_of(value, key)
     fitting = {int64: {INT64}, float32: {INT64, FLOAT}, string: {BYTES}}[dtype]
     if len(cell.values) and cell.kind not in fitting:

@@ -13,6 +13,7 @@ from tfwire._records.regions import Position
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
 from tfwire._records.tally import crc32c_of_file
+from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
 __all__ = ["append_position"]
@@ -45,13 +46,13 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> tuple[in
         return 0, 0
     if compression == "ZLIB":
         raise ValueError(
-            f"{os.fspath(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
+            f"{show_path(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
             "first stream only; use GZIP"
         )
     found = detect_compression(head)
     if found != compression:
         raise ValueError(
-            f"{os.fspath(path)}: the file is {found or 'not compressed'}, options say "
+            f"{show_path(path)}: the file is {found or 'not compressed'}, options say "
             f"{compression or 'not compressed'}"
         )
     if compression == "GZIP":

@@ -22,6 +22,7 @@ from tfwire._records.index_file import (
 from tfwire._records.offsets import offsets_in_file, offsets_in_stream
 from tfwire._records.packing import FRAME
 from tfwire._records.sources import FileSource, Path, is_url
+from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "open_regular"]
@@ -295,7 +296,7 @@ def open_regular(path: Any) -> FileSource:
         if source.regular:
             return source
         source.close()
-    raise ValueError(f"{os.fspath(path)}: random access needs a regular file")
+    raise ValueError(f"{show_path(path)}: random access needs a regular file")
 
 
 def _fingerprint(fd: int, offsets: Array, compression: str, size: int) -> int:

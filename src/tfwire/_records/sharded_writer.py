@@ -22,6 +22,7 @@ from tfwire._records.shard_arguments import bytes_of_size, check_pattern
 from tfwire._records.sinks import check_replaceable, remove, sync_file, sync_folder
 from tfwire._records.sources import is_url
 from tfwire._records.writer import TFRecordWriter
+from tfwire._text import show_path
 from tfwire.receipts import Receipt
 
 __all__ = ["ShardedWriter"]
@@ -80,7 +81,9 @@ class ShardedWriter:
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
         if is_url(pattern):
-            raise ValueError(f"{pattern}: the files get their names by renaming, URLs cannot")
+            raise ValueError(
+                f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
+            )
         self._folder, self._name = os.path.split(os.fsdecode(pattern))
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
         count = 1 if num_shards is None else integer("num_shards", num_shards, 1)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._text import show_path
+
 __all__ = [
     "FileSource",
     "ObjectSource",
@@ -209,7 +211,9 @@ def open_url(url: str, mode: str) -> Any:
     try:
         fsspec: Any = import_module("fsspec")
     except ImportError:
-        raise ImportError(f"{url}: URLs need fsspec; pip install 'tfwire[remote]'") from None
+        raise ImportError(
+            f"{show_path(url)}: URLs need fsspec; pip install 'tfwire[remote]'"
+        ) from None
     return fsspec.open(url, mode).open()
 
 

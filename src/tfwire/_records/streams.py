@@ -26,6 +26,7 @@ from tfwire._records.options import make_options
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
+from tfwire._text import printable
 from tfwire.receipts import Receipt
 
 __all__ = ["BatchReader", "warn"]
@@ -236,9 +237,9 @@ class BatchReader:
         if regions:
             first = regions[0]
             self.warn(
-                f"{display_name(file.path)}: left out {regions.num_regions} damaged region(s), "
-                f"{regions.num_bytes} bytes in all, the first at record {first.record_index}, byte "
-                f"{first.begin} ({first.reason})"
+                f"{printable(display_name(file.path))}: left out {regions.num_regions} damaged "
+                f"region(s), {regions.num_bytes} bytes in all, the first at record "
+                f"{first.record_index}, byte {first.begin} ({first.reason})"
             )
 
     def __enter__(self) -> BatchReader:
