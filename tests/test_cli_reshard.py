@@ -130,10 +130,112 @@ def test_files_are_replaced_on_demand_only(folder):
     assert [FILES["in-2"][0::2], FILES["in-2"][1::2]] == contents(folder, "new-[01]")
 
 
-def test_a_file_can_replace_itself(folder):
-    run(folder, "shuffle", "in-0", "-o", "in-0", "--force", "--seed", "1")
-    (records,) = contents(folder, "in-0")
-    assert sorted(FILES["in-0"]) == sorted(records)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["merge", "in-1", "in-0", "-o", "in-0"],
+        ["merge", "in-0", "-o", "./in-0"],
+        ["merge", "in-0", "-o", "link"],
+        ["merge", "link", "-o", "in-0"],
+        ["merge", "-", "-o", "in-0"],
+        ["shuffle", "in-0", "-o", "in-0"],
+        ["split", "in-0", "in-1", "-o", "in-{shard}", "--shards", "2"],
+        ["split", "in-0", "-o", "in-{shard}", "--shard-size", "1kB"],
+        ["repair", "in-0", "in-0"],
+        ["repair", "in-0", "link"],
+        ["repair", "-", "in-0"],
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(folder, words):
+    os.link(folder / "in-0", folder / "link")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with open(folder / "in-0", "rb") as stdin:
+        result = tfwire_command(*words, "--force", cwd=folder, stdin=stdin)
+    assert (2, "", 1) == (result.returncode, result.stdout, result.stderr.count("\n"))
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_an_index_is_not_written_over_an_input(folder):
+    os.rename(folder / "in-2", folder / "in-0.idx")
+    before = (folder / "in-0.idx").read_bytes()
+    result = tfwire_command("index", "--text", "in-0", "in-0.idx", cwd=folder)
+    assert (2, "") == (result.returncode, result.stdout)
+    assert before == (folder / "in-0.idx").read_bytes()
+    run(folder, "index", "in-0", "in-0.idx")
+
+
+COMMANDS = {
+    "merge": ["merge", "IN", "-o", "OUT"],
+    "split": ["split", "IN", "-o", "OUT", "--shards", "1"],
+    "shuffle": ["shuffle", "IN", "-o", "OUT"],
+    "repair": ["repair", "IN", "OUT"],
+}
+
+
+def words_of(command, **names):
+    return [names.get(word, word) for word in COMMANDS[command]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_output_is_replaced_only_when_all_is_done(folder, command):
+    """Nothing that goes wrong before touches the file that is there."""
+    (folder / "text").write_text("no records at all")
+    keep = folder / "keep"
+    keep.write_bytes(b"mine")
+    for words in (
+        [*words_of(command, IN="in-0", OUT="keep")],
+        [*words_of(command, IN="in-0", OUT="keep"), "--force", "--nonsense"],
+        [*words_of(command, IN="missing", OUT="keep"), "--force"],
+        [*words_of(command, IN="text", OUT="keep"), "--force"],
+        [*words_of(command, IN=".", OUT="keep"), "--force"],
+        [*words_of(command, IN="memory://missing", OUT="keep"), "--force"],
+    ):
+        result = tfwire_command(*words, cwd=folder)
+        assert result.returncode in (1, 2), words
+        assert b"mine" == keep.read_bytes(), words
+    assert sorted([*FILES, "keep", "text"]) == sorted(os.listdir(folder))
+    run(folder, *words_of(command, IN="in-0", OUT="keep"), "--force")
+    assert sorted(FILES["in-0"]) == sorted(tfw.read_records(keep))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("output", ["dir", "fifo", "", ".", "..", "dir/", "memory://x", "-"])
+def test_an_output_that_is_no_file_is_refused_before_anything_is_read(folder, command, output):
+    (folder / "dir").mkdir()
+    os.mkfifo(folder / "fifo")
+    before = sorted(os.listdir(folder))
+    words = words_of(command, IN="fifo", OUT=output)  # which would wait for a writer
+    result = tfwire_command(*words, "--force", cwd=folder, timeout=20)
+    assert (2, "", 1) == (result.returncode, result.stdout, result.stderr.count("\n"))
+    assert before == sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_output_in_no_folder_is_named(folder, command):
+    for output in ("missing/out", "in-1/out"):
+        result = tfwire_command(*words_of(command, IN="in-0", OUT=output), cwd=folder)
+        assert 1 == result.returncode
+        assert result.stderr.startswith(f"tfwire {command}: {output}: No")
+        assert ".tmp" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{b}", "{0}", "{", "{shard:s}", "{shard.x}", "{shard[0]}", "{shard:/>3}", "{shard!x}"],
+)
+def test_a_pattern_is_checked_before_anything_is_read(folder, pattern):
+    os.mkfifo(folder / "fifo")
+    for words in (["merge"], ["shuffle"], ["split", "--shards", "2"]):
+        result = tfwire_command(*words, "fifo", "-o", pattern, cwd=folder, timeout=20)
+        assert (2, "", 1) == (result.returncode, result.stdout, result.stderr.count("\n"))
+    assert sorted([*FILES, "fifo"]) == sorted(os.listdir(folder))
+
+
+def test_files_of_like_names_are_no_outputs(folder):
+    """in-0 and new-x cannot be a shard of new-{shard}."""
+    (folder / "new-x").write_bytes((folder / "in-0").read_bytes())
+    run(folder, "split", "new-x", "-o", "new-{shard:03d}", "--shards", "2")
+    assert [FILES["in-0"][0::2], FILES["in-0"][1::2]] == contents(folder, "new-0*")
 
 
 # ---- shuffle ----------------------------------------------------------------------------------

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, NoReturn
 
+from tfwire._text import printable
 from tfwire._version import __version__
-from tfwire.cli._files import OutputError, output
-from tfwire.errors import DataLossError, Error
+from tfwire.cli._files import complain_of, reason_of
+from tfwire.cli._streams import OutputError, silence_output, standard_streams
+from tfwire.errors import DataLossError
 
 __all__ = ["main"]
 
@@ -32,11 +33,19 @@ _COMMANDS = {
 }
 
 _DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"
+_INTERRUPTED = 130  # as a shell says it of a process that was interrupted
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that repeats no control characters of the command line."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     """The parser of the whole command; only the chosen subcommand's module is imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tfwire",
         description="Read, write and look into TFRecord files without TensorFlow.",
     )
@@ -57,35 +66,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0, 1 when the data is at fault, 2 for wrong usage.
+
+    Raises:
+        SystemExit: After --help and --version, and for wrong usage that argparse finds.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # file names may be any bytes
     words = list(sys.argv[1:] if arguments is None else arguments)
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    options = _parser(chosen).parse_args(words)
-    try:
-        status = int(import_module(f"tfwire.cli.{options.command}").run(options))
-        with output():
-            sys.stdout.flush()  # a broken pipe shows here at the latest
-        return status
-    except BrokenPipeError:
-        _silence_output()  # its reader has left (tfwire ... | head)
-        return 0
-    except KeyboardInterrupt:
-        return 130  # as a shell says it of a process that was interrupted
-    except OSError as problem:
-        text = f"{problem.filename}: {problem.strerror}" if problem.filename else problem
-        print(f"tfwire {options.command}: {text}", file=sys.stderr)
-        if isinstance(problem, OutputError):
-            _silence_output()
-        return 1
-    except (Error, ValueError) as problem:
-        print(f"tfwire {options.command}: {problem}", file=sys.stderr)
-        if isinstance(problem, DataLossError) and options.command != "repair":
-            print(_DAMAGED, file=sys.stderr)
-        return 1
+    chosen = next((word for word in words if word in _COMMANDS), None)
+    with standard_streams():
+        try:
+            try:
+                return _run(words, chosen)
+            finally:
+                sys.stdout.flush()  # a broken pipe shows here at the latest
+        except OutputError as error:
+            silence_output()
+            if error.broken_pipe:
+                return 0  # its reader has seen enough (tfwire ... | head)
+            print(f"{_name(chosen)}: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+        except Exception as error:
+            complain_of(chosen, reason_of(error))
+            if isinstance(error, DataLossError) and chosen != "repair":
+                complain_of(None, _DAMAGED)
+            return 1
 
 
-def _silence_output() -> None:
-    """Sends what is still buffered nowhere: the interpreter flushes it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _name(chosen: str | None) -> str:
+    return "tfwire" if chosen is None else f"tfwire {chosen}"
+
+
+def _run(words: list[str], chosen: str | None) -> int:
+    options: Any = _parser(chosen).parse_args(words)
+    return int(import_module(f"tfwire.cli.{options.command}").run(options))

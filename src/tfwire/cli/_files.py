@@ -6,15 +6,23 @@ Nothing here imports numpy or the native module when it is imported: --help must
 from __future__ import annotations
 
 import argparse
-import contextlib
+import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tfwire._records.regions import SkippedRegion
+from tfwire._text import printable, shorten, show_path
+from tfwire.errors import Error
 
+if TYPE_CHECKING:
+    from tfwire._records.regions import SkippedRegion, SkippedRegions
+
+# What can be wrong with a file, or with its name.
+FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
+
+_MOST_REGIONS = 20  # listed where all damage is not what was asked for
+_MOST = 2**63 - 1
 _COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 
 
@@ -36,9 +44,24 @@ def add_compression(parser: argparse.ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """An argument that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, found {text}")
+    return _count(text, 1)
+
+
+def count(text: str) -> int:
+    """An argument that counts something, perhaps nothing."""
+    return _count(text, 0)
+
+
+def _count(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not least <= value <= _MOST:
+        found = shorten(repr(text))
+        raise argparse.ArgumentTypeError(
+            f"must be an integer from {least} to 2**63 - 1, found {found}"
+        )
     return value
 
 
@@ -48,7 +71,7 @@ def size(text: str) -> int:
 
     try:
         return bytes_of_size(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
@@ -63,52 +86,103 @@ def input_of(name: str) -> Any:
     return stdin.raw if name == "-" else name
 
 
+def refuse(options: argparse.Namespace, text: object) -> int:
+    """Says what is wrong with the command line; the exit status."""
+    complain(options, text)
+    return 2
+
+
+def stdin_twice(options: argparse.Namespace, names: Sequence[str]) -> bool:
+    """Whether standard input is to be read more than once; says so."""
+    if names.count("-") < 2:
+        return False
+    complain(options, "- (standard input) can be read once only")
+    return True
+
+
+def same_file(path: str, names: Iterable[str]) -> str | None:
+    """Which of the inputs is the file at a path; None: none is, or there is no such file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    for name in names:
+        try:
+            found = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
+        except (OSError, ValueError):
+            continue
+        if os.path.samestat(status, found):
+            return name
+    return None
+
+
+# ---- Complaints -------------------------------------------------------------------------------
+
+
 def complain(options: argparse.Namespace, text: object) -> None:
     """One line on stderr."""
-    sys.stdout.flush()  # in the order in which things happened, where both are one terminal
-    print(f"tfwire {options.command}: {text}", file=sys.stderr)
+    complain_of(options.command, text)
+
+
+def complain_of(command: str | None, text: object) -> None:
+    """One line on stderr, after what was printed before; without a command it goes on from a line
+    of one."""
+    if command is not None:
+        sys.stdout.flush()
+        text = f"tfwire {command}: {text}"
+    print(printable(str(text)), file=sys.stderr)
 
 
 def complain_of_damage(
-    options: argparse.Namespace, name: str, regions: Iterable[SkippedRegion], hint: str | None
+    options: argparse.Namespace, name: str, regions: SkippedRegions, hint: str | None
 ) -> None:
-    """A line on stderr for every region that was left out, and what the file looks like."""
-    for region in regions:
+    """A line on stderr for the first regions that were left out, the number of the others, and
+    what the file looks like."""
+    for region in regions[:_MOST_REGIONS]:
         complain(options, f"{name}: left out {describe_region(region)}")
+    if regions.num_regions > _MOST_REGIONS:
+        more = regions.num_regions - _MOST_REGIONS
+        complain(
+            options,
+            f"{name}: left out {plural(more, 'more region')}, "
+            f"{regions.num_bytes:,} bytes in all; tfwire verify lists them",
+        )
     if hint is not None:
         complain(options, hint)
 
 
-class OutputError(OSError):
-    """Standard output takes no more; no file that is read is to blame."""
+def reason_of(error: Exception, name: str | None = None) -> str:
+    """An error in one line that names the file.
 
-
-@contextlib.contextmanager
-def output() -> Iterator[None]:
-    """Where standard output is written to, and nothing else is done.
-
-    Raises:
-        OutputError: It takes no more.
-        BrokenPipeError: Its reader has left.
+    Args:
+        error: What was raised.
+        name: The file that was worked on, where there is one.
     """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(error.errno, error.strerror, "standard output") from None
+    if isinstance(error, OSError):
+        if isinstance(error.filename, (str, bytes, os.PathLike)):
+            name = os.fsdecode(error.filename)
+        text = error.strerror or str(error)
+    elif isinstance(error, MemoryError):
+        text = os.strerror(errno.ENOMEM)
+    elif isinstance(error, FAULTS):
+        text = str(error)
+    else:
+        text = f"unexpected {type(error).__name__}: {shorten(str(error), 200)}"
+    if name == "-":
+        name = "standard input"
+    if name is None or show_path(name) in text:
+        return text
+    return f"{show_path(name)}: {text}"
 
 
-def reason_of(error: OSError, name: str) -> str:
-    """An error in one line that names the file."""
-    return f"{name}: {error.strerror or error}"
+# ---- Output -----------------------------------------------------------------------------------
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One line of JSON Lines."""
+    """One line of JSON Lines, in ASCII: every encoding has it, and it controls no terminal."""
     import json
 
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value))
 
 
 def compression_name(compression: str) -> str:
@@ -147,5 +221,5 @@ def file_size(name: str) -> int:
     """Bytes of a regular file, 0 where that is not known."""
     try:
         return 0 if name == "-" else os.stat(name).st_size
-    except OSError:
+    except (OSError, ValueError):
         return 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from itertools import groupby
 from typing import Any
 
 from tfwire import train
 from tfwire._examples.protobuf import parse_message
+from tfwire._text import printable
 from tfwire.errors import ParseError
 from tfwire.json_format import example_to_json
 
@@ -15,6 +17,7 @@ __all__ = ["as_json", "as_text", "features_of", "kind_of", "message_of"]
 _PREVIEW = 48  # bytes
 _LONGEST_LINE = 160  # characters
 _LONGEST_LIST = 10  # values
+_LONGEST_TEXT = 1000  # lines
 
 
 def message_of(record: bytes) -> Any:
@@ -37,18 +40,20 @@ def kind_of(message: Any) -> str:
     return "other" if message is None else type(message).__name__
 
 
-def features_of(message: Any) -> list[tuple[str, str, str]]:
-    """Name, kind and size of every feature, sorted by name, the context's before the lists."""
+def features_of(message: Any, most: int) -> tuple[list[tuple[str, str, str]], int]:
+    """Name, kind and size of the first features, sorted by name, the context's before the lists;
+    and how many there are in all."""
     sequence = kind_of(message) == "SequenceExample"
     context = (message.context if sequence else message.features).feature
-    found = [(name, _kind(context[name]), _values([context[name]])) for name in sorted(context)]
-    if sequence:
-        lists = message.feature_lists.feature_list
-        for name in sorted(lists):
-            steps = lists[name].feature
-            kinds = sorted({_kind(step) for step in steps}) or ["no kind"]
-            found.append((name, "/".join(kinds), f"{len(steps)} steps, {_values(steps)}"))
-    return found
+    lists = message.feature_lists.feature_list if sequence else {}
+    found = []
+    for name in nsmallest(most, context):
+        found.append((name, _kind(context[name]), _values([context[name]])))
+    for name in nsmallest(most - len(found), lists):
+        steps = lists[name].feature
+        kinds = sorted({_kind(step) for step in steps}) or ["no kind"]
+        found.append((name, "/".join(kinds), f"{len(steps)} steps, {_values(steps)}"))
+    return found, len(context) + len(lists)
 
 
 def _kind(feature: Any) -> str:
@@ -57,13 +62,18 @@ def _kind(feature: Any) -> str:
 
 
 def _values(features: Any) -> str:
-    kinds = [(feature, feature.WhichOneof("kind")) for feature in features]
-    lists = [getattr(feature, kind).value for feature, kind in kinds if kind is not None]
-    count = sum(map(len, lists))
+    count = size = 0
+    strings = False
+    for feature in features:
+        kind = feature.WhichOneof("kind")
+        if kind is not None:
+            values = getattr(feature, kind).value
+            count += len(values)
+            if kind == "bytes_list":
+                strings = True
+                size += sum(map(len, values))
     text = f"{count} value" if count == 1 else f"{count} values"
-    if any(kind == "bytes_list" for _, kind in kinds):
-        text += f", {sum(len(v) for values in lists for v in values if isinstance(v, bytes))} bytes"
-    return text
+    return f"{text}, {size} bytes" if strings else text
 
 
 def as_text(record: bytes, shorten: bool) -> str:
@@ -71,8 +81,15 @@ def as_text(record: bytes, shorten: bool) -> str:
     message = message_of(record)
     if message is None:
         return f"# {_preview(record)}\n"
-    text = str(message)
-    return _shortened(text) if shorten else text
+    lines = str(message).split("\n")[:-1]
+    if shorten:
+        lines = _shortened(lines)
+    return "".join(f"{printable(line, _octal)}\n" for line in lines)
+
+
+def _octal(character: str) -> str:
+    """The UTF-8 of a character, as protobuf's text format writes bytes that it does not show."""
+    return "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
 def as_json(record: bytes) -> str:
@@ -93,17 +110,19 @@ def _preview(record: bytes) -> str:
     return f"{head.hex(' ')}{more} |{printable}|" if record else "empty"
 
 
-def _shortened(text: str) -> str:
-    """Long lists without their middle, long strings without their end; what is missing is said."""
+def _shortened(text: list[str]) -> list[str]:
+    """Long lists and long texts without their end, long strings without theirs; what is missing is
+    said."""
     lines: list[str] = []
-    for value, group in groupby(text.splitlines(), lambda line: line.lstrip().startswith("value:")):
+    for value, group in groupby(text, lambda line: line.lstrip().startswith("value:")):
         found = list(group)
         if value and len(found) > _LONGEST_LIST:
             indent = found[0][: len(found[0]) - len(found[0].lstrip())]
             left = len(found) - _LONGEST_LIST
             found = [*found[:_LONGEST_LIST], f"{indent}# {left} more values"]
         lines += map(_shortened_line, found)
-    return "".join(f"{line}\n" for line in lines)
+    left = len(lines) - _LONGEST_TEXT
+    return lines if left <= 0 else [*lines[:_LONGEST_TEXT], f"# {left} more lines"]
 
 
 def _shortened_line(line: str) -> str:

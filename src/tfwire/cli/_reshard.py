@@ -4,20 +4,17 @@ together, when all are complete."""
 from __future__ import annotations
 
 import argparse
-import glob
-import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire.cli import _files
+from tfwire._text import show_path
+from tfwire.cli import _files, _outputs
 from tfwire.cli._progress import Progress
 
 if TYPE_CHECKING:
     from tfwire.sharding import ShardedWriter
 
 _COMPRESSIONS = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
-_FIELD = re.compile(r"\{[^{}]*\}")
 _EPILOG = (
     "No file appears before all are complete, and none when a record of the input is damaged: "
     "see tfwire repair. Exit status: 0, 1 when the input is at fault, 2 for wrong usage."
@@ -84,37 +81,32 @@ def write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fact
     """
     from tfwire.sharding import ShardedWriter
 
-    if options.output == "-":
-        _files.complain(options, "OUT must be a file, as it appears only when it is complete")
-        return 2
-    if not options.force and (existing := _existing(options.output)):
-        _files.complain(options, f"{existing}: exists; --force replaces it")
-        return 2
-    try:
-        writer = ShardedWriter(
-            options.output,
-            shard_size=options.shard_size,
-            num_shards=options.shards if options.shards or options.shard_size else 1,
-            options=_COMPRESSIONS[options.output_compression],
-            index=options.index,
-            num_threads=options.jobs,
-        )
-    except ValueError as error:
-        _files.complain(options, error)
-        return 2
-    with writer:
+    with ShardedWriter(
+        options.output,
+        shard_size=options.shard_size,
+        num_shards=_num_shards(options),
+        options=_COMPRESSIONS[options.output_compression],
+        index=options.index,
+        num_threads=options.jobs,
+    ) as writer:
         for piece in pieces:
             writer.write_many(piece)
     _report(options, writer, facts)
     return 0
 
 
-def _existing(pattern: str) -> str | None:
-    """A file that the output might replace, or mix with."""
-    folder, name = os.path.split(pattern)
-    fixed = map(glob.escape, _FIELD.split(name))
-    found = glob.glob(os.path.join(glob.escape(folder), "*".join(fixed)))
-    return found[0] if found else None
+def _num_shards(options: argparse.Namespace) -> int | None:
+    count: int | None = options.shards
+    return 1 if count is None and options.shard_size is None else count
+
+
+def output_is_valid(options: argparse.Namespace) -> bool:
+    """Whether the output can be written; says why not. For before any input is read."""
+    problem = _outputs.problem_of_pattern(options.output, _num_shards(options) != 1)
+    problem = problem or _outputs.problem_of_output(options, options.files, pattern=True)
+    if problem is not None:
+        _files.complain(options, problem)
+    return problem is None
 
 
 def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str, Any]) -> None:
@@ -123,7 +115,7 @@ def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str,
         _files.print_json({"records": writer.num_records, "files": paths, **facts})
         return
     for path in paths:
-        print(path)
+        print(show_path(path))
     details = "".join(f", {name} {value}" for name, value in facts.items())
     files = _files.plural(len(paths), "file")
     print(f"{files}, {_files.plural(writer.num_records, 'record')}{details}")

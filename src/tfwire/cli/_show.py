@@ -8,6 +8,7 @@ import warnings
 from itertools import islice
 from typing import Any
 
+from tfwire._text import show_path
 from tfwire.cli import _files
 
 
@@ -29,16 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     """Shows at most limit records of every file."""
+    if _files.stdin_twice(options, options.files) or _raw_on_terminal(options):
+        return 2
     status = 0
     for name in options.files:
         try:
             status |= _show_file(name, options, limit, shorten)
-        except (BrokenPipeError, _files.OutputError):
-            raise
-        except OSError as error:
+        except _files.FAULTS as error:
             status = 1
             _files.complain(options, _files.reason_of(error, name))
     return status
+
+
+def _raw_on_terminal(options: argparse.Namespace) -> bool:
+    """Whether records, which may hold any bytes, would control a terminal; says so."""
+    if options.format != "raw" or not sys.stdout.isatty():
+        return False
+    _files.complain(options, "--format raw is for a file or a pipe, not for a terminal")
+    return True
 
 
 def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
@@ -67,6 +76,8 @@ def follow(options: argparse.Namespace) -> int:
     """Shows the records of a file as they are written, without end."""
     from tfwire.records import follow_records
 
+    if _raw_on_terminal(options):
+        return 2
     (name,) = options.files
     records = follow_records(name, _files.compression_of(options), interval=0.2)
     for index, record in enumerate(records):
@@ -79,8 +90,7 @@ def _show_record(
     path: Any, index: int, offset: int | None, record: bytes, format_name: str, shorten: bool
 ) -> None:
     if format_name == "raw":
-        with _files.output():
-            sys.stdout.buffer.write(record)
+        sys.stdout.buffer.write(record)
         return
     from tfwire.cli import _records
 
@@ -89,7 +99,6 @@ def _show_record(
     else:
         kind = _records.kind_of(_records.message_of(record))
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
-        title = f"# {path}: {place}, {len(record)} bytes: {kind}"
+        title = f"# {show_path(path)}: {place}, {len(record)} bytes: {kind}"
         shown = f"{title}\n{_records.as_text(record, shorten)}"
-    with _files.output():
-        print(shown)
+    print(shown)

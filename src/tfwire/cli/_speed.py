@@ -25,7 +25,7 @@ Operation = Callable[[], int]  # the number of records it handled
 
 def compare(path: Path, count: int) -> None:
     """Prints the table for count records of the tutorial's four features."""
-    from tfwire.cli.demo import OBSERVATION_SPEC, observation_columns
+    from tfwire.cli._walkthrough import OBSERVATION_SPEC, observation_columns
 
     file = Subject(str(path), "", OBSERVATION_SPEC)
     writers = _writers(path, observation_columns(count))

@@ -6,11 +6,15 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
+from tfwire._text import printable, shorten, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:
     from tfwire.cli._readers import Reader, Subject
     from tfwire.verification import FileReport
+
+
+_LONGEST = 86_400  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _files.add_compression(parser)
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         default=2.0,
         help="how long to measure each reader (default: %(default)s)",
     )
@@ -32,8 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def seconds(text: str) -> float:
+    """An argument that is a time."""
+    value = float(text)
+    if not 0 < value < _LONGEST:
+        raise argparse.ArgumentTypeError(f"must be within (0, {_LONGEST}), found {text}")
+    return value
+
+
 def run(options: argparse.Namespace) -> int:
     """Measures, a row as soon as it is known."""
+    if options.file == "-":
+        return _files.refuse(options, "stdin cannot be measured: it is read once only")
     from tfwire.cli._readers import PARSE, READERS, Subject
     from tfwire.verification import verify_file
 
@@ -80,7 +94,7 @@ def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
         next(reader.read(file))  # imports, and the page cache
         return _rate(reader, file, seconds)
     except Exception as error:  # whatever a reader of others does not like
-        return f"{type(error).__name__}: {str(error).splitlines()[0][:60]}"
+        return f"{type(error).__name__}: {printable(shorten(str(error)))}"
 
 
 def _rate(reader: Reader, file: Subject, seconds: float) -> float:
@@ -100,7 +114,7 @@ def _print_head(report: FileReport) -> None:
 
     size = _files.plural(_size(report), "byte")
     compression = _files.compression_name(report.compression)
-    print(f"{report.path}: {_files.plural(report.records, 'record')} of {size} in all")
+    print(f"{show_path(report.path)}: {_files.plural(report.records, 'record')} of {size} in all")
     print(f"compression {compression}, CRC-32C by {crc32c_kernel()}\n")
     print(f"{'':24}{'':22}{'records/s':>14}{'MB/s':>9}  tfwire is")
 

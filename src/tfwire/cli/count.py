@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from tfwire._text import show_path
 from tfwire.cli import _files
 
 
@@ -17,13 +18,15 @@ def run(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is said on stderr."""
     from tfwire.verification import verify_file
 
+    if _files.stdin_twice(options, options.files):
+        return 2
     total = status = 0
     for name in options.files:
         try:
             report = verify_file(
                 _files.input_of(name), compression_type=_files.compression_of(options)
             )
-        except OSError as error:
+        except _files.FAULTS as error:
             status = 1
             _files.complain(options, _files.reason_of(error, name))
             continue
@@ -33,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
                 {"path": report.path, "records": report.records, "intact": report.intact}
             )
         else:
-            print(f"{report.records:>12} {report.path}")
+            print(f"{report.records:>12} {show_path(report.path)}")
         status |= not report.intact
         _files.complain_of_damage(options, report.path, report.regions, report.hint)
     if len(options.files) > 1 and not options.json:

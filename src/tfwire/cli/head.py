@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tfwire.cli import _show
+from tfwire.cli import _files, _show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--records",
-        type=count,
+        type=_files.count,
         default=10,
         metavar="N",
         help="how many records of each file (default: %(default)s)",
@@ -21,14 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--full", action="store_true", help="long lists and strings whole, as tfwire cat"
     )
     _show.add_arguments(parser)
-
-
-def count(text: str) -> int:
-    """An argument that counts something, perhaps nothing."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must not be negative, found {text}")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from tfwire._text import show_path
 from tfwire.cli import _files
 from tfwire.cli._progress import Progress
 
@@ -32,18 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Reads headers only, save in compressed files, which are read through."""
-    from tfwire.errors import DataLossError
-
+    if "-" in options.files:
+        return _files.refuse(options, "stdin cannot be indexed: an index is for a file")
+    if (clash := _clash(options)) is not None:
+        return _files.refuse(options, f"{clash}: is a FILE, and the index of another")
     progress = Progress(sum(map(_files.file_size, options.files)))
     status = 0
     for name in options.files:
         try:
             index, saved_as = _index(name, options)
-        except (OSError, ValueError, DataLossError) as error:
+        except _files.FAULTS as error:
             status = 1
             progress.clear()
-            found = _files.reason_of(error, name) if isinstance(error, OSError) else error
-            _files.complain(options, found)
+            _files.complain(options, _files.reason_of(error, name))
             continue
         progress.update(name, _files.file_size(name))
         progress.clear()
@@ -51,20 +53,36 @@ def run(options: argparse.Namespace) -> int:
             _files.print_json({"path": name, "records": len(index), "index": saved_as})
         else:
             state = "fresh" if options.check else "saved"
-            print(f"{name}: {_files.plural(len(index), 'record')}, {saved_as} {state}")
+            count = _files.plural(len(index), "record")
+            print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
     return status
+
+
+def _path_of(name: str, options: argparse.Namespace) -> str:
+    """Where the index of a file is saved."""
+    from tfwire._records.record_index import index_path_of
+
+    return f"{name}.idx" if options.text else index_path_of(name)
+
+
+def _clash(options: argparse.Namespace) -> str | None:
+    """An index that would be written over one of the files."""
+    if options.check:
+        return None
+    indexes = [_path_of(name, options) for name in options.files]
+    return next((path for path in indexes if _files.same_file(path, options.files)), None)
 
 
 def _index(name: str, options: argparse.Namespace) -> tuple[RecordIndex, str]:
     """The index of a file, and where it is saved now."""
-    from tfwire._records.record_index import index_path_of
     from tfwire.index import RecordIndex
 
+    path = _path_of(name, options)
     if options.check:
-        return RecordIndex.load(name), index_path_of(name)
+        return RecordIndex.load(name), path
     index = RecordIndex.build(name, _files.compression_of(options))
     if options.text:
-        index.write_text(f"{name}.idx")
-        return index, f"{name}.idx"
-    index.save()
-    return index, index_path_of(name)
+        index.write_text(path)
+    else:
+        index.save()
+    return index, path

@@ -6,11 +6,16 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
+from tfwire._text import printable, show_key, show_path
 from tfwire.cli import _files
 from tfwire.cli._progress import Progress
 
 if TYPE_CHECKING:
     from tfwire.verification import FileReport
+
+# Features and damaged regions that are shown; a program may want more of them.
+_MOST = 100
+_MOST_IN_JSON = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +28,8 @@ def run(options: argparse.Namespace) -> int:
     """Reads every file to its end."""
     from tfwire.verification import verify_file
 
+    if _files.stdin_twice(options, options.files):
+        return 2
     progress = Progress(sum(map(_files.file_size, options.files)))
     status = 0
     for name in options.files:
@@ -32,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
                 compression_type=_files.compression_of(options),
                 progress=lambda done, name=name: progress.update(name, done),  # type: ignore[misc]
             )
-        except OSError as error:
+        except _files.FAULTS as error:
             status = 1
             progress.clear()
             _files.complain(options, _files.reason_of(error, name))
@@ -54,7 +61,7 @@ def _mean(report: FileReport) -> float:
 def _print(report: FileReport, size: int | None) -> None:
     from tfwire.cli import _records
 
-    print(f"{report.path}:")
+    print(f"{show_path(report.path)}:")
     if size is not None:
         print(f"  size         {_files.plural(size, 'byte')}")
     print(f"  compression  {_files.compression_name(report.compression)}")
@@ -65,36 +72,32 @@ def _print(report: FileReport, size: int | None) -> None:
             f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
-    for region in report.regions:
+    for region in report.regions[:_MOST]:
         print(f"    {_files.describe_region(region)}")
+    if report.regions.num_regions > _MOST:
+        count = _files.plural(report.regions.num_regions, "region")
+        print(f"    of {count} the first {_MOST} are listed; tfwire verify lists more")
     if report.hint is not None:
-        print(f"    {report.hint}")
+        print(f"    {printable(report.hint)}")
     if report.first is not None:
         message = _records.message_of(report.first)
         print(f"  first record {_records.kind_of(message)}")
         if message is None:
             print(f"    {_records.as_text(report.first, True).strip()}")
         else:
-            _print_table(_records.features_of(message))
+            _print_table(*_records.features_of(message, _MOST))
 
 
-def _print_table(rows: list[tuple[str, str, str]]) -> None:
+def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
+    rows = [(show_key(name), kind, size) for name, kind, size in features]
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
     for name, kind, size in rows:
         print(f"    {name:{widths[0]}}  {kind:{widths[1]}}  {size}")
+    if count > len(rows):
+        print(f"    of {_files.plural(count, 'feature')} the first {len(rows)} are listed")
 
 
 def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
-    from tfwire.cli import _records
-
-    first = None
-    if report.first is not None:
-        message = _records.message_of(report.first)
-        first = {"bytes": len(report.first), "kind": _records.kind_of(message)}
-        if message is not None:
-            first["features"] = {
-                name: f"{kind}: {values}" for name, kind, values in _records.features_of(message)
-            }
     return {
         "path": report.path,
         "bytes": size,
@@ -105,6 +108,20 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
         "longest": report.longest,
         "mean": _mean(report),
         "intact": report.intact,
-        "regions": [_files.region_json(region) for region in report.regions],
-        "first_record": first,
+        "num_regions": report.regions.num_regions,
+        "regions": [_files.region_json(region) for region in report.regions[:_MOST_IN_JSON]],
+        "first_record": None if report.first is None else _first_as_json(report.first),
     }
+
+
+def _first_as_json(record: bytes) -> dict[str, Any]:
+    """What the first record holds; names of features whole, as a program may look for them."""
+    from tfwire.cli import _records
+
+    message = _records.message_of(record)
+    fields: dict[str, Any] = {"bytes": len(record), "kind": _records.kind_of(message)}
+    if message is not None:
+        features, count = _records.features_of(message, _MOST_IN_JSON)
+        fields["num_features"] = count
+        fields["features"] = {name: f"{kind}: {values}" for name, kind, values in features}
+    return fields

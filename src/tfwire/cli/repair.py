@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from typing import TYPE_CHECKING, Any
 
-from tfwire.cli import _files
+from tfwire._text import show_path
+from tfwire.cli import _files, _outputs
 
 if TYPE_CHECKING:
     from tfwire.repair import FlippedBit, RepairReport
@@ -37,22 +37,17 @@ def run(options: argparse.Namespace) -> int:
     from tfwire.repair import repair_file
 
     if options.accept_ambiguous and not options.correct:
-        return _refuse(options, "--accept-ambiguous needs --correct")
-    if options.output == "-":
-        return _refuse(options, "OUT must be a file, as it appears only when it is complete")
-    try:
-        report = repair_file(
-            _files.input_of(options.input),
-            options.output,
-            compression_type=_files.compression_of(options),
-            correct=options.correct,
-            accept_ambiguous=options.accept_ambiguous,
-            overwrite=options.force,
-        )
-    except FileExistsError:
-        return _refuse(options, f"{options.output}: exists; --force replaces it")
-    except shutil.SameFileError as error:
-        return _refuse(options, error)
+        return _files.refuse(options, "--accept-ambiguous needs --correct")
+    if (problem := _outputs.problem_of_output(options, [options.input], pattern=False)) is not None:
+        return _files.refuse(options, problem)
+    report = repair_file(
+        _files.input_of(options.input),
+        options.output,
+        compression_type=_files.compression_of(options),
+        correct=options.correct,
+        accept_ambiguous=options.accept_ambiguous,
+        overwrite=options.force,
+    )
     if options.json:
         _files.print_json(_as_json(report, options.output))
     else:
@@ -60,17 +55,12 @@ def run(options: argparse.Namespace) -> int:
     return int(bool(report.lost))
 
 
-def _refuse(options: argparse.Namespace, text: object) -> int:
-    _files.complain(options, text)
-    return 2
-
-
 def _print(report: RepairReport, out_path: str) -> None:
     lost, flips = report.lost, report.flipped_bits
     print(
-        f"{out_path}: {_files.plural(report.records, 'record')}, {flips.num_corrected:,} of them "
-        f"corrected; {_files.plural(lost.num_regions, 'region')} lost, "
-        f"{_files.plural(lost.num_bytes, 'byte')}"
+        f"{show_path(out_path)}: {_files.plural(report.records, 'record')}, "
+        f"{flips.num_corrected:,} of them corrected; "
+        f"{_files.plural(lost.num_regions, 'region')} lost, {_files.plural(lost.num_bytes, 'byte')}"
     )
     for flip in flips:
         print(f"  {_describe_flip(flip)}")

@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _reshard.add_arguments(parser, "the new file, or files: as for tfwire split")
     _reshard.add_counts(parser, required=False)
     parser.add_argument(
-        "--seed", type=int, help="the same seed gives the same order (default: another every time)"
+        "--seed",
+        type=_files.count,
+        help="the same seed gives the same order (default: another every time)",
     )
     parser.add_argument(
         "--memory",
@@ -37,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
     from tfwire.index import TFRecordFiles
 
     if "-" in options.files:
-        _files.complain(options, "stdin cannot be shuffled: records are read by their numbers")
+        reason = "stdin cannot be shuffled: records are read by their numbers"
+        return _files.refuse(options, reason)
+    if not _reshard.output_is_valid(options):
         return 2
     seed = secrets.randbits(32) if options.seed is None else options.seed
     with TFRecordFiles(options.files) as records:

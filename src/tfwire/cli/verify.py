@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
+from tfwire._text import printable, show_path
 from tfwire.cli import _files
 from tfwire.cli._progress import Progress
 
@@ -51,31 +52,32 @@ def run(options: argparse.Namespace) -> int:
     from concurrent.futures import ThreadPoolExecutor  # takes longer than all of --help
 
     names = options.files + options.same_as
+    if _files.stdin_twice(options, names):
+        return 2
     options.receipt = options.receipt or bool(options.same_as)
     progress = Progress(sum(map(_files.file_size, names)))
     reports: list[FileReport] = []
     others: list[FileReport] = []  # of --same-as
     failed = 0
-    with ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) as pool:
-        # Standard input may be silent for ever: only this thread can be interrupted.
-        pending = [
-            None if name == "-" else pool.submit(_verify, name, options, progress) for name in names
-        ]
-        try:
-            for number, (name, task) in enumerate(zip(names, pending, strict=True)):
-                try:
-                    report = task.result() if task else _verify(name, options, progress)
-                except OSError as error:
-                    failed += 1
-                    progress.clear()
-                    _report_failure(name, error, options)
-                    continue
-                (reports if number < len(options.files) else others).append(report)
+    pool = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1)
+    # Standard input may be silent for ever: only this thread can be interrupted.
+    pending = [
+        None if name == "-" else pool.submit(_verify, name, options, progress) for name in names
+    ]
+    try:
+        for number, (name, task) in enumerate(zip(names, pending, strict=True)):
+            try:
+                report = task.result() if task else _verify(name, options, progress)
+            except _files.FAULTS as error:
+                failed += 1
                 progress.clear()
-                _report(report, options)
-        finally:  # also when the reader of our output has left
-            for task in filter(None, pending):
-                task.cancel()
+                _report_failure(name, error, options)
+                continue
+            (reports if number < len(options.files) else others).append(report)
+            progress.clear()
+            _report(report, options)
+    finally:  # also after an interrupt, or when the reader of our output has left
+        pool.shutdown(wait=False, cancel_futures=True)
     progress.clear()
     if len(names) > 1 and not options.same_as and not options.json:
         _report_sum(reports, failed)
@@ -98,9 +100,9 @@ def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileR
 # ---- Output -----------------------------------------------------------------------------------
 
 
-def _report_failure(name: str, error: OSError, options: argparse.Namespace) -> None:
+def _report_failure(name: str, error: Exception, options: argparse.Namespace) -> None:
     if options.json:
-        _files.print_json({"path": name, "error": error.strerror or str(error)})
+        _files.print_json({"path": name, "error": getattr(error, "strerror", None) or str(error)})
     else:
         _files.complain(options, _files.reason_of(error, name))
 
@@ -120,12 +122,12 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         facts.append(f"crc32c {_crc_text(report) or 'unknown'}")
     if report.receipt is not None:
         facts.append(f"receipt {report.receipt.hash:016x}")
-    print(f"{report.path}: {', '.join(facts)}")
+    print(f"{show_path(report.path)}: {', '.join(facts)}")
     for region in report.regions:
         print(f"  {_files.describe_region(region)}")
     _files.print_more(report.regions.num_regions, len(report.regions), "region")
     if report.hint is not None:
-        print(f"  {report.hint}")
+        print(f"  {printable(report.hint)}")
 
 
 def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,239 @@
+"""What tfwire demo shows: the TensorFlow tutorials' data, written and read back."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tfwire as tfw
+from tfwire._text import show_path
+from tfwire.cli import _speed
+from tfwire.images import crop_or_pad
+
+Array = np.ndarray[Any, Any]
+
+
+def walk(folder: Path, records: int) -> None:
+    """Walks through the steps; each checks what it read against what it wrote.
+
+    Args:
+        folder: Where to write.
+        records: How many records the speed table is made with.
+    """
+    observations(folder / "test.tfrecord")
+    photographs(folder / "images.tfrecords")
+    clothes(folder / "fashion_mnist_train.tfrecord")
+    segmentation(folder / "segmentation.tfrecords")
+    sentence(folder / "sequence.tfrecord")
+    heading("How fast")
+    _speed.compare(folder / "speed.tfrecord", records)
+
+
+def heading(text: str) -> None:
+    print(f"\n{text}\n{'-' * len(text)}")
+
+
+def confirm(equal: bool, what: str) -> None:
+    """Says that a comparison held, or stops the demo."""
+    if not equal:
+        raise ValueError(f"{what}: what was read differs from what was written")
+    print(f"  equal: {what}")
+
+
+def size_of(path: Path) -> str:
+    """A file's size, and the blocks of 4 KiB that it takes, as du shows them."""
+    size = path.stat().st_size
+    return f"{show_path(path)} holds {size:,} bytes ({-(-size // 4096) * 4} KiB on disk)"
+
+
+# ---- 10,000 observations of four features -----------------------------------------------------
+
+
+def observation_columns(count: int, seed: int = 0) -> dict[str, Array]:
+    """The tutorial's data set: (bool, int, bytes, float) per observation."""
+    rng = np.random.default_rng(seed)
+    feature1 = rng.integers(0, 5, count)
+    animals = np.array([b"cat", b"dog", b"chicken", b"horse", b"goat"], dtype=object)
+    return {
+        "feature0": rng.integers(0, 2, count).astype(bool),
+        "feature1": feature1,
+        "feature2": animals[feature1],
+        "feature3": rng.standard_normal(count),
+    }
+
+
+OBSERVATION_SPEC = {
+    "feature0": tfw.FixedLenFeature([], tfw.int64, default_value=0),
+    "feature1": tfw.FixedLenFeature([], tfw.int64, default_value=0),
+    "feature2": tfw.FixedLenFeature([], tfw.string, default_value=""),
+    "feature3": tfw.FixedLenFeature([], tfw.float32, default_value=0.0),
+}
+
+
+def observations(path: Path) -> None:
+    """Columns to a file, the file to columns, and one record seen as a message."""
+    heading("10,000 observations: columns to records and back")
+    columns = observation_columns(10_000)
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_examples(columns)
+    print(f"  {size_of(path)}")
+
+    first = next(tfw.read_records(path))
+    print("  the first record, as a message:")
+    for line in str(tfw.train.Example.FromString(first)).splitlines()[:7]:
+        print(f"    {line}")
+    print("    ...")
+
+    parsed = next(iter(tfw.Parser(OBSERVATION_SPEC).parse_file(path, batch_size=10_000)))
+    print("  the first ten rows, parsed:")
+    for row in zip(*(parsed[name][:10] for name in OBSERVATION_SPEC), strict=True):
+        cells = (f"{name}={value!s:11}" for name, value in zip(OBSERVATION_SPEC, row, strict=True))
+        print(f"    {''.join(cells).rstrip()}")
+    for name, column in columns.items():
+        expected = column.astype(np.float32) if name == "feature3" else column
+        confirm(np.array_equal(parsed[name], expected), f"all 10,000 values of {name}")
+
+
+# ---- Photographs ------------------------------------------------------------------------------
+
+
+def sample_photographs() -> dict[str, bytes]:
+    """The JPEG files that scikit-learn brings along: a temple and a flower."""
+    folder = resources.files("sklearn.datasets") / "images"
+    return {name: (folder / name).read_bytes() for name in ("china.jpg", "flower.jpg")}
+
+
+def photographs(path: Path) -> None:
+    """Encoded images with their size and label; the size is read without decoding."""
+    import io
+
+    from PIL import Image
+
+    heading("Photographs: JPEG bytes with height, width, depth and label")
+    originals = sample_photographs()
+    with tfw.TFRecordWriter(path) as writer:
+        for label, (name, jpeg) in enumerate(originals.items()):
+            image = Image.open(io.BytesIO(jpeg))  # reads the header only
+            features = {
+                "height": image.height,
+                "width": image.width,
+                "depth": len(image.getbands()),
+                "label": label,
+                "image_raw": jpeg,
+            }
+            print(f"  {name}: {image.height} x {image.width} x {features['depth']}, label {label}")
+            writer.write(features)
+    print(f"  {size_of(path)}")
+
+    spec = {
+        name: tfw.FixedLenFeature([], tfw.int64) for name in ("height", "width", "depth", "label")
+    }
+    spec["image_raw"] = tfw.FixedLenFeature([], tfw.string)
+    for record, (name, jpeg) in zip(tfw.read_records(path), originals.items(), strict=True):
+        features = tfw.parse_single_example(record, spec)
+        confirm(features["image_raw"] == jpeg, f"the {len(jpeg):,} JPEG bytes of {name}")
+
+
+# ---- Fashion-MNIST: arrays as raw bytes -------------------------------------------------------
+
+
+def clothes(path: Path) -> None:
+    """28 x 28 float32 images and one-hot float64 labels, stored as raw bytes."""
+    heading("Fashion-MNIST shapes: arrays as raw bytes, decode_raw")
+    rng = np.random.default_rng(1)
+    images = rng.random((1000, 784), dtype=np.float32)
+    labels = np.eye(10, dtype=np.float64)[rng.integers(0, 10, 1000)]
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_examples(
+            {
+                "image": [image.tobytes() for image in images],
+                "label": [label.tobytes() for label in labels],
+            }
+        )
+    print(f"  {size_of(path)}")
+
+    spec = {
+        "image": tfw.FixedLenFeature([], tfw.string),
+        "label": tfw.FixedLenFeature([], tfw.string),
+    }
+    seen = 0
+    for batch in tfw.Parser(spec).parse_file(path, batch_size=16):
+        image = tfw.decode_raw(batch["image"], np.float32).reshape(-1, 28, 28, 1)
+        label = tfw.decode_raw(batch["label"], np.float64).reshape(-1, 10)
+        stop = seen + len(image)
+        if not np.array_equal(image.reshape(-1, 784), images[seen:stop]):
+            raise ValueError(f"images {seen} to {stop} differ")
+        if not np.array_equal(label, labels[seen:stop]):
+            raise ValueError(f"labels {seen} to {stop} differ")
+        seen = stop
+    confirm(seen == len(images), "1,000 images and labels, in batches of 16")
+
+
+# ---- Image and mask pairs ---------------------------------------------------------------------
+
+
+def segmentation_pairs() -> list[tuple[Array, Array]]:
+    """Photographs of three sizes, each with a mask of its bright pixels."""
+    import io
+
+    from PIL import Image
+
+    pairs = []
+    for jpeg, size in zip(
+        [*sample_photographs().values()] * 2, [(300, 420), (427, 640), (500, 333)], strict=False
+    ):
+        image = np.asarray(Image.open(io.BytesIO(jpeg)).resize(size[::-1]))
+        pairs.append((image, (image.mean(axis=2) > 128).astype(np.uint8)))
+    return pairs
+
+
+def segmentation(path: Path) -> None:
+    """Raw pixels need their sizes beside them; batches need one size for all."""
+    heading("Images and masks: raw pixels with their sizes, restored and batched")
+    pairs = segmentation_pairs()
+    with tfw.TFRecordWriter(path) as writer:
+        for image, mask in pairs:
+            writer.write(
+                {
+                    "height": image.shape[0],
+                    "width": image.shape[1],
+                    "image_raw": image.tobytes(),
+                    "mask_raw": mask.tobytes(),
+                }
+            )
+    print(f"  {size_of(path)}")
+
+    images, masks = [], []
+    for record, (image, mask) in zip(tfw.tf_record_iterator(path), pairs, strict=True):
+        example = tfw.decode_example(record)
+        height, width = int(example["height"][0]), int(example["width"][0])
+        pixels = tfw.decode_raw(example["image_raw"][0], np.uint8).reshape(height, width, 3)
+        classes = tfw.decode_raw(example["mask_raw"][0], np.uint8).reshape(height, width)
+        confirm(np.array_equal(pixels, image), f"image of {height} x {width}")
+        confirm(np.array_equal(classes, mask), f"mask of {height} x {width}")
+        images.append(crop_or_pad(pixels, 384, 384))
+        masks.append(crop_or_pad(classes, 384, 384))
+    print(f"  cropped or padded: images {np.stack(images).shape}, masks {np.stack(masks).shape}")
+
+
+# ---- A SequenceExample ------------------------------------------------------------------------
+
+
+def sentence(path: Path) -> None:
+    """Words of different lengths: context and feature lists."""
+    heading("A SequenceExample: a context and lists of steps")
+    words = ["the", "speed", "of", "memory"]
+    context = {"length": len(words), "language": "en"}
+    lists = {"words": words, "letters": [[ord(letter) for letter in word] for word in words]}
+    tfw.write_records(path, [tfw.encode_sequence_example(context, lists)])
+
+    read_context, read_lists = tfw.decode_sequence_example(next(tfw.read_records(path)))
+    print(f"  context {read_context}")
+    codes = [np.asarray(step).tolist() for step in read_lists["letters"]]
+    for word, letters in zip(read_lists["words"], codes, strict=True):
+        print(f"  step {word} {letters}")
+    spelled = [bytes(letters).decode() for letters in codes]
+    confirm(spelled == words, "the letters of every word")
