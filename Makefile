@@ -263,7 +263,7 @@ differential: $(NATIVE)
 # The Python tests on hostile input, 100,000 cases each.
 campaign: $(NATIVE)
 	mkdir -p build/fuzz/log
-	$(BIN)/python -m pytest -q tests/test_hostile.py --hypothesis-profile=campaign \
+	$(BIN)/python -m pytest -q tests/test_hostile.py tests/test_cli_hostile.py -m 'not slow' --hypothesis-profile=campaign \
 	    --hypothesis-show-statistics > build/fuzz/log/campaign.txt || { tail -n 60 build/fuzz/log/campaign.txt; exit 1; }
 	grep passing build/fuzz/log/campaign.txt
 

@@ -99,6 +99,6 @@ def _show_record(
     else:
         kind = _records.kind_of(_records.message_of(record))
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
-        title = f"# {show_path(path)}: {place}, {len(record)} bytes: {kind}"
+        title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
         shown = f"{title}\n{_records.as_text(record, shorten)}"
     print(shown)

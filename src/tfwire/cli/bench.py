@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 86_400  # seconds
+_MOST_FEATURES = 10_000  # that are parsed; a specification of so many takes 50 MB
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +67,10 @@ def run(options: argparse.Namespace) -> int:
         if report.compression in reader.compressions and (file.schema or reader.operation != PARSE):
             _report(options, reader, _measured(reader, file, options.seconds), report, best)
     if file.schema is None and not options.json:
-        print("The records are no Examples that one specification describes: nothing to parse.")
+        print(
+            "The records are no Examples that one specification of "
+            f"1 to {_MOST_FEATURES:,} features describes: nothing to parse."
+        )
     return 0
 
 
@@ -83,7 +87,8 @@ def _schema(path: str, report: FileReport) -> Any:
             schema = infer_schema(path, compression_type=report.compression)
     except (ParseError, UserWarning):
         return None
-    return schema if schema or schema.sequence_features else None
+    count = len(schema) + len(schema.sequence_features)
+    return schema if 0 < count <= _MOST_FEATURES else None
 
 
 def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
