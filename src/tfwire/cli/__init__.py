@@ -18,18 +18,18 @@ __all__ = ["main"]
 
 # Subcommand and its line in --help; module tfwire.cli.NAME has add_arguments() and run().
 _COMMANDS = {
-    "info": "what files hold: compression, records, sizes, the first record's features",
-    "head": "the first records, readable",
-    "cat": "all records, readable, as JSON lines, or as they are",
-    "count": "the number of records",
-    "verify": "verify every record, list all damage",
-    "repair": "write a new file of every record that verifies, or can be corrected",
-    "index": "save where the records of files lie, for random access",
-    "split": "write the records of files to others, of equal number or size",
-    "merge": "write the records of files to one",
+    "info": "show compression, number and sizes of records, features of the first record",
+    "head": "print the first records as text or JSON",
+    "cat": "print all records as text, JSON or raw bytes",
+    "count": "count the records",
+    "verify": "verify every record and list all damage",
+    "repair": "write the records that verify, or can be corrected, to a new file",
+    "index": "save the positions of records, for random access",
+    "split": "write the records of files to several files of equal number or size",
+    "merge": "write the records of files to one file",
     "shuffle": "write the records of files in random order",
-    "bench": "how fast a file is read here, by tfwire and by what else is installed",
-    "demo": "walk through the library on real data, ending with a speed table",
+    "bench": "measure how fast a file is read, by tfwire and by other installed packages",
+    "demo": "walk through the library on real data, with a speed table at the end",
 }
 
 _DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"

@@ -38,7 +38,7 @@ def add_compression(parser: argparse.ArgumentParser) -> None:
         type=str.lower,
         choices=_COMPRESSIONS,
         default="auto",
-        help="how the input is compressed (default: look at it)",
+        help="compression of the input (default: auto, detected)",
     )
 
 

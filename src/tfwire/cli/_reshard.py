@@ -29,14 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser, output_help: str) -> None:
         type=str.lower,
         choices=_COMPRESSIONS,
         default="none",
-        help="how to compress the output (default: not)",
+        help="compression of the output (default: none)",
     )
     parser.add_argument("--index", action="store_true", help="save an index beside every file")
     parser.add_argument(
-        "--jobs", type=_files.positive, default=1, help="files to write at a time (default: 1)"
+        "--jobs",
+        type=_files.positive,
+        default=1,
+        help="files written at a time (default: 1)",
     )
     parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = _EPILOG
 
 
@@ -44,13 +47,16 @@ def add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
     """How many files to write."""
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
-        "--shards", type=_files.positive, metavar="N", help="deal the records to N files"
+        "--shards",
+        type=_files.positive,
+        metavar="N",
+        help="write N files in turn, a record each",
     )
     group.add_argument(
         "--shard-size",
         type=_files.size,
         metavar="SIZE",
-        help="fill files of this size in turn, like 150MB or 1GiB",
+        help="fill files of at most this size in turn, like 150MB or 1GiB",
     )
 
 

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records one after the other",
     )
     parser.epilog = (
-        "Damaged records are left out and said on stderr; the exit status is 1 then. Records that "
-        "are no Examples are shown by their first bytes."
+        "Damaged records are left out and reported on stderr; the exit status is then 1. Of a "
+        "record that is not an Example, text and JSON show the first bytes."
     )
 
 

@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=seconds,
         default=2.0,
-        help="how long to measure each reader (default: %(default)s)",
+        help="time for each reader (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON per reader")
     parser.epilog = (
-        "One reader after the other, on a file that its first look brings into the page cache. "
-        "tfwire and TensorFlow verify every checksum. Columns are parsed by the specification "
-        "that tfwire infers from the first records. Exit status: 0, 1 when the file is damaged or "
-        "cannot be read, 2 for wrong usage."
+        "The readers run one after the other; the file is in the page cache by then. tfwire and "
+        "TensorFlow verify every checksum. Columns are parsed with the specification that tfwire "
+        "infers from the first records. Exit status: 0, 1 when the file is damaged or cannot be "
+        "read, 2 for wrong usage."
     )
 
 

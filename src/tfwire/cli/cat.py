@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="go on with a file that is still being written, until interrupted",
+        help="print the records of one file as they are written, until interrupted",
     )
 
 

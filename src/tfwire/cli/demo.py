@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records",
         type=_files.positive,
         default=100_000,
-        help="records of the speed table (%(default)s)",
+        help="number of records for the speed table (%(default)s)",
     )
 
 

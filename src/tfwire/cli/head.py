@@ -15,10 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_files.count,
         default=10,
         metavar="N",
-        help="how many records of each file (default: %(default)s)",
+        help="number of records from each file (default: %(default)s)",
     )
     parser.add_argument(
-        "--full", action="store_true", help="long lists and strings whole, as tfwire cat"
+        "--full", action="store_true", help="do not shorten long lists, strings and records"
     )
     _show.add_arguments(parser)
 

@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"
     )
     mode.add_argument(
-        "--check", action="store_true", help="write nothing; are the saved indexes there and fresh?"
+        "--check",
+        action="store_true",
+        help="write nothing; report whether the saved indexes exist and are fresh",
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.epilog = (

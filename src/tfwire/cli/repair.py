@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-ambiguous",
         action="store_true",
-        help="with --correct, also where two flipped bits could look the same",
+        help="with --correct: also where two flipped bits would look the same",
     )
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = "Exit status: 0 when nothing was lost, 1 when something was, 2 for wrong usage."
 
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_files.size,
         default="512MB",
         metavar="SIZE",
-        help="records held at a time, read in the order of the files (default: %(default)s)",
+        help="memory for records (default: %(default)s)",
     )
 
 

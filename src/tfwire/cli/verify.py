@@ -20,26 +20,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.add_argument(
-        "--jobs", type=_files.positive, default=None, help="files at a time (default: one per CPU)"
+        "--jobs",
+        type=_files.positive,
+        default=None,
+        help="files verified at a time (default: one per CPU)",
     )
     parser.add_argument(
         "--crc32c",
         action="store_true",
-        help="also the CRC-32C of the whole file in base64, as object stores show it",
+        help="print the CRC-32C of the whole file in base64, as object stores show it",
     )
     parser.add_argument(
         "--receipt",
         action="store_true",
-        help="also a fingerprint of the records that does not depend on their order, and of all "
-        "files together: the sum",
+        help="print a fingerprint of the records of each file and of all files, which does not "
+        "depend on the order of records",
     )
     parser.add_argument(
         "--same-as",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="whether these files hold the same records, by the receipts, in any order and "
-        "however spread over files",
+        help="compare with these files: do they hold the same records, in any order and however "
+        "spread over files?",
     )
     parser.epilog = (
         "Exit status: 0 when every byte of every file belongs to a record that verifies (and the "
