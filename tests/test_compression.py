@@ -16,6 +16,8 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from reading import Bytes, read_outcome
 from reference import file_of, flip, frame
+from tfwire._records import inflate, inflate_ahead
+from tfwire._records.sources import FileSource
 
 DATA = Path(__file__).parent / "data"
 SOURCE = str(Path(tfw.__file__).parents[1])
@@ -287,3 +289,104 @@ def test_damage_behind_a_sound_header_is_no_question_of_compression(tmp_path):
         list(tfw.read_records(path))
     assert "data crc" == info.value.reason
     assert "tried" not in str(info.value)
+
+
+# ---- Work and memory in proportion ---------------------------------------------------------------
+
+
+class Counting:
+    """zlib or isal, and how much is asked of them."""
+
+    def __init__(self, module):
+        self.error, self._module = module.error, module
+        self.calls = self.num_bytes = 0
+
+    def decompressobj(self, wbits):
+        self.calls += 1
+        return CountingInflater(self, self._module.decompressobj(wbits=wbits))
+
+
+class CountingInflater:
+    def __init__(self, counts, inflater):
+        self._counts, self._inflater = counts, inflater
+
+    def decompress(self, data, size):
+        self._counts.calls += 1
+        self._counts.num_bytes += len(data)
+        return self._inflater.decompress(data, size)
+
+    def copy(self):
+        self._counts.calls += 1
+        return CountingInflater(self._counts, self._inflater.copy())
+
+    def __getattr__(self, name):
+        found = getattr(self._inflater, name)
+        if name in ("unused_data", "unconsumed_tail"):
+            self._counts.num_bytes += len(found)  # they are copies
+        return found
+
+
+MEMBER = gzip.compress(frame(b"x" * 40))
+LATE = MEMBER[:-5] + bytes([MEMBER[-5] ^ 1]) + MEMBER[-4:]
+# One that inflates to a header and a bit, and then breaks: as short as can be.
+BROKEN = gzip.compress(bytes(12))[:-8] + b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("member", "policy", "calls", "num_bytes"),
+    [
+        (MEMBER, "raise", 3, 60),
+        (MEMBER, "skip", 3, 60),
+        (MEMBER[:-1], "skip", 60, 60),
+        (LATE, "skip", 60, 60),
+        (BROKEN, "skip", 60, 200),
+        (b"\x1f\x8b\x08\0" * 10, "skip", 25, 400),
+    ],
+    ids=["intact", "intact, skip", "torn", "wrong checksum", "broken at once", "beginnings"],
+)
+def test_the_work_for_many_members_is_in_proportion(
+    tmp_path, monkeypatch, member, policy, calls, num_bytes
+):
+    """Calls per member, and bytes that are inflated or copied per byte; both whatever their
+    number. A call takes about a microsecond, a byte at most 10 ns."""
+    counts = []
+    for name in ("zlib", "_fast"):
+        counts.append(Counting(getattr(inflate, name)))
+        monkeypatch.setattr(inflate, name, counts[-1])
+    for number in (300, 3000):
+        (tmp_path / "data").write_bytes(MEMBER + member * number)
+        read_outcome(tmp_path / "data", "GZIP", on_corrupt=policy)
+        assert sum(count.calls for count in counts) <= calls * number + 100
+        found = sum(count.num_bytes for count in counts)
+        assert found <= num_bytes * len(member) * number + (1 << 18)
+        for count in counts:
+            count.calls = count.num_bytes = 0
+
+
+# ---- Files that change while they are read again ------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
+@pytest.mark.parametrize("left", [0, 5, 50, 2000, 60_000])
+@pytest.mark.parametrize("content", ["the same", "zeros", "a short member"])
+def test_a_file_that_is_cut_while_it_is_read_again_is_damaged(
+    tmp_path, monkeypatch, policy, left, content
+):
+    """After damage the stream is inflated once more, from its beginning."""
+    path = tmp_path / "data"
+    records = [random.Random(i).randbytes(1000) for i in range(200)]
+    data = bytearray(gzip.compress(file_of(records)))
+    data[-9] ^= 0x55
+    path.write_bytes(data)
+    rewind = FileSource.rewind
+
+    def cut(self, offset):
+        new = {"the same": bytes(data), "zeros": bytes(left), "a short member": MEMBER}[content]
+        path.write_bytes(new[:left])
+        rewind(self, offset)
+
+    monkeypatch.setattr(FileSource, "rewind", cut)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 1)
+    outcome = read_outcome(path, on_corrupt=policy)
+    assert records[: len(outcome.records)] == outcome.records[: len(records)]
+    assert outcome.damage or outcome.skipped

@@ -19,6 +19,10 @@ __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
 
+# Input given to a stream at first. The unused rest is copied when a stream ends, so short streams
+# get little; the input doubles while a stream goes on.
+_FIRST_INPUT = 1 << 9
+
 # Bytes that tell whether a member begins, and what they must hold: the header of a record. More
 # would lose the records of a short member of which only the end is damaged.
 _PROBE = 1 << 10
@@ -43,6 +47,82 @@ class StreamDamage(Exception):
         self.cut = cut
 
 
+class _Input:
+    """A window that moves over a source of compressed bytes.
+
+    Args:
+        source: The compressed bytes.
+
+    Attributes:
+        offset: Where the window begins in the source.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._chunk = bytearray(_CHUNK)
+        self._data = b""
+        self._at = 0  # the window is _data[_at:]
+        self._pulled = 0  # offset of the end of the window
+        self._crc, self._crc_end = 0, 0  # of the source, and up to which offset
+
+    def __len__(self) -> int:
+        """The bytes in the window."""
+        return len(self._data) - self._at
+
+    @property
+    def offset(self) -> int:
+        return self._pulled - len(self)
+
+    @property
+    def crc32c(self) -> int | None:
+        """The CRC-32C of all that was pulled; None if a part was pulled twice."""
+        return self._crc if self._crc_end == self._pulled else None
+
+    def pull(self) -> bool:
+        """Extends the window; False at the end of the source."""
+        got = self._source.readinto(memoryview(self._chunk))
+        if self._crc_end == self._pulled:
+            self._crc = lib.tfw_crc32c(self._crc, ffi.from_buffer(self._chunk), got)
+            self._crc_end += got
+        self._pulled += got
+        if got:
+            self._data, self._at = self._data[self._at :] + self._chunk[:got], 0
+        return got != 0
+
+    def reach(self, size: int) -> bytes:
+        """The first bytes of the window; fewer than size only where the source ends."""
+        while len(self) < size and self.pull():
+            pass
+        return self._data[self._at : self._at + size]
+
+    def view(self, size: int = _CHUNK) -> memoryview:
+        """At most size bytes of the window, not copied."""
+        return memoryview(self._data)[self._at : self._at + size]
+
+    def drop(self, size: int) -> None:
+        """Moves the beginning of the window past so many of its bytes."""
+        self._at += size
+
+    def drop_zeros(self) -> None:
+        if self._data.startswith(b"\0", self._at):
+            self._data, self._at = self._data[self._at :].lstrip(b"\0"), 0
+
+    def find(self, pattern: bytes) -> int:
+        """Where a pattern begins in the window; -1: nowhere."""
+        found = self._data.find(pattern, self._at)
+        return found - self._at if found >= 0 else -1
+
+    def seek(self, offset: int) -> None:
+        """Moves the window to an offset of the source."""
+        begin = self._pulled - len(self._data)
+        if begin <= offset <= self._pulled:
+            self._at = offset - begin
+            return
+        self._source.rewind(offset)
+        self._pulled = offset
+        self._data, self._at = b"", 0
+
+
 class InflatedSource:
     """What a compressed source holds.
 
@@ -53,14 +133,12 @@ class InflatedSource:
 
     def __init__(self, source: Source, name: str) -> None:
         self._source = source
+        self._input = _Input(source)
         self._name = name
         self._bits = window_bits(name)
-        self._position = 0  # in the source, behind what was pulled from it
-        self._tail = b""  # pulled and not yet inflated
-        self._chunk = bytearray(_CHUNK)
-        self._crc, self._crc_end = 0, 0  # of the source up to there
         self._member = 0  # where the current stream begins
         self._produced = 0  # bytes that it has given
+        self._step = _FIRST_INPUT
         self._inflater: Any = None  # None between streams
         self._exact = not source.rewindable or _fast is zlib  # zlib, ready for salvage
         self._damage: StreamDamage | None = None
@@ -76,14 +154,13 @@ class InflatedSource:
         while self._damage is None:
             if self._inflater is None and not self._begin():
                 return b""
-            ended = not self._tail and not self._pull()
+            ended = not self._input and not self._input.pull()
             piece = self._inflate(size)
             if piece:
                 self._produced += len(piece)
                 return piece
             if ended and self._inflater is not None and self._damage is None:
-                text = f"the {self._name} stream ends too early"
-                self._damage = StreamDamage(text, self._position, cut=True)
+                self._fail_cut(f"the {self._name} stream ends too early")
         raise self._damage
 
     def resume(self) -> int | None:
@@ -101,7 +178,7 @@ class InflatedSource:
         again = self.offset - self._member - 1
         if self._source.rewindable and self._repeated + again < self.offset:
             self._repeated += again
-            self._seek(self._member)
+            self._input.seek(self._member)
         if not self._search():
             return None
         self._damage = None
@@ -115,120 +192,112 @@ class InflatedSource:
     @property
     def crc32c(self) -> int | None:
         """The CRC-32C of what was taken from the source; None where some was taken twice."""
-        return self._crc if self._crc_end == self._position else None
+        return self._input.crc32c
 
     @property
     def offset(self) -> int:
         """How far the compressed source has been used."""
-        return self._position - len(self._tail)
+        return self._input.offset
 
     def close(self) -> None:
         self._inflater = None
         self._source.close()
 
-    # ---- Compressed input ---------------------------------------------------------------------
-
-    def _pull(self) -> bool:
-        """Takes in more; False at the end of the source."""
-        got = self._source.readinto(memoryview(self._chunk))
-        if self._crc_end == self._position:
-            self._crc = lib.tfw_crc32c(self._crc, ffi.from_buffer(self._chunk), got)
-            self._crc_end += got
-        self._position += got
-        self._tail += self._chunk[:got]
-        return got != 0
-
-    def _seek(self, offset: int) -> None:
-        self._source.rewind(offset)
-        self._position = offset
-        self._tail = b""
+    # ---- Streams ------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
         """Begins the next stream; zeros between streams are padding. False at the end."""
         while True:
-            if self._position > 0:
-                self._tail = self._tail.lstrip(b"\0")
-            if self._tail:
-                break
-            if not self._pull():
+            if self.offset > 0:  # the file may not begin with padding
+                self._input.drop_zeros()
+            if self._input:
+                self._begin_here()
+                return True
+            if not self._input.pull():
                 return False
-            if self._position == len(self._tail):  # the file may not begin with padding
-                break
-        self._begin_here()
-        return True
 
     def _begin_here(self) -> None:
         self._member = self.offset
         self._produced = 0
+        self._step = _FIRST_INPUT
         make = zlib if self._exact or self._has_reserved_flags() else _fast
         self._inflater = make.decompressobj(wbits=self._bits)
 
     def _has_reserved_flags(self) -> bool:
         """Whether the header is one that zlib refuses, as RFC 1952 demands, and isal takes."""
-        while len(self._tail) < 4 and self._pull():
-            pass
-        return self._name == "GZIP" and len(self._tail) >= 4 and self._tail[3] & 0xE0 != 0
+        if self._name != "GZIP":
+            return False
+        header = self._input.reach(4)
+        return len(header) == 4 and header[3] & 0xE0 != 0
 
     # ---- Inflating ----------------------------------------------------------------------------
 
     def _inflate(self, size: int) -> bytes:
         """At most size bytes of the current stream; nothing says that it needs input or ended."""
-        inflater, data = self._inflater, self._tail
+        inflater, data = self._inflater, self._input.view(self._step)
         before = inflater.copy() if self._exact else None
         try:
             piece = inflater.decompress(data, size)
         except (zlib.error, _fast.error) as error:
             if before is not None:
-                return self._salvage(before, size, error)
+                return self._salvage(before, data, size, error)
             return self._again_with_zlib(size)
-        return self._advance(inflater, piece)
+        return self._advance(len(data), piece)
 
-    def _advance(self, inflater: Any, piece: bytes) -> bytes:
+    def _advance(self, given: int, piece: bytes) -> bytes:
+        """Notes what the inflater has done with input that it was given."""
+        inflater = self._inflater
+        left = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        self._input.drop(given - len(left))
         self._inflater = None if inflater.eof else inflater
-        self._tail = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        self._step = min(2 * self._step, _CHUNK)
         return piece
 
     def _again_with_zlib(self, size: int) -> bytes:
         """Inflates the current stream anew, up to where it stood, and from there on by zlib."""
         self._exact = True
-        produced = self._produced
-        self._seek(self._member)
+        left = produced = self._produced
+        self._input.seek(self._member)
         self._begin_here()
         self._produced = produced
-        while produced:
-            if not self._tail:
-                self._pull()
+        while left:
+            if self._inflater is None or not (self._input or self._input.pull()):
+                self._fail_cut("the file changed while it was read")
+                return b""
+            data = self._input.view(self._step)
             try:
-                piece = self._inflater.decompress(self._tail, produced)
+                piece = self._inflater.decompress(data, left)
             except zlib.error as error:  # earlier than isal met it
                 self._fail(error)
                 return b""
-            self._advance(self._inflater, piece)
-            produced -= len(piece)
-        if not self._tail:
-            self._pull()
+            left -= len(self._advance(len(data), piece))
+        if self._inflater is None:
+            return b""
+        if not self._input:
+            self._input.pull()
         return self._inflate(size)
 
-    def _salvage(self, inflater: Any, size: int, error: Exception) -> bytes:
+    def _salvage(self, inflater: Any, data: memoryview, size: int, error: Exception) -> bytes:
         """What the call that failed would have given before its fault.
 
         First by input, and then by output, for symbols that share a byte with the fault.
         """
         pieces: list[bytes] = []
-        left = memoryview(self._tail)
+        left = data
 
         def take(count: int, room: int) -> bool:
             nonlocal inflater, left
-            attempt, data = inflater.copy(), left[:count]
+            attempt, some = inflater.copy(), left[:count]
             try:
-                pieces.append(attempt.decompress(data, room))
+                pieces.append(attempt.decompress(some, room))
             except zlib.error:
                 return False
-            inflater, left = attempt, left[len(data) - len(attempt.unconsumed_tail) :]
+            inflater, left = attempt, left[len(some) - len(attempt.unconsumed_tail) :]
             return True
 
         _take_most(lambda count: take(count, size), len(left))
-        self._tail, left = bytes(left), left[:1]
+        self._input.drop(len(data) - len(left))
+        left = left[:1]
         _take_most(lambda room: take(1, room), _MOST_OF_A_BYTE)
         self._fail(error)
         return b"".join(pieces)
@@ -239,29 +308,32 @@ class InflatedSource:
             text = f"this is no {self._name} stream ({error})"
         self._damage = StreamDamage(text, self.offset)
 
+    def _fail_cut(self, text: str) -> None:
+        self._damage = StreamDamage(text, self.offset + len(self._input), cut=True)
+
     # ---- Searching for the next gzip member ---------------------------------------------------
 
     def _search(self) -> bool:
-        """Moves the tail to the next member, behind where this one began; False at the end."""
+        """Moves the window to the next member, past where this one began; False at the end."""
+        self._input.reach(1)
+        self._input.drop(max(0, min(len(self._input), self._member + 1 - self.offset)))
         while True:
-            begin = self._tail.find(_MAGIC, max(0, self._member + 1 - self.offset))
+            begin = self._input.find(_MAGIC)
             if begin >= 0:
-                self._tail = self._tail[begin:]
+                self._input.drop(begin)
                 if self._inflates():
                     return True
-                self._tail = self._tail[1:]
+                self._input.drop(1)
             else:
-                self._tail = self._tail[1 - len(_MAGIC) :]
-                if not self._pull():
-                    self._tail = b""
+                self._input.drop(max(0, len(self._input) + 1 - len(_MAGIC)))
+                if not self._input.pull():
+                    self._input.drop(len(self._input))
                     return False
 
     def _inflates(self) -> bool:
-        """Whether the tail begins a member, as far as its first bytes tell."""
-        while len(self._tail) < _PROBE and self._pull():
-            pass
+        """Whether the window begins a member, as far as its first bytes tell."""
         try:
-            zlib.decompressobj(wbits=self._bits).decompress(self._tail[:_PROBE], _PROOF)
+            zlib.decompressobj(wbits=self._bits).decompress(self._input.reach(_PROBE), _PROOF)
         except zlib.error:
             return False
         return True

@@ -70,15 +70,15 @@ class InflatedAhead:
         """
         if not self._pieces:
             self._load(len(buffer))
-        if not self._pieces:
-            return 0
-        piece = self._pieces.pop()
-        size = len(buffer)
-        if len(piece) > size:
-            self._pieces.append(piece[size:])
-            piece = piece[:size]
-        buffer[: len(piece)] = piece
-        return len(piece)
+        size, filled = len(buffer), 0
+        while self._pieces and filled < size:  # members of one record each give small pieces
+            piece = self._pieces.pop()
+            if len(piece) > size - filled:
+                self._pieces.append(piece[size - filled :])
+                piece = piece[: size - filled]
+            buffer[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return filled
 
     def resume(self) -> int | None:
         """As InflatedSource.resume, behind damage that ``readinto`` has met. There may be more
@@ -102,10 +102,11 @@ class InflatedAhead:
         self._stop()
         self._inflated.close()
 
-    def __del__(self) -> None:
+    def __del__(self, suppress: Any = contextlib.suppress) -> None:
         # The thread does not hold this object, so that an iterator that is dropped ends it.
-        if getattr(self, "_ahead", None) is not None:
-            self._ahead.stop()  # type: ignore[union-attr]
+        with suppress(AttributeError, TypeError):  # at exit the names of modules are gone
+            if self._ahead is not None:
+                self._ahead.stop()
 
     # ---- The thread ---------------------------------------------------------------------------
 
@@ -147,7 +148,11 @@ class InflatedAhead:
         left, resumes = self._given, self._resumed
         while left or resumes:
             try:
-                left -= len(self._inflated.read(min(left, _UNIT) or 1))
+                piece = self._inflated.read(min(left, _UNIT) or 1)
+                if not piece:
+                    size = self._inflated.offset
+                    raise StreamDamage("the file changed while it was read", size, cut=True)
+                left -= len(piece)
             except StreamDamage:
                 if not resumes or self._inflated.resume() is None:
                     raise
