@@ -282,6 +282,41 @@ def test_following_meets_damage_as_an_error(tmp_path):
         next(followed)
 
 
+@pytest.mark.parametrize("kind", ["", "GZIP"])
+@pytest.mark.parametrize("how", ["renamed", "removed"])
+def test_following_ends_when_another_file_takes_the_place(tmp_path, kind, how):
+    """Of the same layout, so that nothing else would tell; also where it could get the inode."""
+    path, other = tmp_path / "a", tmp_path / "b"
+    tfw.write_records(path, RECORDS, kind)
+    followed = tfw.follow_records(path, interval=0.001, timeout=30)
+    assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
+    if how == "removed":
+        path.unlink()
+        tfw.write_records(path, [*RECORDS, b"of another file"], kind)
+    else:
+        tfw.write_records(other, [*RECORDS, b"of another file"], kind)
+        other.rename(path)
+    with pytest.raises(tfw.DataLossError, match="another file has taken the place") as caught:
+        next(followed)
+    assert (path, len(RECORDS)) == (caught.value.path, caught.value.record_index)
+
+
+def test_following_holds_no_file_when_it_has_ended(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    path = tmp_path / "a"
+    path.write_bytes(DATA)
+    assert RECORDS == list(tfw.follow_records(path, timeout=0))
+    followed = tfw.follow_records(path)
+    next(followed)
+    del followed
+    assert before == len(os.listdir("/proc/self/fd"))
+
+
+def test_following_checks_its_arguments_at_the_call(tmp_path):
+    with pytest.raises(ValueError, match="compression_type"):
+        tfw.follow_records(tmp_path / "missing", "zip")
+
+
 def test_cat_follows_a_file(tmp_path):
     path = tmp_path / "growing"
     path.write_bytes(DATA[: ENDS[2] + 5])

@@ -9,9 +9,13 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tfwire._arguments import seconds
 from tfwire._records.compression import TFRecordOptions
+from tfwire._records.followed import FollowedFile
+from tfwire._records.options import as_position, make_options
 from tfwire._records.record_batches import RecordBatches
 from tfwire._records.regions import Position, SkippedRegion, SkippedRegions, Tail
+from tfwire._records.sources import is_path
 from tfwire._records.streams import BatchReader
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
@@ -110,9 +114,9 @@ def follow_records(
 ) -> Iterator[bytes]:
     """Reads the records of a file that is still being written, as they come.
 
-    An incomplete record at the end is waited for; other damage is an error. Who needs to know how
-    far it got reads again and again with ``read_records(path, on_corrupt="tail", start=position)``,
-    which is what this function does.
+    An incomplete record at the end is waited for; other damage is an error. To keep track of
+    progress, call ``read_records(path, on_corrupt="tail", start=position)`` again and again
+    instead, which is what this function does.
 
     Args:
         path: A path or a URL. A compressed file is read from its beginning each time, and shows
@@ -126,39 +130,51 @@ def follow_records(
         An iterator of bytes.
 
     Raises:
-        ValueError, TypeError: An argument that is not valid, when iterating.
-        DataLossError: Damage that is no incomplete record, or the file became shorter.
-        OSError: The file cannot be opened or read.
+        ValueError, TypeError: An argument that is not valid.
+        DataLossError: While iterating: damage that is no incomplete record; the file became
+            shorter, or another file has taken its place.
+        OSError: While iterating: the file cannot be opened or read.
 
     Example:
         >>> for record in follow_records("events.tfrecord", timeout=60):
         ...     print(len(record))
     """
-    position = Position() if start is None else start
-    deadline = _deadline(timeout)
+    if not is_path(path):
+        raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
+    options: dict[str, Any] = {
+        "verify": verify,
+        "max_record_size": max_record_size,
+        "buffer_size": buffer_size,
+    }
+    make_options(compression_type, on_corrupt="tail", **options)  # checks them
+    interval = seconds("interval", interval)
+    timeout = math.inf if timeout is None else seconds("timeout", timeout)
+    position = as_position("start", start)
+    return _follow(FollowedFile(path), compression_type, options, position, interval, timeout)
+
+
+def _follow(
+    file: FollowedFile,
+    compression_type: Any,
+    options: dict[str, Any],
+    position: Position,
+    interval: float,
+    timeout: float,
+) -> Iterator[bytes]:
+    deadline = time.monotonic() + timeout
     while True:
-        reader = BatchReader(
-            path,
-            compression_type,
-            verify=verify,
-            on_corrupt="tail",
-            max_record_size=max_record_size,
-            buffer_size=buffer_size,
-            start=position,
-        )
+        source = file.open(position)
+        reader = BatchReader(source, compression_type, on_corrupt="tail", start=position, **options)
         reader.warn = _ignore  # an incomplete record is no news
         with RecordIterator(reader) as records:
             yield from records
             before, position = position, records.position
         now = time.monotonic()
-        deadline = deadline if position == before else _deadline(timeout)
+        if position != before:
+            deadline = now + timeout
         if now >= deadline:
             return
         time.sleep(min(interval, deadline - now))
-
-
-def _deadline(timeout: float | None) -> float:
-    return math.inf if timeout is None else time.monotonic() + timeout
 
 
 def _ignore(message: str) -> None:
@@ -290,7 +306,11 @@ class RecordIterator:
         return self._batches.file_crc32c
 
     def close(self) -> None:
-        """Closes the files; going on is a ValueError then. Closing again is allowed."""
+        """Closes the files; going on is a ValueError then. Closing again is allowed.
+
+        Any thread may close. One that waits for a pipe gets the ValueError at once; one that is
+        inside a file object is waited for.
+        """
         self._records = _Refusing("the record iterator is closed")
         self._batches.close()
 

@@ -17,7 +17,7 @@ from tfwire._records.packing import FRAME
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import FlippedBit, FlippedBits, SkippedRegions
 from tfwire._records.sinks import DeflatedSink, FileSink, Sink
-from tfwire._records.sources import is_file_object, open_source
+from tfwire._records.sources import check_input, is_file_object, local_path, open_source
 from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
@@ -51,6 +51,7 @@ def repair_file(
     out_path: str | os.PathLike[str],
     *,
     compression_type: Any = "auto",
+    max_record_size: int | None = None,
     correct: bool = False,
     accept_ambiguous: bool = False,
     overwrite: bool = False,
@@ -61,6 +62,8 @@ def repair_file(
         path: The damaged file: a path, a URL or a file object. It is only read.
         out_path: The new file, compressed as the old one is. It appears when it is complete.
         compression_type: As for ``read_records``.
+        max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
+            record.
         correct: Flip a bit back where a single one explains why a record does not verify, and no
             other damage of one or two bits does.
         accept_ambiguous: With correct, also where one bit is not the only explanation.
@@ -70,6 +73,7 @@ def repair_file(
         What was kept, lost and corrected.
 
     Raises:
+        ValueError, TypeError: An argument that is not valid.
         FileExistsError: out_path exists.
         shutil.SameFileError: out_path is the damaged file itself.
         DataLossError: The file holds no record that verifies; nothing was written.
@@ -84,11 +88,13 @@ def repair_file(
         compression_type,
         True,
         "skip",
-        2**30,
+        max_record_size,
         None,
         correct=correct,
         accept_ambiguous=accept_ambiguous,
     )
+    check_input("path", path)
+    out_path = local_path("out_path", out_path)
     _check_output(path, out_path, overwrite)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         return _copy(file, out_path)

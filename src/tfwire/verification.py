@@ -13,7 +13,7 @@ from tfwire._records.damage import display_name
 from tfwire._records.options import make_options
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import SkippedRegions
-from tfwire._records.sources import is_file_object, open_source
+from tfwire._records.sources import check_input, is_file_object, is_url, open_source
 from tfwire._records.tally import crc32c_of_file
 from tfwire.errors import DataLossError
 from tfwire.receipts import Receipt
@@ -63,6 +63,7 @@ def verify_file(
     path: Any,
     *,
     compression_type: Any = "auto",
+    max_record_size: int | None = None,
     crc32c: bool = False,
     receipt: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -72,6 +73,8 @@ def verify_file(
     Args:
         path: A path, a URL or a file object.
         compression_type: As for ``read_records``.
+        max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
+            record.
         crc32c: Also find the CRC-32C of the file. It comes out of the same pass; a damaged file is
             read once more for it.
         receipt: Also find the receipt of the records.
@@ -81,6 +84,7 @@ def verify_file(
         What it holds.
 
     Raises:
+        ValueError, TypeError: An argument that is not valid.
         OSError: The file cannot be opened or read.
 
     Example:
@@ -89,8 +93,11 @@ def verify_file(
     """
     scan = _Scan()
     options = make_options(
-        compression_type, True, "skip", 2**30, _BUFFER, receipt=crc32c or receipt
+        compression_type, True, "skip", max_record_size, _BUFFER, receipt=crc32c or receipt
     )
+    check_input("path", path)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be callable, found {type(progress).__name__}")
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         batch = ffi.new("tfw_batch *")
         while file.next(0, batch):
@@ -100,9 +107,14 @@ def verify_file(
         regions = file.skipped()
         compression, name = file.compression, display_name(file.path)
         file_crc = file.file_crc32c if crc32c else None
+        # A pipe would be waited for, and has been read.
+        again = not is_file_object(path) and (is_url(path) or file.at_hand)
         found = file.tally.receipt if receipt and file.tally is not None else None
-    if crc32c and file_crc is None and not is_file_object(path):
+    if crc32c and file_crc is None and again:
         file_crc = crc32c_of_file(path)
+    hint = None
+    if again and regions and not scan.records:
+        hint = hint_of(path, compression_type, max_record_size)
     return FileReport(
         name,
         compression,
@@ -114,15 +126,15 @@ def verify_file(
         regions,
         file_crc,
         found,
-        hint_of(path, compression_type) if regions and not scan.records else None,
+        hint,
     )
 
 
-def hint_of(path: Any, compression_type: Any) -> str | None:
+def hint_of(path: Any, compression_type: Any, max_record_size: int | None = None) -> str | None:
     """What a reader that stops at the first damage says of a file that begins with some."""
     if is_file_object(path):
         return None
-    options = make_options(compression_type, True, "raise", 2**30, None)
+    options = make_options(compression_type, True, "raise", max_record_size, None)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         try:
             file.next(1, ffi.new("tfw_batch *"))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from tfwire._arguments import integer
 from tfwire._core import lib
 from tfwire._records.compression import compression_name
+from tfwire._records.regions import Position
 
-__all__ = ["POLICIES", "Options", "make_options"]
+__all__ = ["POLICIES", "Options", "as_position", "make_options"]
 
 POLICIES = {
     "raise": lib.TFW_CORRUPT_RAISE,
@@ -39,8 +40,12 @@ def make_options(
     accept_ambiguous: bool = False,
     receipt: bool = False,
 ) -> Options:
-    """Checks the arguments of a reader, and puts them together."""
-    if on_corrupt not in POLICIES:
+    """Checks the arguments of a reader, and puts them together.
+
+    Raises:
+        TypeError, ValueError: An argument that is not valid.
+    """
+    if not isinstance(on_corrupt, str) or on_corrupt not in POLICIES:
         raise ValueError(f"on_corrupt must be one of {list(POLICIES)}, found {on_corrupt!r}")
     if max_record_size is not None:
         max_record_size = integer("max_record_size", max_record_size, 1)
@@ -59,4 +64,19 @@ def make_options(
         max_record_size or 0,
         buffer_size or 0,
         receipt,
+    )
+
+
+def as_position(name: str, value: Any) -> Position:
+    """An argument that is a Position, or a pair of integers; None stands for the beginning.
+
+    Raises:
+        TypeError, ValueError: It is neither.
+    """
+    if value is None:
+        return Position()
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{name} must be a Position, found {type(value).__name__}")
+    return Position(
+        integer(f"{name}.record_index", value[0], 0), integer(f"{name}.offset", value[1], 0)
     )

@@ -12,7 +12,7 @@ from tfwire._core import ffi, lib
 from tfwire._records import longreads
 from tfwire._records.batch import numbers_of, position_of, table_of
 from tfwire._records.regions import Position, SkippedRegions, Tail
-from tfwire._records.streams import BatchReader
+from tfwire._records.streams import IN_USE, BatchReader
 from tfwire._records.tally import Tally
 from tfwire._turns import Turns
 from tfwire.receipts import Receipt
@@ -36,6 +36,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         self._batch: Any = None
         self._long: longreads.LongRecord | None = None  # instead of a batch
         self._expect_long = False
+        self._loading = self._reentered = False
         self._current: Iterator[bytes] = iter(())
         self._dropped = Receipt()  # of the records that close took back
         self._closed_at: Position | None = None
@@ -45,8 +46,23 @@ class RecordBatches(Iterator[Iterator[bytes]]):
     def __next__(self) -> Iterator[bytes]:
         with self.lock:
             if not operator.length_hint(self._current):
-                self._current = iter(self._load())
+                self._current = iter(self._load_alone())
             return self._current
+
+    def _load_alone(self) -> Sequence[bytes]:
+        """As _load. A file object or a signal handler that asks for a record meanwhile gets an
+        error, at which a chain ends for ever: so must the one who called first."""
+        if self._loading:
+            self._reentered = True
+            raise RuntimeError(IN_USE)
+        self._loading, self._reentered = True, False
+        try:
+            records = self._load()
+        finally:
+            self._loading = False
+        if self._reentered:
+            raise RuntimeError(IN_USE)
+        return records
 
     def _load(self) -> Sequence[bytes]:
         """The records that come next."""
@@ -150,6 +166,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         return tally.receipt
 
     def close(self) -> None:
+        self._reader.interrupt()  # who waits for a pipe has the lock
         with self.lock:
             self._closed_at = self.position
             self._dropped += self._waiting()

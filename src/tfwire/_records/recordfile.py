@@ -56,6 +56,7 @@ class RecordFile:
 
     def __init__(self, source: Source, options: Options, start: Position = _BEGINNING) -> None:
         self.path = source.path
+        self._input = source
         self._source: Source | InflatedAhead = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
@@ -237,6 +238,10 @@ class RecordFile:
         if isinstance(self._source, InflatedAhead):
             return self._source.crc32c
         return self.tally.file_crc32c
+
+    def interrupt(self) -> None:
+        """Ends a wait for input, which another thread may be in. To be closed then."""
+        self._input.interrupt()
 
     def close(self) -> None:
         ffi.release(self._reader)

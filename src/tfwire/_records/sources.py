@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import operator
 import os
 import stat
 from collections.abc import Iterator
@@ -13,20 +14,28 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._records.waiting import Waiting
 from tfwire._text import show_path
 
 __all__ = [
     "FileSource",
     "ObjectSource",
     "Source",
+    "check_input",
     "is_file_object",
+    "is_path",
     "is_url",
+    "local_path",
+    "open_regular",
     "open_source",
     "open_url",
     "split_paths",
 ]
 
 Path = str | os.PathLike[str]
+
+# Bytes lent to a file object at a time: as many as stay in the cache until they are copied.
+_LENT = 1 << 18
 
 
 class Source:
@@ -67,6 +76,9 @@ class Source:
         """The bytes of the whole source, where that is known."""
         return None
 
+    def interrupt(self) -> None:
+        """Ends a wait for input, which another thread may be in. For sources to be closed."""
+
     def close(self) -> None:
         """Releases what was opened here; closing again does nothing."""
 
@@ -78,29 +90,47 @@ class FileSource(Source):
     """A file that was opened here. Regular files are read by pread at an offset of our own, so a
     process that forks shares no position with its child; pipes and devices as they come.
 
+    Args:
+        path: The file.
+        flags: Further flags for ``os.open``.
+        fd: The file, where it is open already; this object takes it over.
+
     Attributes:
         fd: The file descriptor.
         regular: Whether it is a regular file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, flags: int = 0, fd: int = -1) -> None:
         super().__init__()
         self.path = path
-        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.fd = fd if fd >= 0 else os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
         self._offset = 0
+        self._waiting: Waiting | None = None
         mode = os.fstat(self.fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         self.regular = self.rewindable = stat.S_ISREG(mode)
+        if not self.regular:
+            self._waiting = Waiting()
+
+    def interrupt(self) -> None:
+        if self._waiting is not None:
+            self._waiting.end()
 
     def _readinto(self, buffer: Any) -> int:
-        if not self.regular:
+        if self._waiting is not None:
+            self._waiting.wait(self.fd)
             return os.readv(self.fd, [buffer])
         piece = os.pread(self.fd, len(buffer), self._offset)
         self._offset += len(piece)
         buffer[: len(piece)] = piece
         return len(piece)
+
+    def duplicate(self) -> FileSource:
+        """The same file, to be closed by itself."""
+        assert self.path is not None
+        return FileSource(self.path, fd=os.dup(self.fd))
 
     def rewind(self, offset: int) -> None:
         self._ahead = b""
@@ -113,15 +143,20 @@ class FileSource(Source):
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
+        if self._waiting is not None:
+            self._waiting.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "fd", -1) >= 0:
-            with contextlib.suppress(OSError):
-                self.close()
+    def __del__(self, suppress: Any = contextlib.suppress) -> None:
+        with suppress(OSError, AttributeError, TypeError):  # at exit the names of modules are gone
+            self.close()
 
 
 class ObjectSource(Source):
     """A file object, read from where it stands: anything with ``readinto`` or ``read``.
+
+    The object may keep the view that it was given to fill, and use it when the reader's memory has
+    moved or is gone. So it fills a bytearray, which is copied; only objects that are known to keep
+    nothing fill the reader's memory.
 
     Args:
         file: The object.
@@ -140,25 +175,42 @@ class ObjectSource(Source):
         self.path = path if path is not None else name if isinstance(name, str) else None
         self._file = file
         self._owned = owned
+        self._lent: bytearray | None = None if _keeps_nothing(file) else bytearray()
         self._start = _position(file)
         self.rewindable = self._start is not None
 
     def _readinto(self, buffer: Any) -> int:
-        if hasattr(self._file, "readinto"):
-            got = self._file.readinto(buffer)
-            if got is None:
-                raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
-            return self._checked(got, len(buffer))
+        try:
+            return self._fill(buffer) if hasattr(self._file, "readinto") else self._read(buffer)
+        except StopIteration as error:  # which iterators of records would take for their end
+            raise RuntimeError("the file object raised StopIteration") from error
+
+    def _fill(self, buffer: Any) -> int:
+        lent = buffer if self._lent is None else self._lend(len(buffer))
+        got = self._file.readinto(lent)
+        if got is None:
+            raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
+        got = _checked(got, len(lent))
+        if self._lent is not None:
+            buffer[:got] = lent[:got]
+        return got
+
+    def _lend(self, size: int) -> memoryview:
+        size = min(size, _LENT)
+        if self._lent is None or len(self._lent) < size:
+            self._lent = bytearray(size)
+        return memoryview(self._lent)[:size]
+
+    def _read(self, buffer: Any) -> int:
         piece = self._file.read(len(buffer))
+        if piece is None:
+            raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
         if isinstance(piece, str):
             raise TypeError("the file object is in text mode; open it in binary mode")
-        buffer[: self._checked(len(piece), len(buffer))] = piece
-        return len(piece)
-
-    def _checked(self, got: int, size: int) -> int:
-        if not 0 <= got <= size:
-            raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
-        return got
+        data = memoryview(piece).cast("B")
+        _checked(len(data), len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def rewind(self, offset: int) -> None:
         self._ahead = b""
@@ -167,6 +219,21 @@ class ObjectSource(Source):
     def close(self) -> None:
         if self._owned:
             self._file.close()
+
+
+def _keeps_nothing(file: Any) -> bool:
+    """Whether a file object is one of Python's own, whose ``readinto`` runs no other code."""
+    if type(file) is io.BufferedReader:
+        file = file.raw
+    return type(file) in (io.BytesIO, io.FileIO)
+
+
+def _checked(got: Any, size: int) -> int:
+    """The bytes that a file object says it gave, as an int."""
+    got = operator.index(got)
+    if not 0 <= got <= size:
+        raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
+    return int(got)
 
 
 def _position(file: Any) -> int | None:
@@ -183,22 +250,48 @@ def is_file_object(value: Any) -> bool:
 
 
 def open_source(path: Any) -> Source:
-    """Opens a path, a URL or a file object.
+    """Opens a path, a URL or a file object; a source is returned as it is.
 
     Raises:
         OSError: With the file's name: missing, a directory, no permission.
         ImportError: A URL, and fsspec is not installed.
         TypeError: Something else.
     """
+    if isinstance(path, Source):
+        return path
     if is_file_object(path):
         return ObjectSource(path)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if is_url(path):
         return ObjectSource(open_url(path, "rb"), path, owned=True)
-    if isinstance(path, (str, os.PathLike)):
-        return FileSource(path)
-    raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
+    check_input("path", path)
+    return FileSource(path)
+
+
+def open_regular(path: Path) -> FileSource | None:
+    """Opens a regular file; None: it is something else, which is not waited for."""
+    source = FileSource(path, os.O_NONBLOCK)
+    if source.regular:
+        return source
+    source.close()
+    return None
+
+
+def local_path(name: str, path: Any) -> Path:
+    """An argument that is the path of a local file, as str or os.PathLike.
+
+    Raises:
+        TypeError: It is no path.
+        ValueError: It is a URL.
+    """
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a str, bytes or os.PathLike, found {type(path).__name__}")
+    if is_url(path):
+        raise ValueError(f"{name} must be a regular file, found the URL {path}")
+    return path
 
 
 def is_url(path: Any) -> bool:
@@ -221,17 +314,43 @@ def split_paths(paths: Any) -> Iterator[Any]:
     """The inputs that a ``paths`` argument names: one, or an iterable of them.
 
     Raises:
-        TypeError: Neither.
+        TypeError: Neither. The items of a list or tuple are checked at once, those of other
+            iterables when they are reached.
     """
     if hasattr(paths, "numpy"):
         paths = paths.numpy()
     if isinstance(paths, np.ndarray):
         paths = paths.tolist()
-    if isinstance(paths, (str, bytes, os.PathLike)) or is_file_object(paths):
+    if is_path(paths) or is_file_object(paths):
         return iter((paths,))
+    if isinstance(paths, (list, tuple)):
+        return iter([_checked_input(path) for path in paths])
     try:
-        return iter(paths)
+        return map(_checked_input, iter(paths))
     except TypeError:
         raise TypeError(
-            f"expected a path, a file object or an iterable of them, found {type(paths).__name__}"
+            "paths must be a path, a file object or an iterable of them, found "
+            f"{type(paths).__name__}"
         ) from None
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value is a path or a URL."""
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def check_input(name: str, value: Any) -> None:
+    """Refuses an argument that is no path, URL or file object.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if not is_path(value) and not is_file_object(value):
+        raise TypeError(
+            f"{name} must be a path, a URL or a file object, found {type(value).__name__}"
+        )
+
+
+def _checked_input(path: Any) -> Any:
+    check_input("every item of paths", path)
+    return path

@@ -11,7 +11,6 @@ its first record in that file. A batch never holds records of two files.
 
 from __future__ import annotations
 
-import operator
 import sys
 import threading
 import warnings
@@ -22,14 +21,18 @@ from tfwire._core import ffi
 from tfwire._records.blocks import Block
 from tfwire._records.damage import display_name
 from tfwire._records.longreads import LongRecord
-from tfwire._records.options import make_options
+from tfwire._records.options import as_position, make_options
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
 from tfwire._text import printable
 from tfwire.receipts import Receipt
 
-__all__ = ["BatchReader", "warn"]
+__all__ = ["IN_USE", "BatchReader", "warn"]
+
+_NO_MORE: Any = object()
+
+IN_USE = "the reader is in use, by another thread or by this one"
 
 
 class BatchReader:
@@ -70,10 +73,7 @@ class BatchReader:
         )
         self._paths: Iterator[Any] = split_paths(paths)
         self._file: RecordFile | None = None
-        number, offset = map(operator.index, start or Position())
-        if min(number, offset) < 0:
-            raise ValueError(f"no position in a file: {start}")
-        self._position = self._start = Position(number, offset)
+        self._position = self._start = as_position("start", start)
         self._tail: Tail | None = None
         self._skipped = SkippedRegions()
         self._receipt = Receipt()  # of the files before the one at hand
@@ -142,14 +142,17 @@ class BatchReader:
                     self._file_crc32c = file.file_crc32c
                     self._finish_file()
                 return False
+            except StopIteration as error:  # a file object's; the caller would see a clean end
+                self._close()
+                raise RuntimeError("an input raised StopIteration") from error
             except BaseException:
                 self._close()
                 raise
 
     def _open(self) -> RecordFile | None:
         """Opens the next file, if there is one."""
-        path = next(self._paths, None)
-        if path is None:
+        path = next(self._paths, _NO_MORE)
+        if path is _NO_MORE:
             return None
         start, self._start = self._start, Position()
         self._file = RecordFile(open_source(path), self._options, start)
@@ -214,6 +217,13 @@ class BatchReader:
         if not self._options.receipt:
             raise ValueError("receipts and checksums of files cost a little; ask for receipt=True")
 
+    def interrupt(self) -> None:
+        """Ends a wait for input of a pipe, which another thread may be in: it gets ValueError. To
+        be closed then."""
+        file = self._file
+        if file is not None:
+            file.interrupt()
+
     def close(self) -> None:
         """Closes the file at hand. Closing again is allowed."""
         with self._exclusive:
@@ -260,7 +270,7 @@ class _Exclusive:
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
-            raise RuntimeError("two threads use one reader at the same time")
+            raise RuntimeError(IN_USE)
 
     def __exit__(self, *exc_info: object) -> None:
         self._lock.release()
