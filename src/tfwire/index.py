@@ -14,9 +14,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from tfwire._arguments import integer
 from tfwire._records.access import FileAccess, StreamAccess
-from tfwire._records.record_index import RecordIndex, open_regular
-from tfwire._records.sources import split_paths
+from tfwire._records.record_index import RecordIndex, open_indexed
+from tfwire._records.sources import local_path, split_paths
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "TFRecordFile", "TFRecordFiles"]
@@ -75,15 +76,16 @@ class _Records:
         """The numbers that a slice or a sequence means, counted from the beginning."""
         count = self._count
         if isinstance(key, slice):
-            return np.arange(*key.indices(count))
+            chosen = range(count)[key]
+            # The step of a slice of one record may be of any size.
+            return chosen.start + np.arange(len(chosen)) * (chosen.step if len(chosen) > 1 else 1)
         found = np.asarray(key)
         if found.shape == (0,):
             found = found.astype(np.int64)
-        if found.ndim != 1 or found.dtype.kind not in "iu":
-            raise TypeError(
-                "expected a record number, a slice or a sequence of record numbers, found "
-                f"{type(key).__name__}"
-            )
+        if found.dtype.kind in "Of":  # numbers that fit no integer of numpy's become these
+            found = _integers(key)
+        if found.ndim != 1 or found.dtype.kind not in "iuO":
+            raise _no_key(key)
         wrong = (found < -count) | (found >= count)
         if wrong.any():
             raise IndexError(f"record {found[wrong][0]} of {count}")
@@ -151,23 +153,21 @@ class TFRecordFile(_Records):
     """
 
     def __init__(self, path: Any, index: Any = None) -> None:
-        if isinstance(path, bytes):
-            path = os.fsdecode(path)
-        self.path = path
+        self.path = path = local_path("path", path)
         if index is None:
             index = _fresh_index(path)
         elif not isinstance(index, RecordIndex):
-            index = RecordIndex.load(path, index)
+            index = RecordIndex.load(path, local_path("index", index))
         self.index: RecordIndex = index
         self._count = len(index)
-        source = open_regular(path)
-        index.check(source)
+        source = open_indexed(path)
+        known = index.check(source)
         self._records: FileAccess | StreamAccess | None
         if index.compression:
             source.close()
             self._records = StreamAccess(path, index.compression, index.offsets)
         else:
-            self._records = FileAccess(source, index.offsets)
+            self._records = FileAccess(source, index.offsets, known)
 
     def _access(self) -> FileAccess | StreamAccess:
         records = self._records
@@ -196,6 +196,22 @@ class TFRecordFile(_Records):
 
     def __reduce__(self) -> Any:
         return type(self), (self.path, self.index)
+
+
+def _integers(key: Any) -> Array:
+    """The items of a sequence as Python's integers."""
+    try:
+        items = [operator.index(item) for item in key]
+    except TypeError:
+        raise _no_key(key) from None
+    return np.fromiter(items, object, len(items))
+
+
+def _no_key(key: Any) -> TypeError:
+    return TypeError(
+        "expected a record number, a slice or a sequence of record numbers, found "
+        f"{type(key).__name__}"
+    )
 
 
 def _fresh_index(path: Any) -> RecordIndex:
@@ -227,7 +243,8 @@ class TFRecordFiles(_Records):
     """
 
     def __init__(self, paths: Any, *, max_open_files: int = 256) -> None:
-        self.paths = list(split_paths(paths))
+        max_open_files = integer("max_open_files", max_open_files, 1)
+        self.paths = [local_path("paths", path) for path in split_paths(paths)]
         self.indexes = [_fresh_index(path) for path in self.paths]
         self._begin(max_open_files)
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._records.layout import Layout
 from tfwire._records.packing import FRAME
+from tfwire._records.reads import read_at
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
 from tfwire._spans import strings_of
@@ -36,10 +38,12 @@ class FileAccess:
     Args:
         source: The file; it is closed when this object and all calls under way are gone.
         offsets: Of all records, and the end of the last.
+        known: Whether the offsets were found in this very file.
     """
 
-    def __init__(self, source: FileSource, offsets: Array) -> None:
+    def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
         self._source = source
+        self._layout = Layout(source, offsets, known)
         self._path: Path = source.path or ""
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items are ints, at half an array's price
@@ -49,19 +53,21 @@ class FileAccess:
         """One record, verified."""
         fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
-        if length >= _LONG:
-            self._check_size(number, end)
         if length < _LONG:
             record = os.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
         else:
+            self._check_size(number, end)
             header = os.pread(fd, _HEADER, begin)
-            payload = os.pread(fd, length, begin + _HEADER)
+            payload = read_at(fd, length, begin + _HEADER)
             footer = os.pread(fd, _FOOTER, end - _FOOTER)
         if len(header) >= _HEADER and len(payload) == length and len(footer) == _FOOTER:
             status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
             if status == lib.TFW_OK:
+                if number >= self._layout.checked:
+                    self._check_number(number)
                 return payload
+        payload = b""  # which may be long, before as much is read again
         return self._fetch(np.array([number]))[0]  # says what is wrong, or reads more patiently
 
     def again(self) -> FileAccess:
@@ -76,7 +82,10 @@ class FileAccess:
             return
         first = 0
         while first < len(numbers):
-            records = self._fetch(numbers[first : first + _MOST])
+            if sizes[first] > _ROOM:
+                records: Sequence[bytes] = [self.one(int(numbers[first]))]
+            else:
+                records = self._fetch(numbers[first : first + _MOST])
             yield records
             first += len(records)
 
@@ -101,8 +110,10 @@ class FileAccess:
             number = int(numbers[0])
             self._check_size(number, self._offsets[number + 1])
             room, spans = _new_room(error.expected)
-        if status < 0 and not done[0]:  # else the next call says so, behind these
+        if status < 0 and not done[0]:  # else the next call says so, after these
             self._fail(status, error)
+        if numbers[done[0] - 1] >= self._layout.checked:
+            self._check_number(int(numbers[done[0] - 1]))
         records = strings_of(room, spans[: done[0]])
         if len(room) == _ROOM:
             self._spare.append((room, spans))
@@ -122,6 +133,14 @@ class FileAccess:
                 record_index=number,
                 reason="truncated",
             )
+
+    def _check_number(self, number: int) -> None:
+        """Refuses a record that verifies where those before it do not lie where the index says: it
+        has another number."""
+        wrong = self._layout.first_wrong(number)
+        if wrong is not None:
+            text = f"record {wrong} is of another length than the index says"
+            raise _stale(self._path, number, text, self._offsets[number])
 
     def _fail(self, status: int, error: Any) -> None:
         if status not in DAMAGE_REASONS:
@@ -206,10 +225,11 @@ class StreamAccess:
         return strings_of(data, rows)
 
 
-def _stale(path: Path, number: int, text: str) -> DataLossError:
+def _stale(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
     return DataLossError(
         f"{os.fspath(path)}: record {number}: {text}; the index is stale",
         path=path,
+        offset=offset,
         record_index=number,
         reason="index",
     )

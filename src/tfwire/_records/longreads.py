@@ -12,6 +12,7 @@ import os
 from typing import NamedTuple
 
 from tfwire._core import lib
+from tfwire._records.reads import read_at
 from tfwire._records.regions import Position
 
 __all__ = ["LONG", "LongReader", "LongRecord"]
@@ -76,14 +77,14 @@ class LongReader:
         # No memory is asked for that the file could not fill.
         if not self._shortest <= length <= self._longest or end > self._size:
             return None
-        payload = os.pread(self._fd, length, begin)
-        behind = os.pread(self._fd, _FOOTER + _HEADER, begin + length)
-        footer = behind[:_FOOTER]
+        payload = read_at(self._fd, length, begin)
+        after = os.pread(self._fd, _FOOTER + _HEADER, begin + length)
+        footer = after[:_FOOTER]
         if len(payload) != length or len(footer) != _FOOTER:
             return None
         if self._verify and not _agrees(payload, length, footer):
             return None
-        self._header = behind[_FOOTER:]
+        self._header = after[_FOOTER:]
         self.position = Position(position.record_index + 1, end)
         return LongRecord(payload, footer, position)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tfwire._records.packing import FRAME
 from tfwire._records.sources import FileSource
 from tfwire._records.streams import BatchReader
 
-__all__ = ["offsets_in_file", "offsets_in_stream"]
+__all__ = ["Walk", "offsets_in_file", "offsets_in_stream"]
 
 Array = np.ndarray[Any, Any]
 
@@ -20,30 +20,73 @@ _BUFFER = 1 << 18
 _AT_ONCE = 1 << 16  # records per call into C, between which a user may interrupt
 
 
-def offsets_in_file(source: FileSource, size: int, reading: Reading) -> Array:
-    """The offsets of a file's records and its end, by a walk over the headers."""
-    buffer, offsets = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE + 1, np.int64)
-    at, found, error = ffi.new("uint64_t *"), ffi.new("size_t *"), new_error()
-    count, status = 0, lib.TFW_OK
-    while status == lib.TFW_OK:
-        if count + _AT_ONCE >= len(offsets):  # make room for as many as there seem to be
-            offsets.resize(count * size // max(at[0], 1) + _AT_ONCE + 1, refcheck=False)
+class Steps(NamedTuple):
+    """Some records that a walk found.
+
+    Attributes:
+        begins: Where they begin; valid until the next steps.
+        end: Where the walk goes on.
+        status: TFW_OK, TFW_END, or what is wrong with the record at the end; ``Walk.error`` has
+            the details.
+    """
+
+    begins: Array
+    end: int
+    status: int
+
+
+class Walk:
+    """A walk over the headers of a plain file.
+
+    Args:
+        source: The file.
+        size: Its bytes.
+    """
+
+    def __init__(self, source: FileSource, size: int) -> None:
+        self._source = source
+        self._size = size
+        self._buffer, self._begins = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE, np.int64)
+        self._at, self._found = ffi.new("uint64_t *"), ffi.new("size_t *")
+        self.error = new_error()
+
+    def steps(self, begin: int) -> Steps:
+        """The next records from an offset on.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        self._at[0] = begin
         status = lib.tfw_walk(
-            source.fd,
-            size,
-            at,
-            ffi.from_buffer("uint8_t[]", buffer),
-            len(buffer),
-            ffi.from_buffer("int64_t[]", offsets[count:]),
-            _AT_ONCE,
-            found,
-            error,
+            self._source.fd,
+            self._size,
+            self._at,
+            ffi.from_buffer("uint8_t[]", self._buffer),
+            len(self._buffer),
+            ffi.from_buffer("int64_t[]", self._begins),
+            len(self._begins),
+            self._found,
+            self.error,
         )
+        if status not in DAMAGE_REASONS:
+            check(status, self.error, self._source.path)
+        return Steps(self._begins[: self._found[0]], int(self._at[0]), status)
+
+
+def offsets_in_file(source: FileSource, size: int, reading: Reading) -> Array:
+    """The offsets of a file's records and its end."""
+    walk, offsets = Walk(source, size), np.empty(_AT_ONCE + 1, np.int64)
+    count = at = 0
+    status = lib.TFW_OK
+    while status == lib.TFW_OK:
+        begins, at, status = walk.steps(at)
+        if count + len(begins) >= len(offsets):  # grows with what was found, not with the file
+            offsets.resize(len(offsets) + max(_AT_ONCE, len(offsets) // 2), refcheck=False)
+        offsets[count : count + len(begins)] = begins
         if status in DAMAGE_REASONS:
-            error.record += count
-            raise reading.record_error(status, error)
-        count += found[0]
-        check(status, error, source.path)
+            walk.error.record += count
+            raise reading.record_error(status, walk.error)
+        count += len(begins)
     offsets[count] = size
     offsets.resize(count + 1, refcheck=False)
     return offsets

@@ -16,16 +16,18 @@ from tfwire._records.index_file import (
     offsets_of_lengths,
     read_index,
     read_text,
+    stale,
     write_index,
     write_text,
 )
+from tfwire._records.layout import identity_of, save_identity
 from tfwire._records.offsets import offsets_in_file, offsets_in_stream
 from tfwire._records.packing import FRAME
-from tfwire._records.sources import FileSource, Path, is_url
+from tfwire._records.sources import FileSource, Path, is_url, local_path, open_regular
 from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
-__all__ = ["RecordIndex", "open_regular"]
+__all__ = ["RecordIndex", "open_indexed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +72,7 @@ class RecordIndex:
         self.size = size
         self.mtime_ns = mtime_ns
         self.fingerprint = fingerprint
+        self._identity: str | None = None  # of the file that the offsets were found in
 
     # ---- Making one ---------------------------------------------------------------------------
 
@@ -94,19 +97,22 @@ class RecordIndex:
             >>> RecordIndex.build("train.tfrecord").offsets.tolist()
             [0, 19, 38, 58]
         """
-        source = open_regular(path)
+        auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
+        compression = "" if auto else compression_name(compression_type)
+        path = local_path("path", path)
+        source = open_indexed(path)
         try:
-            auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
             if auto:
                 compression = detect_compression(source.peek(DETECT_SIZE))
-            else:
-                compression = compression_name(compression_type)
             status = os.fstat(source.fd)
+            identity = identity_of(status)
             if compression:
                 offsets = offsets_in_stream(path, compression)
             else:
                 offsets = offsets_in_file(source, status.st_size, Reading(source.path, "", auto))
-            return cls._of(source, offsets, compression, status)
+            index = cls._of(source, offsets, compression, status)
+            index._identity = identity
+            return index
         finally:
             source.close()
 
@@ -134,11 +140,13 @@ class RecordIndex:
             >>> len(RecordIndex.load("train.tfrecord"))
             3
         """
-        index_path = index_path_of(path) if index_path is None else index_path
-        source = open_regular(path)
+        path = local_path("path", path)
+        index_path = _index_path(path, index_path)
+        source = open_indexed(path)
         try:
-            contents = _saved(index_path)
+            contents, identity = _saved(index_path, path, source.size() or 0)
             index = cls(path, offsets_of_lengths(contents.lengths), *contents[:-1])
+            index._identity = identity
             index.check(source, index_path, ignore_mtime)
             if ignore_mtime:
                 index.mtime_ns = os.fstat(source.fd).st_mtime_ns
@@ -170,13 +178,15 @@ class RecordIndex:
             >>> RecordIndex.read_text("train.idx", "train.tfrecord").lengths.tolist()
             [3, 3, 4]
         """
-        offsets = read_text(index_path)
-        source = open_regular(path)
+        path = local_path("path", path)
+        index_path = local_path("index_path", index_path)
+        source = open_indexed(path)
         try:
             status = os.fstat(source.fd)
             compression = detect_compression(source.peek(DETECT_SIZE))
+            offsets = read_text(index_path, path, status.st_size, compression)
             if not compression and offsets[-1] != status.st_size:
-                raise _stale(path, index_path, f"{offsets[-1]} bytes", f"{status.st_size} bytes")
+                raise stale(path, index_path, f"{offsets[-1]} bytes", f"{status.st_size} bytes")
             return cls._of(source, offsets, compression, status)
         finally:
             source.close()
@@ -206,11 +216,12 @@ class RecordIndex:
             >>> RecordIndex.load("train.tfrecord", "index of train")
             <RecordIndex of 3 records in 'train.tfrecord'>
         """
-        index_path = index_path_of(self.path) if index_path is None else index_path
+        index_path = _index_path(self.path, index_path)
         write_index(
             index_path,
             Contents(self.compression, self.size, self.mtime_ns, self.fingerprint, self.lengths),
         )
+        save_identity(index_path, self._identity)
 
     def write_text(self, index_path: Any) -> None:
         """Writes the index in the text form of tfrecord2idx: lines "offset size", where sizes are
@@ -230,7 +241,7 @@ class RecordIndex:
             19 19
             38 20
         """
-        write_text(index_path, self.offsets)
+        write_text(local_path("index_path", index_path), self.offsets)
 
     # ---- Using it -----------------------------------------------------------------------------
 
@@ -248,31 +259,48 @@ class RecordIndex:
         """The number of records."""
         return len(self.offsets) - 1
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same of the same path."""
+        if not isinstance(other, RecordIndex):
+            return NotImplemented
+        return self._header() == other._header() and np.array_equal(self.offsets, other.offsets)
+
+    __hash__ = None  # type: ignore[assignment]  # the attributes can be set
+
+    def _header(self) -> tuple[Any, ...]:
+        path = os.fsdecode(self.path)
+        return path, self.compression, self.size, self.mtime_ns, self.fingerprint
+
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
 
-    def check(self, source: FileSource, index_path: Any = None, ignore_mtime: bool = False) -> None:
-        """Checks that the index belongs to an open file as it is now.
+    def check(self, source: FileSource, index_path: Any = None, ignore_mtime: bool = False) -> bool:
+        """Checks that the index belongs to an open file as it is now, as far as samples tell.
 
         Args:
             source: The file.
             index_path: What messages call the index; None: "the index".
             ignore_mtime: As for ``load``.
 
+        Returns:
+            Whether it is the very file that was indexed, unchanged.
+
         Raises:
             DataLossError: With the reason "index": it is stale.
         """
         status = os.fstat(source.fd)
+        identity = identity_of(status)
         path, name = source.path, index_path or "the index"
         if self.size != status.st_size:
-            raise _stale(path, name, f"{self.size} bytes", f"{status.st_size} bytes")
+            raise stale(path, name, f"{self.size} bytes", f"{status.st_size} bytes")
         if not self.compression and self.offsets[-1] != self.size:
-            raise _stale(path, name, f"records of {self.offsets[-1]} bytes", f"{self.size} bytes")
+            raise stale(path, name, f"records of {self.offsets[-1]} bytes", f"{self.size} bytes")
         if self.mtime_ns != status.st_mtime_ns and not ignore_mtime:
-            raise _stale(path, name, f"mtime {self.mtime_ns} ns", f"{status.st_mtime_ns} ns")
+            raise stale(path, name, f"mtime {self.mtime_ns} ns", f"{status.st_mtime_ns} ns")
         found = _fingerprint(source.fd, self.offsets, self.compression, self.size)
         if self.fingerprint != found:
-            raise _stale(path, name, f"fingerprint 0x{self.fingerprint:08x}", f"0x{found:08x}")
+            raise stale(path, name, f"fingerprint 0x{self.fingerprint:08x}", f"0x{found:08x}")
+        return identity is not None and identity == self._identity
 
 
 def index_path_of(path: Any) -> str:
@@ -280,23 +308,26 @@ def index_path_of(path: Any) -> str:
     return os.fsdecode(path) + _SUFFIX
 
 
-def _saved(index_path: Any) -> Contents:
+def _index_path(path: Path, index_path: Any) -> Path:
+    """Where the index of a file is: where the caller says, or beside it."""
+    return index_path_of(path) if index_path is None else local_path("index_path", index_path)
+
+
+def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
     """A saved index. Where there is none, the error says how to make one."""
     try:
-        return read_index(index_path)
+        return read_index(index_path, path, size)
     except FileNotFoundError:
         text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
 
 
-def open_regular(path: Any) -> FileSource:
-    """Opens a regular file."""
-    if not is_url(path):
-        source = FileSource(os.fsdecode(path) if isinstance(path, bytes) else path)
-        if source.regular:
-            return source
-        source.close()
-    raise ValueError(f"{show_path(path)}: random access needs a regular file")
+def open_indexed(path: Any) -> FileSource:
+    """Opens a file for random access."""
+    source = open_regular(local_path("path", path))
+    if source is None:
+        raise ValueError(f"{show_path(path)}: random access needs a regular file")
+    return source
 
 
 def _fingerprint(fd: int, offsets: Array, compression: str, size: int) -> int:
@@ -312,12 +343,3 @@ def _fingerprint(fd: int, offsets: Array, compression: str, size: int) -> int:
         places = np.clip(begins, 0, max(last, 0)).tolist()
     data = b"".join([os.pread(fd, _SAMPLE, place) for place in places])
     return int(lib.tfw_crc32c(0, data, len(data)))
-
-
-def _stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossError:
-    return DataLossError(
-        f"{os.fspath(path)}: {os.fspath(index_path)} is stale: it is for {expected}, the file has "
-        f"{found}",
-        path=path,
-        reason="index",
-    )

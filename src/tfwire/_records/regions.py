@@ -75,6 +75,20 @@ class SkippedRegions(list[SkippedRegion]):
         self.num_regions = num_regions
         self.num_bytes = num_bytes
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the lists are equal, and the totals where the other one has them."""
+        if isinstance(other, SkippedRegions):
+            return self._totals() == other._totals() and list.__eq__(self, other)
+        return list.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+    def _totals(self) -> tuple[int, int]:
+        return self.num_regions, self.num_bytes
+
     def add(self, other: SkippedRegions) -> None:
         """Adds the regions of another file, or of another part of it."""
         self.extend(other[: max(0, _MOST - len(self))])
