@@ -6,6 +6,7 @@ import gc
 import gzip
 import os
 import random
+import signal
 import threading
 import time
 import zlib
@@ -184,6 +185,62 @@ def test_a_fork_goes_on_behind_damage(tmp_path):
     assert b"same" == os.read(read_end, 10)
     os.close(read_end)
     os.close(write_end)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("left", [0, 5, 1000])
+def test_a_file_that_became_shorter_before_a_forked_side_reads_on_is_damaged(path, left):
+    """It inflates once more what was given, of which there is less now."""
+    reader = small_reader(path)
+    assert RECORDS[:100] == [next(reader) for _ in range(100)]
+    assert 1 == num_threads()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # it read for ever
+        try:
+            os.truncate(path, left)
+            list(reader)
+        except tfw.DataLossError:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert (child, 0) == os.waitpid(child, 0)
+    reader.close()
+
+
+def test_an_interrupt_at_any_moment_ends_the_reading_and_its_thread(path, monkeypatch):
+    """Also in the waits for the thread, which takes its time here."""
+    read = inflate_ahead._read
+
+    def read_slowly(inflated, size):
+        time.sleep(0.0005)
+        return read(inflated, size)
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inflate_ahead, "_read", read_slowly)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        for number in range(30):
+            reader = small_reader(path)
+            found = [next(reader) for _ in range(20)]
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0003 * (number + 1))
+                for record in reader:
+                    found.append(record)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert RECORDS[: len(found)] == found
+            reader.close()
+            assert 0 == num_threads()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
 
 
 def test_file_objects_are_read_by_the_thread_that_asks(path):
