@@ -77,6 +77,26 @@ def test_views_that_a_file_object_keeps_show_no_memory_of_the_reader(make):
         assert not np.asarray(view).any()
 
 
+def test_a_method_put_on_a_file_gets_no_memory_of_the_reader(tmp_path):
+    (tmp_path / "data").write_bytes(DATA)
+    for early in (True, False):
+        with open(tmp_path / "data", "rb") as file:
+            kept = []
+
+            def keep(buffer, readinto=file.readinto, kept=kept):
+                kept.append(memoryview(buffer))
+                return readinto(buffer)
+
+            if early:
+                file.readinto = keep
+            records = tfw.read_records(file, buffer_size=100)
+            first = next(records)
+            file.readinto = keep
+            assert RECORDS == [first, *records]
+            assert all(isinstance(view.obj, bytearray) for view in kept)
+            assert early == bool(kept)
+
+
 def test_a_file_object_may_fill_its_view_from_a_thread_afterwards():
     file = Keeping(DATA, 777)
     stop = threading.Event()

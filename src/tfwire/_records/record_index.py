@@ -23,9 +23,8 @@ from tfwire._records.index_file import (
 from tfwire._records.layout import identity_of, save_identity
 from tfwire._records.offsets import offsets_in_file, offsets_in_stream
 from tfwire._records.packing import FRAME
-from tfwire._records.sources import FileSource, Path, is_url, local_path, open_regular
+from tfwire._records.sources import FileSource, Path, local_path, open_regular
 from tfwire._text import show_path
-from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "open_indexed"]
 

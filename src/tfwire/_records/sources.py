@@ -186,31 +186,33 @@ class ObjectSource(Source):
             raise RuntimeError("the file object raised StopIteration") from error
 
     def _fill(self, buffer: Any) -> int:
-        lent = buffer if self._lent is None else self._lend(len(buffer))
-        got = self._file.readinto(lent)
-        if got is None:
-            raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
-        got = _checked(got, len(lent))
-        if self._lent is not None:
-            buffer[:got] = lent[:got]
+        if self._lent is None:
+            return self._given(type(self._file).readinto(self._file, buffer), len(buffer))
+        size = min(len(buffer), _LENT)
+        if len(self._lent) < size:
+            self._lent = bytearray(size)
+        lent = memoryview(self._lent)[:size]
+        got = self._given(self._file.readinto(lent), size)
+        buffer[:got] = lent[:got]
         return got
 
-    def _lend(self, size: int) -> memoryview:
-        size = min(size, _LENT)
-        if self._lent is None or len(self._lent) < size:
-            self._lent = bytearray(size)
-        return memoryview(self._lent)[:size]
+    def _given(self, got: Any, size: int) -> int:
+        """What a file object says that it gave of so many bytes, checked."""
+        if got is None:
+            raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
+        got = operator.index(got)
+        if not 0 <= got <= size:
+            raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
+        return int(got)
 
     def _read(self, buffer: Any) -> int:
         piece = self._file.read(len(buffer))
-        if piece is None:
-            raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
         if isinstance(piece, str):
             raise TypeError("the file object is in text mode; open it in binary mode")
-        data = memoryview(piece).cast("B")
-        _checked(len(data), len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        data = None if piece is None else memoryview(piece).cast("B")
+        got = self._given(None if data is None else len(data), len(buffer))
+        buffer[:got] = data
+        return got
 
     def rewind(self, offset: int) -> None:
         self._ahead = b""
@@ -223,17 +225,9 @@ class ObjectSource(Source):
 
 def _keeps_nothing(file: Any) -> bool:
     """Whether a file object is one of Python's own, whose ``readinto`` runs no other code."""
-    if type(file) is io.BufferedReader:
-        file = file.raw
-    return type(file) in (io.BytesIO, io.FileIO)
-
-
-def _checked(got: Any, size: int) -> int:
-    """The bytes that a file object says it gave, as an int."""
-    got = operator.index(got)
-    if not 0 <= got <= size:
-        raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
-    return int(got)
+    raw = file.raw if type(file) is io.BufferedReader else file
+    own = type(raw) in (io.BytesIO, io.FileIO)
+    return own and not any("readinto" in vars(each) for each in (file, raw))
 
 
 def _position(file: Any) -> int | None:
