@@ -14,7 +14,8 @@ from reference import frame
 from tfwire.checksum import mask_crc
 from tfwire.index import RecordIndex, TFRecordFile
 
-SMALL = [b"small", b"another"]
+# The first is long enough for those after it to be read by themselves.
+SMALL = [b"small" * 10_000, b"another"]
 ABOVE_2_GIB = 2**31 + 3
 ABOVE_4_GIB = 2**32 + 5
 
@@ -63,7 +64,7 @@ def path(tmp_path_factory):
 def check_random_access(path, size):
     index = RecordIndex.build(path)
     index.save()
-    assert [5, size, 7] == index.lengths.tolist()
+    assert [50_000, size, 7] == index.lengths.tolist()
     with TFRecordFile(path) as file:
         assert is_zeros(file[1], size)
         assert SMALL == file[[0, 2]]
@@ -90,14 +91,22 @@ def test_a_record_above_2_gib_is_intact(path):
 @pytest.mark.parametrize("size", [ABOVE_2_GIB, ABOVE_4_GIB])
 def test_big_records_are_read_one_after_the_other(tmp_path, size):
     path = sparse_file(tmp_path / "data", size)
-    append_sparse(path, size)
-    append_sparse(path, size)
     records = tfw.read_records(path, max_record_size=None)
-    found = [is_zeros(record, size) or record for record in records]
-    assert [SMALL[0], True, SMALL[1], True, True] == found
+    assert [SMALL[0], True, SMALL[1]] == [is_zeros(r, size) or r for r in records]
     with pytest.raises(tfw.DataLossError, match="above the limit") as caught:
         list(tfw.read_records(path))
     assert (1, "too large") == (caught.value.record_index, caught.value.reason)
+
+
+@pytest.mark.slow
+def test_a_big_record_after_short_ones_is_read(tmp_path):
+    """Through the window of the reader, and then straight."""
+    path = tmp_path / "data"
+    tfw.write_records(path, SMALL[1:])
+    append_sparse(path, ABOVE_2_GIB)
+    append_sparse(path, ABOVE_2_GIB)
+    records = tfw.read_records(path, max_record_size=None)
+    assert [SMALL[1], True, True] == [is_zeros(r, ABOVE_2_GIB) or r for r in records]
 
 
 @pytest.mark.slow
@@ -109,7 +118,7 @@ def test_a_record_above_4_gib_is_read_by_number_and_verified(tmp_path):
     assert [SMALL[0], True, SMALL[1]] == found
     report = tfw.verify_file(path, crc32c=True, receipt=True)
     assert (3, True, ABOVE_4_GIB) == (report.records, report.intact, report.longest)
-    assert ABOVE_4_GIB + 12 == report.receipt.payload_bytes
+    assert ABOVE_4_GIB + 50_007 == report.receipt.payload_bytes
 
 
 @pytest.mark.slow
@@ -149,7 +158,7 @@ def test_a_big_record_of_a_compressed_file_is_read(tmp_path, wbits):
             file.write(deflate.compress(piece))
         file.write(deflate.flush())
     found = [len(record) for record in tfw.read_records(path, max_record_size=None)]
-    assert [5, ABOVE_2_GIB, 7] == found
+    assert [50_000, ABOVE_2_GIB, 7] == found
     assert found == RecordIndex.build(path).lengths.tolist()
     assert tfw.verify_file(path).intact
 
