@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import columns
-from tfwire.compat._eager import Tensor, to_numpy
+from tfwire.compat._tensor import Tensor, to_numpy
 
 __all__ = ["RaggedTensor", "SparseTensor"]
 

@@ -1,4 +1,4 @@
-"""Tensor, a numpy value that looks like TensorFlow's eager tensor, and a few functions of it."""
+"""Tensor: a numpy value that looks like TensorFlow's eager tensor."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Tensor",
-    "cast",
-    "constant",
-    "convert_to_tensor",
-    "numpy_dtype",
-    "py_function",
-    "reshape",
-    "stack",
-    "to_numpy",
-]
+__all__ = ["Tensor", "TensorShape", "numpy_dtype", "to_numpy"]
 
 
 def to_numpy(value: Any, dtype: Any = None) -> Any:
@@ -45,6 +35,12 @@ def to_numpy(value: Any, dtype: Any = None) -> Any:
         column[...] = np.char.encode(array) if array.dtype.kind == "U" else array.astype(object)
         array = column
     return array[()]
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """None for strings, which numpy would cut to a fixed width."""
+    dtype = getattr(dtype, "as_numpy_dtype", dtype)
+    return None if dtype is None or np.dtype(dtype) == object else np.dtype(dtype)
 
 
 class TensorShape(tuple[int, ...]):
@@ -158,62 +154,3 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "
     setattr(Tensor, f"__r{_name}__", _delegate(_name, True))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", _delegate(_name, False))
-
-
-# ---- Functions of tensors ----
-
-
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a value."""
-    tensor = Tensor(value, dtype)
-    return tensor if shape is None else reshape(tensor, shape)
-
-
-def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of a value; tensors are taken as they are."""
-    return value if isinstance(value, Tensor) and dtype is None else Tensor(value, dtype)
-
-
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same values in another shape; ``()`` gives a scalar."""
-    target = [int(size) for size in np.asarray(to_numpy(shape)).ravel()]
-    value = to_numpy(tensor)
-    array = np.empty((), object) if isinstance(value, bytes) else np.asarray(value)
-    if isinstance(value, bytes):
-        array[()] = value
-    return Tensor(array.reshape(target)[()])
-
-
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """The values in another dtype."""
-    return Tensor(np.asarray(to_numpy(x)).astype(getattr(dtype, "as_numpy_dtype", dtype)))
-
-
-def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors along a new axis."""
-    return Tensor(np.stack([np.asarray(to_numpy(value)) for value in values], axis))
-
-
-def py_function(
-    func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
-) -> Any:
-    """Calls ``func`` with tensors; everything here runs as ordinary Python anyway.
-
-    Without ``func`` it is a decorator: ``@tf.py_function(Tout=tf.string)``.
-    """
-
-    def call(*arguments: Any) -> Any:
-        result = func(*[convert_to_tensor(argument) for argument in arguments])
-        if isinstance(Tout, (list, tuple)):
-            return tuple(Tensor(r, numpy_dtype(t)) for r, t in zip(result, Tout, strict=True))
-        return Tensor(result, numpy_dtype(Tout))
-
-    if func is None:
-        return lambda function: py_function(function, inp, Tout)
-    return call if inp is None else call(*inp)
-
-
-def numpy_dtype(dtype: Any) -> Any:
-    """None for strings, which numpy would cut to a fixed width."""
-    dtype = getattr(dtype, "as_numpy_dtype", dtype)
-    return None if dtype is None or np.dtype(dtype) == object else np.dtype(dtype)
