@@ -230,7 +230,7 @@ def test_dimensions_of_tensorflow_are_taken():
         (
             {"a": tfw.VarLenFeature(tfw.int64), b"a": tfw.VarLenFeature(tfw.float32)},
             ValueError,
-            "Conflicting type tfwire.int64 vs tfwire.float32 for feature",
+            "Conflicting type tf.int64 vs tf.float32 for feature",
         ),
         (fixed([]) | {b"a": tfw.FixedLenFeature([], tfw.int64)}, ValueError, "given twice"),
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfwire._text import printable
 
-__all__ = ["DataLossError", "Error", "ParseError"]
+__all__ = ["DataLossError", "Error", "InvalidArgumentError", "ParseError"]
 
 
 class Error(Exception):
@@ -19,8 +19,9 @@ class Error(Exception):
     they are.
     """
 
-    def __init__(self, message: str = "", **attributes: Any) -> None:
-        super().__init__(message)
+    def __init__(self, message: Any = "", *more: Any, **attributes: Any) -> None:
+        # TensorFlow's exceptions are made from (node_def, op, message).
+        super().__init__(more[1] if len(more) > 1 else message)
         for name, value in attributes.items():
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -28,6 +29,11 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    @property
+    def message(self) -> str:
+        """The text of the error."""
+        return str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.args, self.__dict__
@@ -59,7 +65,11 @@ class DataLossError(Error):
     reason: str | None = None
 
 
-class ParseError(Error, ValueError):
+class InvalidArgumentError(Error, ValueError):
+    """An argument has a wrong shape, dtype or value. Raised by ``tfwire.compat``."""
+
+
+class ParseError(InvalidArgumentError):
     """A message is not what the specification says, or not a message at all.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._examples.dtypes import data_type_of
 from tfwire._text import quoted
 
 __all__ = [
@@ -35,6 +36,9 @@ class DType:
     Equal to whatever names the same type: numpy's dtypes and scalar types, TensorFlow's dtypes,
     and their names as str.
 
+    It prints as TensorFlow's dtypes do, ``tf.int64``. ``tfwire.compat`` has one of these for every
+    dtype.
+
     Attributes:
         name: TensorFlow's name: "int64", "float32", "string".
         as_numpy_dtype: The numpy scalar type of results; ``np.object_`` (holding bytes) for string.
@@ -55,6 +59,89 @@ class DType:
         """The numpy dtype; the attribute by which ``np.dtype`` takes this object."""
         return np.dtype(self.as_numpy_dtype)
 
+    @property
+    def size(self) -> int:
+        """Bytes of a value; 0 for string."""
+        return 0 if self.dtype == object else self.dtype.itemsize
+
+    @property
+    def is_floating(self) -> bool:
+        """True for real floating-point types."""
+        return self.dtype.kind == "f" or "float" in self.name
+
+    @property
+    def is_integer(self) -> bool:
+        """True for integers, signed and unsigned."""
+        return self.dtype.kind in "iu"
+
+    @property
+    def is_unsigned(self) -> bool:
+        """True for unsigned integers."""
+        return self.dtype.kind == "u"
+
+    @property
+    def is_complex(self) -> bool:
+        """True for complex types."""
+        return self.dtype.kind == "c"
+
+    @property
+    def is_bool(self) -> bool:
+        """True for bool."""
+        return self.dtype.kind == "b"
+
+    @property
+    def is_numeric(self) -> bool:
+        """True for integers, floating-point and complex types."""
+        return self.is_integer or self.is_floating or self.is_complex
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value.
+
+        Raises:
+            TypeError: string, bool and complex types have none.
+        """
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value.
+
+        Raises:
+            TypeError: string, bool and complex types have none.
+        """
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self.is_integer:
+            return np.iinfo(self.dtype)
+        if self.dtype.kind == "f":
+            return np.finfo(self.dtype)
+        if self.is_floating:
+            from ml_dtypes import finfo
+
+            return finfo(self.dtype)  # type: ignore[no-untyped-call]
+        raise TypeError(f"{self!r} has no smallest and largest value")
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself; TensorFlow's reference types have another."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part."""
+        return as_dtype(self.dtype.type(0).real.dtype) if self.is_complex else self
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number of the type in TensorFlow's types.proto."""
+        return data_type_of(self.dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True if ``other`` names the same type."""
+        return self == as_dtype(other)
+
     def __eq__(self, other: object) -> bool:
         try:
             return self.name == as_dtype(other).name
@@ -65,7 +152,7 @@ class DType:
         return hash(self.name)
 
     def __repr__(self) -> str:
-        return f"tfwire.{self.name}"
+        return f"tf.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
@@ -122,7 +209,7 @@ class FixedLenFeature(NamedTuple):
 
     Example:
         >>> FixedLenFeature([], int64, default_value=0)
-        FixedLenFeature(shape=[], dtype=tfwire.int64, default_value=0)
+        FixedLenFeature(shape=[], dtype=tf.int64, default_value=0)
     """
 
     shape: Any

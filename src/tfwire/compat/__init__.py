@@ -23,30 +23,94 @@ from tfwire.compat._data import (
     TFRecordDataset,
 )
 from tfwire.compat._dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
     double,
     float16,
+    float32,
     float64,
     half,
     int8,
     int16,
     int32,
+    int64,
+    string,
     uint8,
     uint16,
     uint32,
     uint64,
 )
-from tfwire.compat._functions import py_function
+from tfwire.compat._errors import errors
+from tfwire.compat._files import (
+    gfile as _gfile,
+    gfile_v1 as gfile,
+    matching_files,
+    read_file,
+    write_file,
+)
+from tfwire.compat._functions import (
+    cond,
+    control_dependencies,
+    device,
+    function,
+    name_scope,
+    numpy_function,
+    py_func,
+    py_function,
+)
 from tfwire.compat._images import (
     decode_image,
     decode_jpeg,
     decode_png,
     resize_with_crop_or_pad,
 )
+from tfwire.compat._math import (
+    BINARY as _BINARY,
+    REDUCTIONS as _REDUCTIONS,
+    UNARY as _UNARY,
+    argmax,
+    argmin,
+    clip_by_value,
+    cumsum,
+)
 from tfwire.compat._missing import Namespace as _Namespace, missing as _missing
-from tfwire.compat._ops import cast, constant, convert_to_tensor, reshape, stack
+from tfwire.compat._ops import (
+    boolean_mask,
+    broadcast_to,
+    cast,
+    concat,
+    constant,
+    convert_to_tensor,
+    ensure_shape,
+    expand_dims,
+    fill,
+    gather,
+    identity,
+    one_hot,
+    ones,
+    ones_like,
+    pad,
+    range,
+    rank,
+    reshape,
+    reverse,
+    shape,
+    size,
+    slice,
+    split,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+    unstack,
+    where,
+    zeros,
+    zeros_like,
+)
 from tfwire.compat._parsing import (
     decode_json_example,
     decode_raw,
@@ -56,7 +120,10 @@ from tfwire.compat._parsing import (
     parse_single_sequence_example,
     parse_tensor,
     serialize_tensor,
+    sparse_to_dense as _sparse_to_dense,
 )
+from tfwire.compat._shapes import Dimension, TensorShape
+from tfwire.compat._strings import as_string, strings
 from tfwire.compat._tensor import Tensor
 from tfwire.features import (
     FixedLenFeature,
@@ -64,13 +131,12 @@ from tfwire.features import (
     RaggedFeature,
     SparseFeature,
     VarLenFeature,
-    float32,
-    int64,
-    string,
 )
 
 __all__ = [
+    "DType",
     "Dataset",
+    "Dimension",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "RaggedFeature",
@@ -79,49 +145,107 @@ __all__ = [
     "SparseTensor",
     "TFRecordDataset",
     "Tensor",
+    "TensorShape",
     "TensorSpec",
     "VarLenFeature",
+    "argmax",
+    "argmin",
+    "as_dtype",
+    "as_string",
+    "bfloat16",
     "bool",
+    "boolean_mask",
+    "broadcast_to",
     "cast",
+    "clip_by_value",
     "compat",
     "complex64",
     "complex128",
+    "concat",
+    "cond",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
+    "cumsum",
     "data",
     "decode_json_example",
     "decode_raw",
+    "device",
     "double",
+    "dtypes",
+    "ensure_shape",
+    "errors",
+    "expand_dims",
+    "fill",
     "float16",
     "float32",
     "float64",
+    "function",
+    "gather",
+    "gfile",
     "half",
+    "identity",
     "image",
     "int8",
     "int16",
     "int32",
     "int64",
     "io",
+    "matching_files",
+    "math",
+    "name_scope",
+    "newaxis",
+    "numpy_function",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",
+    "py_func",
     "py_function",
     "python_io",
+    "range",
+    "rank",
+    "read_file",
     "reshape",
+    "reverse",
     "serialize_tensor",
+    "shape",
+    "size",
+    "slice",
     "sparse",
+    "split",
+    "squeeze",
     "stack",
     "string",
+    "strings",
+    "tile",
+    "to_float",
+    "to_int32",
+    "to_int64",
     "train",
+    "transpose",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "unstack",
+    "where",
+    "write_file",
+    "zeros",
+    "zeros_like",
 ]
 
 pack = stack  # its name before TensorFlow 1.0
+
+
+# Their names in TensorFlow 1.
+string_join, string_to_number, substr = strings.join, strings.to_number, strings.substr
+regex_replace, reduce_join = strings.regex_replace, strings.reduce_join
 
 
 def __getattr__(name: str) -> Any:
@@ -147,14 +271,24 @@ _RECORDS: Mapping[str, Any] = {
     "tf_record_iterator": tf_record_iterator,
 }
 
+_FEATURES: Mapping[str, Any] = {
+    "FixedLenFeature": FixedLenFeature,
+    "FixedLenSequenceFeature": FixedLenSequenceFeature,
+    "RaggedFeature": RaggedFeature,
+    "SparseFeature": SparseFeature,
+    "VarLenFeature": VarLenFeature,
+}
+_IMAGE_FORMATS: Mapping[str, Any] = {
+    "decode_jpeg": decode_jpeg,
+    "decode_png": decode_png,
+    "decode_image": decode_image,
+}
+
 io = _Namespace(
     "io",
     **_RECORDS,
-    FixedLenFeature=FixedLenFeature,
-    FixedLenSequenceFeature=FixedLenSequenceFeature,
-    RaggedFeature=RaggedFeature,
-    SparseFeature=SparseFeature,
-    VarLenFeature=VarLenFeature,
+    **_FEATURES,
+    **_IMAGE_FORMATS,
     parse_example=parse_example,
     parse_single_example=parse_single_example,
     parse_sequence_example=parse_sequence_example,
@@ -163,9 +297,10 @@ io = _Namespace(
     parse_tensor=parse_tensor,
     decode_raw=decode_raw,
     decode_json_example=decode_json_example,
-    decode_jpeg=decode_jpeg,
-    decode_png=decode_png,
-    decode_image=decode_image,
+    read_file=read_file,
+    write_file=write_file,
+    matching_files=matching_files,
+    gfile=_gfile,
 )
 python_io = _Namespace("python_io", **_RECORDS)
 train = _Namespace(
@@ -173,19 +308,23 @@ train = _Namespace(
 )
 image = _Namespace(
     "image",
-    decode_jpeg=decode_jpeg,
-    decode_png=decode_png,
-    decode_image=decode_image,
+    **_IMAGE_FORMATS,
     resize_with_crop_or_pad=resize_with_crop_or_pad,
     resize_image_with_crop_or_pad=resize_with_crop_or_pad,
 )
-sparse = _Namespace(
-    "sparse",
-    SparseTensor=SparseTensor,
-    to_dense=lambda sp_input, default_value=None, validate_indices=True, name=None: Tensor(
-        SparseTensor(*sp_input).plain.to_dense(default_value)
-    ),
+sparse = _Namespace("sparse", SparseTensor=SparseTensor, to_dense=_sparse_to_dense)
+sparse_tensor_to_dense = _sparse_to_dense
+math = _Namespace(
+    "math",
+    **_BINARY,
+    **_UNARY,
+    **_REDUCTIONS,
+    argmax=argmax,
+    argmin=argmin,
+    clip_by_value=clip_by_value,
+    cumsum=cumsum,
 )
+globals().update({**_BINARY, **_UNARY, **_REDUCTIONS})  # tf.add and so on
 data = _Namespace(
     "data",
     Dataset=Dataset,
@@ -194,7 +333,29 @@ data = _Namespace(
     AUTOTUNE=-1,
     experimental=_Namespace("data.experimental", TFRecordWriter=_DatasetWriter, AUTOTUNE=-1),
 )
-dtypes = _Namespace("dtypes", int64=int64, float32=float32, string=string)
+dtypes = _Namespace(
+    "dtypes",
+    DType=DType,
+    as_dtype=as_dtype,
+    cast=cast,
+    **{name: value for name, value in list(globals().items()) if isinstance(value, DType)},
+)
+newaxis = None
+
+
+def to_int32(x: Any, name: str | None = None) -> Tensor:
+    """The values as int32."""
+    return cast(x, int32)
+
+
+def to_int64(x: Any, name: str | None = None) -> Tensor:
+    """The values as int64."""
+    return cast(x, int64)
+
+
+def to_float(x: Any, name: str | None = None) -> Tensor:
+    """The values as float32."""
+    return cast(x, float32)
 
 
 def executing_eagerly() -> Any:

@@ -8,22 +8,48 @@ from typing import Any
 import numpy as np
 
 from tfwire import columns
-from tfwire.compat._tensor import Tensor, to_numpy
+from tfwire.compat._convert import as_array
+from tfwire.compat._dtypes import DType, as_dtype
+from tfwire.compat._missing import Explained
+from tfwire.compat._shapes import TensorShape
+from tfwire.compat._tensor import Tensor
 
 __all__ = ["RaggedTensor", "SparseTensor"]
 
 
-class SparseTensor:
-    """A :class:`tfwire.SparseTensor` whose fields have ``numpy()``; ``plain`` is the one inside."""
+def _integers(value: Any) -> Any:
+    """int64 values of any integer type; an empty list has none that could be wrong."""
+    array = as_array(value)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"expected integers, got {as_dtype(array.dtype)}")
+    return array.astype(np.int64)
 
+
+class SparseTensor(Explained):
+    """A :class:`tfwire.SparseTensor` whose fields have ``numpy()``; ``plain`` is the one inside.
+
+    Args:
+        indices: int64 of shape ``(n, rank)``.
+        values: The n values.
+        dense_shape: int64 of shape ``(rank,)``.
+
+    Raises:
+        ValueError: The shapes do not fit each other.
+    """
+
+    _tf_name = "SparseTensor"
     __slots__ = ("plain",)
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self.plain = columns.SparseTensor(
-            np.asarray(to_numpy(indices), np.int64),
-            np.asarray(to_numpy(values)),
-            np.asarray(to_numpy(dense_shape), np.int64),
-        )
+        places, sizes = _integers(indices), _integers(dense_shape)
+        array = as_array(values)
+        if (places.ndim, array.ndim, sizes.ndim) != (2, 1, 1):
+            raise ValueError("indices must have rank 2, values and dense_shape rank 1")
+        if places.shape != (len(array), len(sizes)):
+            raise ValueError(
+                f"indices of shape {places.shape} for {len(array)} values of rank {len(sizes)}"
+            )
+        self.plain = columns.SparseTensor(places, array, sizes)
 
     @property
     def indices(self) -> Tensor:
@@ -38,12 +64,20 @@ class SparseTensor:
         return Tensor(self.plain.dense_shape)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.plain.shape
+    def shape(self) -> TensorShape:
+        return TensorShape(self.plain.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The dense shape."""
+        return self.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.plain.dtype
+    def dtype(self) -> DType:
+        return as_dtype(self.plain.dtype)
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values in the same places."""
+        return SparseTensor(self.plain.indices, new_values, self.plain.dense_shape)
 
     def __iter__(self) -> Iterator[Tensor]:
         """The fields, as those of the named tuple inside."""
@@ -56,9 +90,10 @@ class SparseTensor:
         )
 
 
-class RaggedTensor:
+class RaggedTensor(Explained):
     """A :class:`tfwire.RaggedTensor` whose parts have ``numpy()``; ``plain`` is the one inside."""
 
+    _tf_name = "RaggedTensor"
     __slots__ = ("plain",)
 
     def __init__(self, plain: columns.RaggedTensor) -> None:
@@ -85,12 +120,34 @@ class RaggedTensor:
         return self.plain.ragged_rank
 
     @property
-    def shape(self) -> tuple[int | None, ...]:
-        return self.plain.shape
+    def shape(self) -> TensorShape:
+        return TensorShape(self.plain.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape, None in the dimensions in which rows differ."""
+        return self.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.plain.dtype
+    def dtype(self) -> DType:
+        return as_dtype(self.plain.dtype)
+
+    def nrows(self) -> Tensor:
+        """The number of rows, int64."""
+        return Tensor(np.array(len(self), np.int64))
+
+    def to_tensor(self, default_value: Any = None) -> Tensor:
+        """The rows as a dense tensor, shorter ones filled up at their ends.
+
+        Args:
+            default_value: What to fill with; None is 0, False or b"".
+        """
+        sizes = _bounds(self.plain)
+        dtype = self.plain.dtype
+        empty: Any = b"" if dtype.kind == "O" else 0
+        filler = as_array(empty if default_value is None else default_value, dtype)
+        dense = np.full(sizes, filler, dtype)
+        _place(dense, self.plain)
+        return Tensor(dense)
 
     def row_lengths(self) -> Tensor:
         """The length of every row."""
@@ -113,13 +170,31 @@ class RaggedTensor:
         return len(self.plain)
 
     def __getitem__(self, key: Any) -> Any:
-        return _part(self.plain[key])
+        first, *others = key if isinstance(key, tuple) else (key,)
+        row = _part(self.plain[first])
+        return row[tuple(others)] if others else row
 
     def __iter__(self) -> Iterator[Any]:
         return map(_part, self.plain)
 
     def __repr__(self) -> str:
         return f"<tf.{self.plain!r}>"
+
+
+def _bounds(ragged: columns.RaggedTensor) -> tuple[int, ...]:
+    """The shape of the smallest dense tensor that holds the rows."""
+    values = ragged.values
+    longest = int(ragged.row_lengths().max(initial=0))
+    inner = _bounds(values)[1:] if isinstance(values, columns.RaggedTensor) else values.shape[1:]
+    return (len(ragged), longest, *inner)
+
+
+def _place(dense: Any, ragged: columns.RaggedTensor) -> None:
+    for place, row in zip(dense, ragged, strict=True):
+        if isinstance(row, columns.RaggedTensor):
+            _place(place[: len(row)], row)
+        else:
+            place[: len(row)] = as_array(row)
 
 
 def _part(values: Any) -> Any:

@@ -10,9 +10,10 @@ import tfwire as tfw
 from tfwire import dataset
 from tfwire._datasets.structure import map_structure
 from tfwire.compat._columns import RaggedTensor, SparseTensor
+from tfwire.compat._convert import to_numpy
+from tfwire.compat._dtypes import numpy_dtype
 from tfwire.compat._missing import missing
 from tfwire.compat._parsing import wrap
-from tfwire.compat._tensor import numpy_dtype, to_numpy
 from tfwire.features import float32
 
 __all__ = ["Dataset", "DatasetWriter", "TFRecordDataset", "TensorSpec"]

@@ -1,12 +1,74 @@
-"""The dtypes under the names that TensorFlow gives them."""
+"""The dtypes under TensorFlow's names; all are :class:`tfwire.features.DType`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-int8, int16, int32 = (np.dtype(name) for name in ("int8", "int16", "int32"))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
-float16, float64 = np.dtype("float16"), np.dtype("float64")
-complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
-bool = np.dtype("bool")  # the name TensorFlow gives it
+from tfwire._examples.dtypes import data_type_of
+from tfwire.features import DType, as_dtype as _as_dtype, float32, int32, int64, string
+
+__all__ = [
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "numpy_dtype",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+
+def as_dtype(type_value: Any) -> DType:
+    """The dtype that a value names.
+
+    Args:
+        type_value: A dtype, a dtype or scalar type of numpy, or a name such as "float32".
+
+    Raises:
+        TypeError: TensorFlow has no such type.
+    """
+    try:
+        dtype = _as_dtype(type_value)
+        data_type_of(dtype.dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"{type_value!r} does not name a TensorFlow dtype") from None
+    return dtype
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype in any form, object for strings; None stays None."""
+    return None if dtype is None else as_dtype(dtype).dtype
+
+
+def _bfloat16() -> DType | None:
+    """bfloat16 where ml_dtypes is installed."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        return None
+    return _as_dtype(np.dtype(bfloat16))
+
+
+int8, int16 = _as_dtype("int8"), _as_dtype("int16")
+uint8, uint16, uint32, uint64 = (_as_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float64 = _as_dtype("float16"), _as_dtype("float64")
+complex64, complex128 = _as_dtype("complex64"), _as_dtype("complex128")
+bfloat16 = _bfloat16()
+bool = _as_dtype("bool")
 half, double = float16, float64

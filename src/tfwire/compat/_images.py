@@ -7,19 +7,44 @@ from typing import Any
 import numpy as np
 
 from tfwire import images
-from tfwire.compat._tensor import Tensor, to_numpy
+from tfwire.compat._convert import as_array, scalar_string
+from tfwire.compat._errors import refusing_arguments
+from tfwire.compat._tensor import Tensor
 
 __all__ = ["decode_image", "decode_jpeg", "decode_png", "resize_with_crop_or_pad"]
 
 
 def decode_image(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """An encoded image as uint8 (height, width, channels); see :func:`tfwire.images.decode`."""
-    return Tensor(images.decode(to_numpy(contents), channels))
+    data = scalar_string(contents, "contents")
+    with refusing_arguments(ValueError):
+        return Tensor(images.decode(data, channels))
 
 
 decode_jpeg = decode_png = decode_image
 
 
-def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """The middle of an image, or the image in the middle of zeros."""
-    return Tensor(images.crop_or_pad(np.asarray(to_numpy(image)), target_height, target_width))
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+    """The middle of an image, or the image in the middle of zeros.
+
+    Args:
+        image: ``(height, width, channels)`` or a batch ``(n, height, width, channels)``.
+        target_height: Rows of the result.
+        target_width: Columns of the result.
+
+    Raises:
+        ValueError: Another rank, an empty image, or a size below 1.
+    """
+    array = as_array(image)
+    height, width = int(as_array(target_height)), int(as_array(target_width))
+    if array.ndim not in (3, 4) or 0 in array.shape[-3:]:
+        raise ValueError(
+            "an image must have the shape (height, width, channels), or that of a batch of images, "
+            f"with no size of 0, got {array.shape}"
+        )
+    if height < 1 or width < 1:
+        raise ValueError(f"the target size must be positive, got {height} x {width}")
+    if array.ndim == 3:
+        return Tensor(images.crop_or_pad(array, height, width))
+    pixels = images.crop_or_pad(np.moveaxis(array, 0, -1), height, width)
+    return Tensor(np.ascontiguousarray(np.moveaxis(pixels, -1, 0)))

@@ -1,42 +1,485 @@
-"""Functions of tensors."""
+"""Making tensors, and changing their shape."""
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tfwire.compat._tensor import Tensor, to_numpy
+from tfwire.compat._convert import Array, as_array, is_tensor
+from tfwire.compat._dtypes import as_dtype, float32, int32, numpy_dtype
+from tfwire.compat._errors import (
+    InvalidArgumentError,
+    UnimplementedError,
+    refusing_arguments,
+)
+from tfwire.compat._shapes import TensorShape
+from tfwire.compat._tensor import Tensor, like
 
-__all__ = ["cast", "constant", "convert_to_tensor", "reshape", "stack"]
+__all__ = [
+    "boolean_mask",
+    "broadcast_to",
+    "cast",
+    "concat",
+    "constant",
+    "convert_to_tensor",
+    "ensure_shape",
+    "expand_dims",
+    "fill",
+    "gather",
+    "identity",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
+    "range",
+    "rank",
+    "reshape",
+    "reverse",
+    "shape",
+    "size",
+    "slice",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+    "where",
+    "zeros",
+    "zeros_like",
+]
+
+# ---- Making -------------------------------------------------------------------------------------
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a value."""
-    tensor = Tensor(value, dtype)
-    return tensor if shape is None else reshape(tensor, shape)
+    """A tensor of a value.
+
+    Args:
+        value: A number, str or bytes, nested lists of them, or an array.
+        dtype: The dtype; None: int32 (int64 where it does not fit), float32, bool or string, an
+            array's own.
+        shape: The shape; one value fills it.
+
+    Raises:
+        TypeError: The value does not fit the dtype, or does not fill the shape.
+        ValueError: The value cannot be a tensor.
+    """
+    array = as_array(value, numpy_dtype(dtype))
+    if shape is None:
+        return Tensor(array)
+    target = _shape_of(shape)
+    if array.size != 1 and array.size != np.prod(target, dtype=np.int64):
+        raise TypeError(f"{array.size} values do not fill the shape {target}")
+    return Tensor(np.full(target, array.ravel()) if array.size == 1 else array.reshape(target))
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of a value; tensors are taken as they are."""
-    return value if isinstance(value, Tensor) and dtype is None else Tensor(value, dtype)
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """A tensor of a value; tensors are returned as they are.
+
+    Args:
+        value: As for :func:`constant`, also lists of tensors.
+        dtype: The dtype it must have.
+        dtype_hint: The dtype to prefer where the value allows it.
+
+    Raises:
+        TypeError: The value does not fit the dtype.
+        ValueError: The value cannot be a tensor, or is a tensor of another dtype.
+    """
+    if isinstance(value, Tensor):
+        if dtype is not None and value.dtype != as_dtype(dtype):
+            raise ValueError(f"a tensor of {value.dtype} where one of {as_dtype(dtype)} is needed")
+        return value
+    if dtype is None and dtype_hint is not None:
+        try:
+            return Tensor(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass
+    return Tensor(value, dtype)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same values in another shape; ``()`` gives a scalar."""
-    target = [int(size) for size in np.asarray(to_numpy(shape)).ravel()]
-    value = to_numpy(tensor)
-    array = np.empty((), object) if isinstance(value, bytes) else np.asarray(value)
-    if isinstance(value, bytes):
-        array[()] = value
-    return Tensor(array.reshape(target)[()])
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A tensor of the same value."""
+    return convert_to_tensor(input)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """The values in another dtype."""
-    return Tensor(np.asarray(to_numpy(x)).astype(getattr(dtype, "as_numpy_dtype", dtype)))
+    """The values in another dtype; numbers are cut to integers, and wrap around.
+
+    Raises:
+        UnimplementedError: Strings to numbers, or numbers to strings.
+    """
+    array, target = as_array(x), numpy_dtype(as_dtype(dtype))
+    if array.dtype == target:
+        return Tensor(array)
+    if object in (array.dtype, target):
+        raise UnimplementedError(
+            f"cast from {as_dtype(array.dtype)} to {as_dtype(target)}; see tf.strings.to_number "
+            "and tf.strings.as_string"
+        )
+    if array.dtype.kind == "c" and target.kind != "c":
+        array = array.real
+    with np.errstate(all="ignore"):
+        return Tensor(array.astype(target))
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Zeros, or empty strings."""
+    return Tensor(_filled(_shape_of(shape), numpy_dtype(dtype), 0))
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Ones."""
+    return Tensor(_filled(_shape_of(shape), numpy_dtype(dtype), 1))
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of a tensor's shape and, unless another is given, dtype."""
+    array = as_array(input)
+    return Tensor(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 0))
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of a tensor's shape and, unless another is given, dtype."""
+    array = as_array(input)
+    return Tensor(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 1))
+
+
+def _filled(shape: Sequence[int], dtype: Any, number: int) -> Array:
+    if np.dtype(dtype).kind != "O":
+        return np.full(shape, number, dtype)
+    if number:
+        raise InvalidArgumentError("strings have no ones")
+    return np.full(shape, b"", object)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """One value in every place."""
+    array = as_array(value)
+    if array.ndim:
+        raise InvalidArgumentError(f"`value` must be a scalar, got shape {array.shape}")
+    return Tensor(np.full(_shape_of(dims), array, array.dtype))
+
+
+def range(  # TensorFlow's name
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """Numbers from ``start`` (0 if it is the only argument) to below ``limit``."""
+    if limit is None:
+        start, limit = 0, start
+    ends = [as_array(value, numpy_dtype(dtype)) for value in (start, limit, delta)]
+    common = max((end.dtype for end in ends), key=["int32", "int64", "float32", "float64"].index)
+    if any(end.ndim for end in ends):
+        raise InvalidArgumentError("the arguments of range must be scalars")
+    first, last, step = (end.astype(common).item() for end in ends)
+    if not step or (first > last if step > 0 else first < last):
+        raise InvalidArgumentError(f"no range from {first} to {last} by {step}")
+    return Tensor(np.arange(first, last, step).astype(common))
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Vectors of ``depth`` values with ``on_value`` at each index; none where it is outside."""
+    given = [value for value in (on_value, off_value) if value is not None]
+    values = as_array(given).dtype if given and dtype is None else numpy_dtype(dtype or float32)
+    on = as_array(1 if on_value is None else on_value, values)
+    off = as_array(0 if off_value is None else off_value, values)
+    hot = as_array(indices)[..., None] == np.arange(int(as_array(depth)))
+    with refusing_arguments():
+        return Tensor(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
+
+
+# ---- Shapes -------------------------------------------------------------------------------------
+
+
+def _shape_of(value: Any) -> list[int]:
+    """A shape in any form as a list; -1 is left to those who take it."""
+    if isinstance(value, TensorShape):
+        value.assert_is_fully_defined()
+    if not is_tensor(value) and isinstance(value, (list, tuple)) and len(value) == 0:
+        return []
+    array = as_array(value)
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise InvalidArgumentError("a shape must be a vector of integers")
+    sizes: list[int] = array.ravel().tolist()
+    return sizes
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """One axis or several, counted from the front.
+
+    Raises:
+        InvalidArgumentError: There is no such axis.
+    """
+    found = as_array(axis).ravel().tolist()
+    if any(not -ndim <= a < ndim for a in found):
+        raise InvalidArgumentError(f"axis {axis} of a tensor of rank {ndim}")
+    return tuple(a % ndim for a in found)
+
+
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """The shape, as a vector."""
+    return Tensor(np.array(as_array(input).shape, numpy_dtype(out_type)))
+
+
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """The number of values."""
+    return Tensor(np.array(as_array(input).size, numpy_dtype(out_type)))
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of axes."""
+    return Tensor(np.array(as_array(input).ndim, np.int32))
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same values in another shape; -1 is the size that is left, ``()`` gives a scalar."""
+    array, target = as_array(tensor), _shape_of(shape)
+    if min(target, default=0) < -1:
+        raise InvalidArgumentError(f"a size must not be negative, got {min(target)}")
+    with refusing_arguments():
+        return Tensor(array.reshape(target))
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor itself.
+
+    Raises:
+        InvalidArgumentError: Its shape is another.
+    """
+    tensor = convert_to_tensor(x)
+    if not tensor.shape.is_compatible_with(shape):
+        raise InvalidArgumentError(f"a tensor of shape {tensor.shape} does not have shape {shape}")
+    return tensor
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without the axes of size 1, or without those that are named."""
+    array = as_array(input)
+    if axis is None or axis == []:
+        return Tensor(array.squeeze())
+    with refusing_arguments():
+        return Tensor(array.squeeze(_axes(axis, array.ndim)))
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """With an axis of size 1 in this place."""
+    array = as_array(input)
+    with refusing_arguments():
+        return Tensor(np.expand_dims(array, _axes(axis, array.ndim + 1)))
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated along axes of size 1 and new first axes."""
+    array, target = as_array(input), _shape_of(shape)
+    with refusing_arguments():
+        return Tensor(np.broadcast_to(array, target).copy())
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+    """The axes in another order; None: the other way round."""
+    array = as_array(a)
+    if conjugate:
+        array = array.conj()
+    with refusing_arguments():
+        return Tensor(array.transpose(None if perm is None else as_array(perm).tolist()))
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """The tensor several times along every axis."""
+    array, times = as_array(input), _shape_of(multiples)
+    if len(times) != array.ndim or min(times, default=0) < 0:
+        raise InvalidArgumentError(f"multiples {times} for a tensor of rank {array.ndim}")
+    return Tensor(np.tile(array, times).reshape(np.multiply(array.shape, times).astype(int)))
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The values in reverse order along some axes."""
+    array = as_array(tensor)
+    return Tensor(np.flip(array, _axes(axis, array.ndim)))
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:
+    """The tensor with so many values before and after it along every axis."""
+    array, widths = as_array(tensor), as_array(paddings)
+    if widths.shape != (array.ndim, 2) or (widths < 0).any():
+        raise InvalidArgumentError(
+            f"paddings must be of shape {(array.ndim, 2)} and not negative, got {widths.shape}"
+        )
+    if mode.upper() not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise ValueError(f"mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}")
+    if mode.upper() != "CONSTANT":
+        limits = np.array(array.shape)[:, None] - (mode.upper() == "REFLECT")
+        if (widths > limits).any():
+            raise InvalidArgumentError(f"paddings for {mode} must be smaller than the tensor")
+        return Tensor(np.pad(array, widths.tolist(), mode.lower()))  # type: ignore[call-overload]
+    empty = constant_values == 0 and array.dtype == object
+    value = as_array(b"" if empty else constant_values, array.dtype)
+    padded = np.full(widths.sum(1) + array.shape, value, array.dtype)
+    places = zip(widths[:, 0], array.shape, strict=True)
+    padded[tuple(builtins.slice(first, first + n) for first, n in places)] = array
+    return Tensor(padded)
+
+
+# ---- Several tensors ----------------------------------------------------------------------------
+
+
+def _matching(values: Any) -> list[Array]:
+    """Tensors of one dtype: of the first that has one, or else of the first value."""
+    if is_tensor(values) or isinstance(values, np.ndarray):
+        values = list(as_array(values))
+    first = next((value for value in values if is_tensor(value)), None)
+    if first is None:
+        first = values[0]
+    dtype = as_array(first)
+    return [
+        like(value, dtype) if is_tensor(value) else as_array(value, dtype.dtype) for value in values
+    ]
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors along a new axis."""
-    return Tensor(np.stack([np.asarray(to_numpy(value)) for value in values], axis))
+    """Tensors of one shape and dtype along a new axis.
+
+    Raises:
+        InvalidArgumentError: Shapes or dtypes differ.
+        ValueError: There is no such axis.
+    """
+    if not is_tensor(values) and not any(is_tensor(value) for value in values):
+        try:
+            arrays = list(as_array(values))  # as one value, which gives it its dtype
+        except ValueError:
+            arrays = _matching(values)
+    else:
+        arrays = _matching(values)
+    if not arrays:
+        return Tensor(np.empty(0, np.float32))
+    arrays = [as_array(array) for array in arrays]
+    if not -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
+        raise ValueError(f"axis {axis} of a stack of tensors of rank {arrays[0].ndim}")
+    with refusing_arguments():
+        return Tensor(np.stack(arrays, axis))
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The slices along an axis.
+
+    Raises:
+        ValueError: There is no such axis.
+        InvalidArgumentError: There are not ``num`` slices.
+    """
+    array = as_array(value)
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis {axis} of a tensor of rank {array.ndim}")
+    rows = [Tensor(row) for row in np.moveaxis(array, axis, 0)]
+    if num is not None and num != len(rows):
+        raise InvalidArgumentError(f"expected {num} slices, got {len(rows)}")
+    return rows
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Tensors one after the other along an axis."""
+    if not is_tensor(values) and len(values) == 0:
+        raise InvalidArgumentError("concat of no tensors")
+    arrays = _matching(values)
+    with refusing_arguments():
+        return Tensor(np.concatenate(arrays, int(as_array(axis))))
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: int = 0, num: Any = None, name: str = "split"
+) -> list[Tensor]:
+    """A tensor in so many equal parts, or in parts of these sizes (-1: what is left)."""
+    array, sizes = as_array(value), as_array(num_or_size_splits)
+    (place,) = _axes(axis, array.ndim)
+    length = array.shape[place]
+    if sizes.ndim == 0:
+        count = int(sizes)
+        if count < 1 or length % count:
+            raise InvalidArgumentError(f"{length} rows in {count} equal parts")
+        sizes = np.full(count, length // count)
+    sizes = np.where(sizes < 0, length - sizes[sizes >= 0].sum(), sizes)
+    if sizes.sum() != length:
+        raise InvalidArgumentError(f"parts of {sizes.sum()} rows, the tensor has {length}")
+    return [Tensor(part) for part in np.split(array, np.cumsum(sizes)[:-1], place)]
+
+
+# ---- Choosing values ----------------------------------------------------------------------------
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = 0,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """The slices at these indices along an axis."""
+    array, places = as_array(params), as_array(indices)
+    if batch_dims:
+        raise UnimplementedError("gather with batch_dims")
+    (along,) = _axes(axis or 0, array.ndim)
+    if places.size and not (0 <= places.min() and places.max() < array.shape[along]):
+        raise InvalidArgumentError(f"indices must be within [0, {array.shape[along]})")
+    return Tensor(np.asarray(array.take(places.astype(np.int64), along)))
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The values from ``begin`` on, ``size`` along every axis; -1 is all that are left."""
+    array, first, sizes = as_array(input_), _shape_of(begin), _shape_of(size)
+    if not len(first) == len(sizes) == array.ndim:
+        raise InvalidArgumentError(f"begin and size must have {array.ndim} values")
+    ends = [
+        n if count == -1 else start + count
+        for start, count, n in zip(first, sizes, array.shape, strict=True)
+    ]
+    for start, end, n in zip(first, ends, array.shape, strict=True):
+        if not 0 <= start <= end <= n:
+            raise InvalidArgumentError(f"a slice from {start} to {end} of {n} values")
+    return Tensor(array[tuple(map(builtins.slice, first, ends))])
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    """The slices where the mask is True."""
+    array, chosen = as_array(tensor), as_array(mask, np.dtype(bool))
+    start = 0 if axis is None else _axes(axis, array.ndim)[0]
+    if chosen.ndim == 0:
+        raise ValueError("the mask must not be a scalar")
+    if array.shape[start : start + chosen.ndim] != chosen.shape:
+        raise ValueError(f"a mask of shape {chosen.shape} for a tensor of shape {array.shape}")
+    return Tensor(array[(builtins.slice(None),) * start + (chosen,)])
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """``x`` where the condition is True, else ``y``; without them, where it is True (int64)."""
+    if x is None and y is None:
+        found = as_array(condition)
+        if found.dtype == object:
+            raise InvalidArgumentError("strings are not a condition")
+        return Tensor(np.argwhere(found).astype(np.int64))
+    if x is None or y is None:
+        raise ValueError("where takes both x and y, or neither")
+    chosen = as_array(condition, np.dtype(bool))
+    first, second = _matching([x, y])
+    with refusing_arguments():
+        return Tensor(np.where(chosen, first, second))

@@ -8,68 +8,34 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Tensor", "TensorShape", "numpy_dtype", "to_numpy"]
+from tfwire.compat._arithmetic import NUMBERS, OPERATORS, check_kind
+from tfwire.compat._convert import Array, as_array, is_tensor, to_numpy
+from tfwire.compat._dtypes import DType, as_dtype, numpy_dtype
+from tfwire.compat._errors import DtypeError, refusing_arguments
+from tfwire.compat._missing import Explained
+from tfwire.compat._shapes import TensorShape
+
+__all__ = ["Tensor", "binary", "like"]
 
 
-def to_numpy(value: Any, dtype: Any = None) -> Any:
-    """A value as TensorFlow would convert it: bytes for strings, else a numpy scalar or array.
-
-    Python numbers become int32 (int64 where they do not fit) and float32, as in tf.constant.
-    """
-    if isinstance(value, Tensor) or hasattr(value, "numpy"):
-        value = value.numpy()
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
-    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-        if array.dtype.kind == "f":
-            array = array.astype(np.float32)
-        elif array.dtype == np.int64 and np.array_equal(array, array.astype(np.int32)):
-            array = array.astype(np.int32)
-    else:
-        array = np.asarray(value, dtype)
-    if array.dtype.kind in "US":
-        column = np.empty(array.shape, object)
-        column[...] = np.char.encode(array) if array.dtype.kind == "U" else array.astype(object)
-        array = column
-    return array[()]
-
-
-def numpy_dtype(dtype: Any) -> Any:
-    """None for strings, which numpy would cut to a fixed width."""
-    dtype = getattr(dtype, "as_numpy_dtype", dtype)
-    return None if dtype is None or np.dtype(dtype) == object else np.dtype(dtype)
-
-
-class TensorShape(tuple[int, ...]):
-    """A shape: a tuple with the methods that ported code calls."""
-
-    __slots__ = ()
-
-    def as_list(self) -> list[int]:
-        """The sizes as a list."""
-        return list(self)
-
-    @property
-    def rank(self) -> int:
-        return len(self)
-
-
-class Tensor:
+class Tensor(Explained):
     """A value with ``numpy()``, ``shape`` and ``dtype``; arithmetic and indexing give tensors.
 
     Args:
-        value: Anything numpy takes, str (as UTF-8), bytes, or another tensor.
-        dtype: A numpy dtype or tfwire dtype to convert to.
+        value: A number, str (as UTF-8) or bytes, nested lists of them, an array, or a tensor.
+        dtype: A dtype to convert to.
+
+    Raises:
+        TypeError: The value does not fit the dtype.
+        ValueError: The value cannot be a tensor.
     """
 
+    _tf_name = "Tensor"
     __slots__ = ("_value",)
     __array_priority__ = 100
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
-        self._value = to_numpy(value, getattr(dtype, "as_numpy_dtype", dtype))
+        self._value = to_numpy(value, numpy_dtype(dtype))
 
     def numpy(self) -> Any:
         """The value: bytes for a scalar string, else a numpy scalar or array."""
@@ -77,50 +43,78 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(() if isinstance(self._value, bytes) else np.shape(self._value))
+        """The shape."""
+        return TensorShape(() if isinstance(self._value, bytes) else self._value.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks the shape.
+
+        Raises:
+            ValueError: The tensor has another.
+        """
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"a tensor of shape {self.shape} does not have shape {shape}")
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(object) if isinstance(self._value, bytes) else self._value.dtype
+    def dtype(self) -> DType:
+        """The dtype; it equals numpy's."""
+        return as_dtype(object if isinstance(self._value, bytes) else self._value.dtype)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self._value, dtype)
+    @property
+    def device(self) -> str:
+        """The CPU, by TensorFlow's name."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = as_array(self)
+        return array if dtype is None else array.astype(dtype)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype_name()}, numpy={self._text()}>"
+        text = self._text(repr)
+        line = "\n" if "\n" in text else ""
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={line}{text}>"
 
     def __str__(self) -> str:
-        return f"tf.Tensor({self._text(str)}, shape={self.shape}, dtype={self._dtype_name()})"
+        text = self._text(str)
+        line = "\n" if "\n" in text else ""
+        return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self.dtype.name})"
 
-    def _dtype_name(self) -> str:
-        return "string" if self.dtype == object else self.dtype.name
+    def _text(self, form: Callable[[Any], str]) -> str:
+        return str(self._value) if isinstance(self._value, np.generic) else form(self._value)
 
-    def _text(self, form: Callable[[Any], str] = repr) -> str:
-        value = self._value
-        return str(value) if isinstance(value, np.generic) else form(value)
+    def __format__(self, spec: str) -> str:
+        return format(self._value, spec) if self.ndim == 0 else format(str(self), spec)
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self.ndim:
             raise TypeError("a scalar tensor has no len()")
-        return self.shape[0]
+        return len(self._value)
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self.shape:
+        if not self.ndim:
             raise TypeError("a scalar tensor cannot be iterated")
         return map(Tensor, self._value)
 
     def __getitem__(self, key: Any) -> Tensor:
-        return Tensor(self._value[key])
+        keys = key if isinstance(key, tuple) else (key,)
+        with refusing_arguments(IndexError):
+            return Tensor(as_array(self)[tuple(map(_index, keys))])
 
     def __hash__(self) -> int:
         raise TypeError("a tensor is not hashable; use its numpy() value")
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        value = self._value
+        return bool(value) if isinstance(value, bytes) or value.size else False
 
     def __int__(self) -> int:
         return int(self._value)
@@ -131,26 +125,114 @@ class Tensor:
     def __float__(self) -> float:
         return float(self._value)
 
+    def __complex__(self) -> complex:
+        return complex(self._value)
 
-def _delegate(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
-    function = getattr(operator, f"__{name}__")
+
+# ---- Indices ------------------------------------------------------------------------------------
+
+
+def _index(key: Any) -> Any:
+    """An index or slice as numpy takes it."""
+    if isinstance(key, slice):
+        return slice(*(None if k is None else _number(k) for k in (key.start, key.stop, key.step)))
+    if key is None or key is Ellipsis:
+        return key
+    if is_tensor(key) or isinstance(key, np.ndarray):
+        array = as_array(key)
+        if array.dtype == bool and array.ndim:
+            return array
+    return _number(key)
+
+
+def _number(key: Any) -> int:
+    array = as_array(key) if is_tensor(key) else np.asarray(key)
+    if array.ndim or array.dtype.kind not in "iu":
+        raise TypeError(
+            "an index must be an integer, a slice, an Ellipsis, None or a scalar integer tensor, "
+            f"got {type(key).__name__}"
+        )
+    return int(array)
+
+
+# ---- Operators ----------------------------------------------------------------------------------
+
+
+def like(value: Any, array: Array) -> Array:
+    """A value in the dtype of an array.
+
+    Raises:
+        DtypeError: It is a tensor of another dtype, or does not fit.
+    """
+    try:
+        return as_array(value, array.dtype)
+    except TypeError as error:
+        raise DtypeError(str(error)) from None
+
+
+def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) -> Tensor:
+    """A function of two arrays of one dtype, broadcast against each other.
+
+    Raises:
+        InvalidArgumentError: The kind of dtype is not one of ``kinds``, or the shapes do not fit.
+    """
+    check_kind(x, kinds)
+    with refusing_arguments(), np.errstate(all="ignore"):
+        return Tensor(np.asarray(function(x, y)))
+
+
+def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
+    function, kinds = OPERATORS[name]
 
     def forward(self: Tensor, other: Any) -> Tensor:
-        return Tensor(function(self._value, _operand(other)))
+        mine = as_array(self)
+        return binary(function, kinds, mine, like(other, mine))
 
     def backward(self: Tensor, other: Any) -> Tensor:
-        return Tensor(function(_operand(other), self._value))
+        mine = as_array(self)
+        return binary(function, kinds, like(other, mine), mine)
 
     return backward if reflected else forward
 
 
-def _operand(value: Any) -> Any:
-    """A Python number stays one, so that numpy keeps the tensor's own dtype."""
-    return value if isinstance(value, (int, float)) else to_numpy(value)
+for _name in OPERATORS:
+    setattr(Tensor, f"__{_name}__", _operator(_name, False))
+    if _name not in ("lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__r{_name}__", _operator(_name, True))
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or"):
-    setattr(Tensor, f"__{_name}__", _delegate(_name, False))
-    setattr(Tensor, f"__r{_name}__", _delegate(_name, True))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{_name}__", _delegate(_name, False))
+def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    different = function is np.not_equal
+
+    def compare(self: Tensor, other: Any) -> Any:
+        if other is None:
+            return different
+        mine = as_array(self)
+        theirs = like(other, mine)
+        try:
+            np.broadcast_shapes(mine.shape, theirs.shape)
+        except ValueError:
+            return Tensor(different)
+        return Tensor(np.asarray(function(mine, theirs), np.bool_))
+
+    return compare
+
+
+def _unary(function: Callable[[Any], Any], kinds: str) -> Callable[[Tensor], Tensor]:
+    def compute(self: Tensor) -> Tensor:
+        array = as_array(self)
+        check_kind(array, kinds)
+        return Tensor(np.asarray(function(array)))
+
+    return compute
+
+
+_SPECIAL = {
+    "__eq__": _comparison(np.equal),
+    "__ne__": _comparison(np.not_equal),
+    "__neg__": _unary(np.negative, NUMBERS),
+    "__abs__": _unary(np.abs, NUMBERS),
+    "__invert__": _unary(np.invert, "biu"),
+}
+for _name, _method in _SPECIAL.items():
+    setattr(Tensor, _name, _method)

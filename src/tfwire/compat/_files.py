@@ -1,0 +1,326 @@
+"""Local files: ``tf.io.read_file`` and its kin, and ``tf.io.gfile``."""
+
+from __future__ import annotations
+
+import glob as _glob
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire.compat._convert import as_array, is_tensor, scalar_string, string_array
+from tfwire.compat._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    errors,
+    translating_files,
+)
+from tfwire.compat._missing import Explained, Namespace
+from tfwire.compat._tensor import Tensor
+
+__all__ = ["GFile", "gfile", "gfile_v1", "matching_files", "read_file", "write_file"]
+
+_STRING = np.dtype(object)
+
+
+# ---- Whole files as tensors ---------------------------------------------------------------------
+
+
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """The bytes of a file, as a scalar string.
+
+    Raises:
+        NotFoundError: There is no such file.
+    """
+    path = scalar_string(filename, "filename")
+    with translating_files(), open(path, "rb") as file:
+        return Tensor(file.read())
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+    """Writes a file, and makes the directories that it needs."""
+    path, data = scalar_string(filename, "filename"), scalar_string(contents, "contents")
+    with translating_files():
+        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The sorted names of the files that match one pattern or several."""
+    patterns = as_array(pattern, _STRING).ravel()
+    names = sorted(os.fsencode(found) for item in patterns for found in glob(item))
+    return Tensor(string_array(names, (len(names),)))
+
+
+# ---- tf.io.gfile --------------------------------------------------------------------------------
+
+
+def _path(path: Any) -> str:
+    """A path as str.
+
+    Raises:
+        TypeError: Not a str, bytes or PathLike.
+    """
+    if is_tensor(path):
+        path = path.numpy()
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"a path must be a str, bytes or os.PathLike, got {type(path).__name__}")
+    return os.fsdecode(path)
+
+
+def exists(path: Any) -> bool:
+    """True if there is a file or directory."""
+    return os.path.exists(_path(path))
+
+
+def isdir(path: Any) -> bool:
+    """True if there is a directory."""
+    return os.path.isdir(_path(path))
+
+
+def glob(pattern: Any) -> list[str]:
+    """The names that match a pattern, or one of several; without a folder they begin with "./"."""
+    patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
+    found = []
+    for text in map(_path, patterns):
+        folder = "" if os.path.dirname(text) or not _glob.has_magic(text) else "./"
+        found += _glob.glob(folder + text)
+    return found
+
+
+def listdir(path: Any) -> list[str]:
+    """The names in a directory.
+
+    Raises:
+        NotFoundError: There is no such directory.
+    """
+    with translating_files():
+        if not isdir(path):
+            raise FileNotFoundError(0, "not a directory", _path(path))
+        return os.listdir(_path(path))
+
+
+def makedirs(path: Any) -> None:
+    """Makes a directory and those above it; it may exist already."""
+    with translating_files():
+        os.makedirs(_path(path), exist_ok=True)
+
+
+def mkdir(path: Any) -> None:
+    """Makes a directory; it may exist already, the one above it must."""
+    with translating_files():
+        if not isdir(path):
+            os.mkdir(_path(path))
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copies a file.
+
+    Raises:
+        AlreadyExistsError: There is a file, and ``overwrite`` is False.
+    """
+    with translating_files():
+        os.stat(_path(src))
+        _check_free(dst, overwrite)
+        shutil.copyfile(_path(src), _path(dst))
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Gives a file or directory another name.
+
+    Raises:
+        AlreadyExistsError: There is a file, and ``overwrite`` is False.
+    """
+    with translating_files():
+        _check_free(dst, overwrite)
+        os.replace(_path(src), _path(dst))
+
+
+def _check_free(path: Any, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise FileExistsError(0, "file already exists", _path(path))
+
+
+def remove(path: Any) -> None:
+    """Removes a file.
+
+    Raises:
+        NotFoundError: There is no such file.
+        FailedPreconditionError: It is a directory.
+    """
+    with translating_files():
+        if isdir(path):
+            raise FailedPreconditionError(f"{_path(path)} is a directory")
+        os.remove(_path(path))
+
+
+def rmtree(path: Any) -> None:
+    """Removes a directory and all that is in it, or a file."""
+    with translating_files():
+        if isdir(path):
+            shutil.rmtree(_path(path))
+        else:
+            os.remove(_path(path))
+
+
+class FileStatistics(NamedTuple):
+    """What :func:`stat` returns."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def stat(path: Any) -> FileStatistics:
+    """The size, time of change and kind of a file."""
+    with translating_files():
+        found = os.stat(_path(path))
+    return FileStatistics(found.st_size, found.st_mtime_ns, isdir(path))
+
+
+def walk(
+    top: Any, topdown: bool = True, onerror: Any = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """The directories below one, each with the names of directories and files in it."""
+    return os.walk(_path(top), topdown, onerror)
+
+
+def join(path: Any, *paths: Any) -> Any:
+    """Parts of a path as one; str or bytes."""
+    return os.path.join(path, *paths)
+
+
+_MODES = {"r", "w", "a", "r+", "w+", "a+"}
+
+
+class GFile(Explained):
+    """A file, read and written as ``tf.io.gfile.GFile`` does it.
+
+    Args:
+        name: The path.
+        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b" reading gives bytes, else str. Text and
+            bytes may be written in either.
+
+    Raises:
+        InvalidArgumentError: Another mode.
+    """
+
+    _tf_name = "io.gfile.GFile"
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        self.name = name
+        self.mode = mode
+        self._binary = "b" in mode
+        self._plain_mode = mode.replace("b", "")
+        self._file: Any = None
+        if self._plain_mode not in _MODES:
+            raise InvalidArgumentError(f"mode must be one of {sorted(_MODES)}, got {mode!r}")
+
+    def _open(self, writing: bool = False) -> Any:
+        """The file, opened at first use; it must have been opened for this."""
+        allowed = self._plain_mode != "r" if writing else self._plain_mode not in ("w", "a")
+        if not allowed:
+            raise errors.PermissionDeniedError(
+                f"the file is not open for {'writing' if writing else 'reading'}"
+            )
+        return self._opened()
+
+    def _opened(self) -> Any:
+        if self._file is None:
+            mode = self._plain_mode[0] + "b" + self._plain_mode[1:]
+            with translating_files():
+                self._file = open(_path(self.name), mode)  # noqa: SIM115
+        return self._file
+
+    def _shown(self, data: bytes) -> Any:
+        return data if self._binary else data.decode()
+
+    def read(self, n: int = -1) -> Any:
+        """``n`` bytes, or all that are left, as bytes or str."""
+        with translating_files():
+            return self._shown(self._open().read(n))
+
+    def readline(self) -> Any:
+        """The next line with its end, empty at the end of the file."""
+        return self._shown(self._open().readline())
+
+    def readlines(self) -> list[Any]:
+        """The lines that are left."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._shown, self._open())
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def write(self, file_content: Any) -> None:
+        """Writes str (as UTF-8) or bytes."""
+        data = file_content.encode() if isinstance(file_content, str) else file_content
+        self._open(writing=True).write(data)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Goes to a byte of the file."""
+        self._opened().seek(position if offset is None else offset, whence)
+
+    def tell(self) -> int:
+        """The number of the byte that is next."""
+        place: int = self._opened().tell()
+        return place
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        return stat(self.name).length
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+
+_CURRENT = {
+    function.__name__: function
+    for function in (copy, exists, glob, isdir, join, listdir, makedirs, mkdir)
+    + (remove, rename, rmtree, stat, walk)
+}
+gfile = Namespace("io.gfile", GFile=GFile, **_CURRENT)
+gfile_v1 = Namespace(
+    "gfile",
+    GFile=GFile,
+    FastGFile=GFile,
+    Open=GFile,
+    Copy=copy,
+    DeleteRecursively=rmtree,
+    Exists=exists,
+    Glob=glob,
+    IsDirectory=isdir,
+    ListDirectory=listdir,
+    MakeDirs=makedirs,
+    MkDir=mkdir,
+    Remove=remove,
+    Rename=rename,
+    Stat=stat,
+    Walk=walk,
+)

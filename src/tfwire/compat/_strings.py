@@ -1,0 +1,322 @@
+"""``tf.strings``: functions of byte strings. Every result is bytes, whole, zeros at the end too."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tfwire import columns
+from tfwire.compat._columns import RaggedTensor
+from tfwire.compat._convert import Array, as_array, scalar_string, string_array
+from tfwire.compat._dtypes import as_dtype, float32, numpy_dtype
+from tfwire.compat._errors import InvalidArgumentError, refusing_arguments
+from tfwire.compat._missing import Namespace
+from tfwire.compat._ops import _axes
+from tfwire.compat._tensor import Tensor
+
+__all__ = ["as_string", "strings"]
+
+_STRING = np.dtype(object)
+_SPACES = b" \t\n\v\f\r"
+_FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\Z", re.IGNORECASE)
+_HEX = re.compile(rb"[+-]?0x[0-9a-f]+\Z", re.IGNORECASE)
+_INTEGER = re.compile(rb"[+-]?\d+\Z")
+
+
+def _each(function: Callable[[bytes], Any], input: Any, dtype: Any = _STRING) -> Tensor:
+    """A function of every string."""
+    array = as_array(input, _STRING)
+    found = np.empty(array.shape, dtype)
+    flat = found.reshape(-1)
+    for i, string in enumerate(array.flat):
+        flat[i] = function(string)
+    return Tensor(found)
+
+
+# ---- Joining and cutting ------------------------------------------------------------------------
+
+
+def join(inputs: Any, separator: Any = "", name: str | None = None) -> Tensor:
+    """Strings of the same place joined; scalars go with tensors of any shape.
+
+    Raises:
+        InvalidArgumentError: Shapes differ.
+    """
+    if isinstance(inputs, (str, bytes)):
+        raise TypeError("join takes a list of tensors, got a string")
+    arrays = [as_array(value, _STRING) for value in inputs]
+    between = scalar_string(separator, "separator")
+    shapes = {array.shape for array in arrays if array.ndim}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(f"join of tensors of shapes {sorted(shapes)}")
+    shape = shapes.pop() if shapes else ()
+    rows = zip(*(np.broadcast_to(array, shape).flat for array in arrays), strict=True)
+    joined = [between.join(row) for row in rows] if arrays else [b""]
+    return Tensor(string_array(joined, shape))
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    separator: Any = "",
+    name: str | None = None,
+) -> Tensor:
+    """The strings along some axes, or all of them, joined into one."""
+    array, between = as_array(inputs, _STRING), scalar_string(separator, "separator")
+    axes = tuple(range(array.ndim)) if axis is None else _axes(axis, array.ndim)
+    others = [i for i in range(array.ndim) if i not in axes]
+    rows = array.transpose(*others, *axes).reshape(*(array.shape[i] for i in others), -1)
+    joined = np.empty(rows.shape[:-1], object)
+    for place in np.ndindex(joined.shape):
+        joined[place] = between.join(rows[place])
+    if keepdims:
+        joined = joined.reshape([1 if i in axes else n for i, n in enumerate(array.shape)])
+    return Tensor(joined)
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts between separators, or between runs of whitespace.
+
+    Returns:
+        For a scalar a vector; for a tensor of a higher rank a RaggedTensor with one more axis.
+    """
+    array = as_array(input if not _is_empty(input) else np.empty(0, object), _STRING)
+    separator = None if sep is None else scalar_string(sep, "sep") or None
+    parts = [_cut(string, separator, maxsplit) for string in array.flat]
+    values = string_array([part for row in parts for part in row], (sum(map(len, parts)),))
+    if array.ndim == 0:
+        return Tensor(values)
+    ragged: Any = columns.RaggedTensor(values, _splits([len(row) for row in parts]))
+    for n in array.shape[:0:-1]:
+        ragged = columns.RaggedTensor(ragged, _splits([n] * (len(ragged) // n if n else 0)))
+    return RaggedTensor(ragged)
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not value
+
+
+def _cut(string: bytes, separator: bytes | None, maxsplit: int) -> list[bytes]:
+    if separator is None and maxsplit < 0:  # bytes.split knows two more kinds of whitespace
+        string = string.strip(_SPACES)
+    return string.split(separator, maxsplit)
+
+
+def _splits(lengths: list[int]) -> Array:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
+    """The bytes of a scalar string, each as a string."""
+    string = scalar_string(input, "input")
+    parts = [string[i : i + 1] for i in range(len(string))]
+    return Tensor(string_array(parts, (len(parts),)))
+
+
+def strip(input: Any, name: str | None = None) -> Tensor:
+    """Without whitespace at both ends."""
+    return _each(lambda string: string.strip(_SPACES), input)
+
+
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """``len`` bytes or characters from ``pos`` on, which counts from the end if negative.
+
+    Raises:
+        InvalidArgumentError: ``pos`` is outside of a string.
+    """
+    _check_unit(unit)
+    array = as_array(input, _STRING)
+    with refusing_arguments():
+        rows = np.broadcast(array, as_array(pos), as_array(len))
+    cut = [_substring(string, int(at), int(count), unit) for string, at, count in rows]
+    return Tensor(string_array(cut, rows.shape))
+
+
+def _substring(string: bytes, position: int, count: int, unit: str) -> bytes:
+    units: Any = string if unit == "BYTE" else _characters(string)
+    size = len(units)
+    if not -size <= position <= size:
+        raise InvalidArgumentError(f"pos {position} is outside of a string of length {size}")
+    start = position + size if position < 0 else position
+    part = units[start:] if count < 0 else units[start : start + count]
+    return bytes(part) if unit == "BYTE" else b"".join(part)
+
+
+def _characters(string: bytes) -> list[bytes]:
+    """Strings of one character each: every byte that does not continue one begins another."""
+    starts = [i for i, byte in enumerate(string) if byte & 0xC0 != 0x80]
+    return [string[a:b] for a, b in zip(starts, [*starts[1:], len(string)], strict=True)]
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise InvalidArgumentError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}")
+
+
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """Bytes or characters of every string, int32."""
+    _check_unit(unit)
+    count = len if unit == "BYTE" else lambda string: len(_characters(string))
+    return _each(count, input, np.int32)
+
+
+# ---- Changing -----------------------------------------------------------------------------------
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """In lower case: ASCII only or, with ``encoding="utf-8"``, all characters."""
+    return _each(_cased(bytes.lower, str.lower, encoding), input)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """In upper case: ASCII only or, with ``encoding="utf-8"``, all characters."""
+    return _each(_cased(bytes.upper, str.upper, encoding), input)
+
+
+def _cased(of_bytes: Any, of_text: Any, encoding: str) -> Callable[[bytes], bytes]:
+    if encoding not in ("", "utf-8"):
+        raise InvalidArgumentError(f'encoding must be "" or "utf-8", got {encoding!r}')
+    if not encoding:
+        return lambda string: of_bytes(string)
+    return lambda string: of_text(string.decode()).encode()
+
+
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    r"""Matches of a pattern replaced; ``\1`` in the replacement is the first group.
+
+    Patterns are those of Python's ``re``, over bytes.
+
+    Raises:
+        InvalidArgumentError: The pattern or the replacement is not valid.
+    """
+    expression = _compile(pattern)
+    parts = re.split(rb"\\(\d|\\)", scalar_string(rewrite, "rewrite"))
+    groups = [int(part) for part in parts[1::2] if part != b"\\"]
+    if max(groups, default=0) > expression.groups:
+        raise InvalidArgumentError(f"the rewrite names group {max(groups)}, which does not exist")
+
+    def expand(match: re.Match[bytes]) -> bytes:
+        found = [
+            part if i % 2 == 0 or part == b"\\" else match[int(part)] or b""
+            for i, part in enumerate(parts)
+        ]
+        return b"".join(found)
+
+    return _each(lambda string: expression.sub(expand, string, 0 if replace_global else 1), input)
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """True where the whole string matches a pattern of Python's ``re``, over bytes."""
+    expression = _compile(pattern)
+    return _each(lambda string: expression.fullmatch(string) is not None, input, bool)
+
+
+def _compile(pattern: Any) -> re.Pattern[bytes]:
+    text = scalar_string(pattern, "pattern")
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InvalidArgumentError(f"not a regular expression: {error}") from None
+
+
+# ---- Numbers ------------------------------------------------------------------------------------
+
+
+def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
+    """Numbers as int32, int64, float32 or float64; whitespace around them is ignored.
+
+    Raises:
+        InvalidArgumentError: A string is not a number, or out of range; or another type.
+    """
+    dtype = numpy_dtype(as_dtype(out_type))
+    if dtype.name not in ("int32", "int64", "float32", "float64"):
+        raise InvalidArgumentError(f"out_type must not be {as_dtype(out_type)}")
+    convert = _float if dtype.kind == "f" else _integer
+    with np.errstate(over="ignore"):
+        return _each(lambda string: convert(string.strip(_SPACES), dtype), input, dtype)
+
+
+def _float(text: bytes, dtype: np.dtype[Any]) -> Any:
+    if _HEX.match(text):
+        return dtype.type(int(text, 16))
+    if not _FLOAT.match(text):
+        raise InvalidArgumentError(f"a string of {len(text)} bytes is not a number")
+    return dtype.type(text)
+
+
+def _integer(text: bytes, dtype: np.dtype[Any]) -> int:
+    limits = np.iinfo(dtype)
+    if _INTEGER.match(text) and limits.min <= (number := int(text)) <= limits.max:
+        return number
+    raise InvalidArgumentError(f"a string of {len(text)} bytes is not a number of {dtype.name}")
+
+
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Numbers and bools as text.
+
+    Args:
+        input: The numbers.
+        precision: Digits after the point; -1 is 6.
+        scientific: With an exponent.
+        shortest: In the shorter of both forms.
+        width: The least number of characters.
+        fill: What fills up to it: a space, or "0".
+    """
+    array = as_array(input)
+    if array.dtype == object:
+        return Tensor(array)
+    if scientific and shortest:
+        raise InvalidArgumentError("scientific and shortest exclude each other")
+    if array.dtype.kind in "biu" and (precision >= 0 or scientific or shortest):
+        raise InvalidArgumentError("precision, scientific and shortest are for floats")
+    digits = f".{precision}" if precision >= 0 else ""
+    letter = "e" if scientific else "g" if shortest else "f"
+    form = f"{'-' if fill == '-' else ''}{fill if fill not in (' ', '-') else ''}"
+    size = "" if width < 0 else str(width)
+    pattern = f"%{form}{size}" + ("d" if array.dtype.kind in "iu" else f"{digits}{letter}")
+    texts = [_text(value, pattern) for value in array.ravel().tolist()]
+    return Tensor(string_array(texts, array.shape))
+
+
+def _text(value: Any, pattern: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, complex):
+        return f"({_text(value.real, pattern)},{_text(value.imag, pattern)})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    text: str = pattern % value
+    return text
+
+
+strings = Namespace(
+    "strings",
+    as_string=as_string,
+    bytes_split=bytes_split,
+    join=join,
+    length=length,
+    lower=lower,
+    reduce_join=reduce_join,
+    regex_full_match=regex_full_match,
+    regex_replace=regex_replace,
+    split=split,
+    strip=strip,
+    substr=substr,
+    to_number=to_number,
+    upper=upper,
+)
