@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._core import ffi, lib
 
-__all__ = ["as_array", "as_bytes", "bytes_array"]
+__all__ = ["as_array", "as_bytes", "bytes_array", "first_leaf"]
 
 # From this mean length on a slice per string costs no more than its copy through a pickle stream.
 _LONG = 2048
@@ -61,15 +61,23 @@ def _strings(
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """A value as an array; strings as objects of bytes, whole: numpy's own drop trailing zeros."""
-    try:
-        array = np.asarray(value)
-    except UnicodeDecodeError:  # bytes beside str
-        array = np.asarray(value, object)
+    """A value as an array; strings as objects of bytes, whole.
+
+    numpy's own string types drop trailing zeros, and make every string as long as the longest.
+    """
+    strings = isinstance(first_leaf(value), (str, bytes))
+    array = np.asarray(value, object if strings else None)
     if array.dtype.kind not in "OSU":
         return array
-    items = map(as_bytes, np.asarray(value, object).flat)
-    return np.fromiter(items, object, array.size).reshape(array.shape)
+    objects = array if array.dtype.kind == "O" else np.asarray(value, object)
+    return np.fromiter(map(as_bytes, objects.flat), object, array.size).reshape(array.shape)
+
+
+def first_leaf(value: Any) -> Any:
+    """The first value of nested lists."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return value
 
 
 def as_bytes(item: Any) -> Any:

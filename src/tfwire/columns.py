@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._objects import as_array, bytes_array
+from tfwire._objects import as_array, as_bytes, bytes_array
 
 __all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
 
@@ -221,8 +221,9 @@ class SparseTensor(NamedTuple):
         if outside.any():
             index = indices[outside.any(axis=1).argmax()]
             raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
-        dense = np.full(self.shape, default_value, self.dtype)
-        dense[tuple(indices.T)] = np.asarray(self.values)
+        dense: Array = np.empty(self.shape, self.dtype)
+        dense.fill(as_bytes(default_value))  # np.full would cut zeros off strings
+        dense[tuple(indices.T)] = as_array(self.values)
         return dense
 
     def to_scipy(self) -> Any:

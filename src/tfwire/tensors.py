@@ -10,6 +10,7 @@ import numpy as np
 from tfwire._examples import tensor_message
 from tfwire._examples.coerce import byte_strings
 from tfwire._examples.dtypes import STRING, as_dtype, from_wire, type_name, wire_dtype
+from tfwire._objects import as_array, first_leaf
 from tfwire.errors import ParseError
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
@@ -49,16 +50,14 @@ def _as_array(tensor: Any) -> Array:
         tensor = tensor.numpy()
     if isinstance(tensor, (bytes, bytearray, memoryview, str)):
         return np.array(byte_strings([tensor])[0], object)
-    array = np.asarray(tensor)
     if isinstance(tensor, (np.ndarray, np.generic)):
-        return array
+        return np.asarray(tensor)
+    array = as_array(tensor)
     kind = array.dtype.kind
-    if kind in "SU":  # which would cut trailing NULs
-        return np.array(tensor, object)
     if kind in "iu":
         return _smallest_integers(array)
     if kind == "f":
-        leaf_dtype = np.dtype(getattr(_first_leaf(tensor), "dtype", np.float32))
+        leaf_dtype = np.dtype(getattr(first_leaf(tensor), "dtype", np.float32))
         return array.astype(leaf_dtype if leaf_dtype.kind == "f" else np.float32)
     return array.astype(np.complex128) if kind == "c" else array
 
@@ -69,12 +68,6 @@ def _smallest_integers(array: Array) -> Array:
     if high >= 2**63:
         raise ValueError("integers beyond int64: make them an array of uint64")
     return array.astype(np.int32 if -(2**31) <= low and high < 2**31 else np.int64)
-
-
-def _first_leaf(value: Any) -> Any:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return value
 
 
 # ---- Messages to tensors ------------------------------------------------------------------------

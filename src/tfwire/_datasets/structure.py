@@ -125,7 +125,7 @@ def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
     """SparseTensors as one, whose other dimensions are those of the largest."""
     numbers = np.repeat(np.arange(len(tensors)), [len(tensor.indices) for tensor in tensors])
     indices = np.concatenate([tensor.indices for tensor in tensors])
-    values = np.concatenate([np.asarray(tensor.values) for tensor in tensors])
+    values = np.concatenate([as_array(tensor.values) for tensor in tensors])
     shape = np.max([tensor.dense_shape for tensor in tensors], axis=0)
     return SparseTensor(
         np.column_stack([numbers, indices]), values, np.concatenate([[len(tensors)], shape])
@@ -190,7 +190,8 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
         padding = b"" if dtype.kind == "O" else 0
     if dtype.kind in "biu" and dtype.type(padding) != padding:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
-    result = np.full((len(arrays), *wanted), as_bytes(padding), dtype)
+    result: Array = np.empty((len(arrays), *wanted), dtype)
+    result.fill(as_bytes(padding))  # np.full would cut zeros off strings
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array

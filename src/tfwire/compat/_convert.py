@@ -199,10 +199,11 @@ def _of_numbers(leaves: Array, dtype: np.dtype[Any]) -> Array:
         with np.errstate(all="ignore"):
             # ml_dtypes have no conversion from objects.
             numbers: Array = leaves.astype(np.float64 if dtype.kind == "V" else dtype)
-            return np.asarray(numbers, dtype)
+            return numbers.astype(dtype)
     except OverflowError:
         if dtype.kind in "fc":  # an integer beyond the range of float64
-            return np.vectorize(_float, otypes=[dtype])(leaves)
+            large: Array = np.vectorize(_float, otypes=[dtype])(leaves)
+            return large
         raise ValueError("an integer beyond 64 bits cannot be converted to a tensor") from None
 
 

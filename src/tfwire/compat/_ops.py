@@ -441,7 +441,7 @@ def gather(
     (along,) = _axes(axis or 0, array.ndim)
     if places.size and not (0 <= places.min() and places.max() < array.shape[along]):
         raise InvalidArgumentError(f"indices must be within [0, {array.shape[along]})")
-    return Tensor(np.asarray(array.take(places.astype(np.int64), along)))
+    return Tensor(array.take(places.astype(np.int64), along))
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:

@@ -148,7 +148,7 @@ def _index(key: Any) -> Any:
 def _number(key: Any) -> int:
     array = as_array(key) if is_tensor(key) else np.asarray(key)
     if array.ndim or array.dtype.kind not in "iu":
-        raise TypeError(
+        raise DtypeError(
             "an index must be an integer, a slice, an Ellipsis, None or a scalar integer tensor, "
             f"got {type(key).__name__}"
         )
@@ -178,7 +178,7 @@ def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) 
     """
     check_kind(x, kinds)
     with refusing_arguments(), np.errstate(all="ignore"):
-        return Tensor(np.asarray(function(x, y)))
+        return Tensor(function(x, y))
 
 
 def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:

@@ -1,0 +1,78 @@
+"""The same code with TensorFlow and with tfwire.compat: equal results, or the same exception."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow
+
+import tfwire.compat
+
+LIBRARIES = (tensorflow, tfwire.compat)
+
+
+def outcome(run, library):
+    """What a function of the library returns or raises."""
+    try:
+        return plain(run(library))
+    except Exception as error:
+        return error
+
+
+def plain(value):
+    """A result as numpy and Python values; where it was a tensor, with its dtype."""
+    if isinstance(value, (tensorflow.Tensor, tfwire.compat.Tensor)):
+        found = value.numpy()
+        assert tuple(value.shape) == np.shape(found)
+        return value.dtype.name, found
+    if isinstance(value, (tensorflow.RaggedTensor, tfwire.compat.RaggedTensor)):
+        return "ragged", value.to_list(), [plain(splits) for splits in value.nested_row_splits]
+    if isinstance(value, (tensorflow.SparseTensor, tfwire.compat.SparseTensor)):
+        return "sparse", plain(value.indices), plain(value.values), plain(value.dense_shape)
+    if isinstance(value, (tensorflow.DType, tfwire.compat.DType)):
+        return value.name
+    if isinstance(value, (tensorflow.TensorShape, tfwire.compat.TensorShape)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def check(expected, found):
+    """Raises AssertionError where tfwire.compat does not do what TensorFlow does."""
+    if isinstance(expected, Exception):
+        assert isinstance(found, Exception), f"expected {expected!r:.200}"
+        assert isinstance(found, counterpart(type(expected))), f"expected {expected!r:.200}"
+        return
+    if isinstance(found, Exception):
+        raise AssertionError(f"expected {expected!r:.200}") from found
+    assert same(expected, found), f"expected {expected!r:.300}, found {found!r:.300}"
+
+
+def counterpart(cls):
+    """TensorFlow's exception as tfwire.compat has it; Python's own are the same."""
+    if issubclass(cls, tensorflow.errors.OpError):
+        return getattr(tfwire.compat.errors, cls.__name__)
+    return next(base for base in cls.__mro__ if base.__module__ == "builtins")
+
+
+def same(expected, found):
+    if isinstance(expected, (list, tuple)):
+        return (
+            isinstance(found, (list, tuple))
+            and len(expected) == len(found)
+            and all(map(same, expected, found))
+        )
+    if isinstance(expected, (np.ndarray, np.generic)):
+        return same_arrays(expected, found)
+    return type(expected) is type(found) and expected == found
+
+
+def same_arrays(expected, found):
+    """Equal in dtype and shape, and in values up to the rounding of float32."""
+    if type(expected) is not type(found) or expected.dtype != found.dtype:
+        return False
+    if expected.shape != found.shape:
+        return False
+    if expected.dtype.kind in "fc":
+        return np.allclose(expected, found, rtol=1e-5, equal_nan=True)
+    return bool(np.array_equal(expected, found))
