@@ -32,6 +32,8 @@ def plain(value):
         return value.name
     if isinstance(value, (tensorflow.TensorShape, tfwire.compat.TensorShape)):
         return repr(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
@@ -39,6 +41,8 @@ def plain(value):
 
 def check(expected, found):
     """Raises AssertionError where tfwire.compat does not do what TensorFlow does."""
+    if not is_answer(expected):
+        return
     if isinstance(expected, Exception):
         assert isinstance(found, Exception), f"expected {expected!r:.200}"
         assert isinstance(found, counterpart(type(expected))), f"expected {expected!r:.200}"
@@ -46,6 +50,15 @@ def check(expected, found):
     if isinstance(found, Exception):
         raise AssertionError(f"expected {expected!r:.200}") from found
     assert same(expected, found), f"expected {expected!r:.300}, found {found!r:.300}"
+
+
+def is_answer(expected):
+    """False where TensorFlow fails to print its error, or has no kernel for a dtype."""
+    if isinstance(expected, tensorflow.errors.NotFoundError):
+        return "Could not find device" not in str(expected)
+    if isinstance(expected, tensorflow.errors.UnimplementedError):
+        return "Cast" in str(expected)
+    return not isinstance(expected, (SystemError, UnicodeDecodeError))
 
 
 def counterpart(cls):
@@ -56,6 +69,10 @@ def counterpart(cls):
 
 
 def same(expected, found):
+    if isinstance(expected, dict):
+        return expected.keys() == found.keys() and all(
+            same(expected[key], found[key]) for key in expected
+        )
     if isinstance(expected, (list, tuple)):
         return (
             isinstance(found, (list, tuple))
@@ -73,6 +90,8 @@ def same_arrays(expected, found):
         return False
     if expected.shape != found.shape:
         return False
+    if expected.dtype.kind == "c":  # of a division by zero TensorFlow makes nan, numpy inf
+        expected, found = (np.where(np.isfinite(x), x, np.nan) for x in (expected, found))
     if expected.dtype.kind in "fc":
         return np.allclose(expected, found, rtol=1e-5, equal_nan=True)
     return bool(np.array_equal(expected, found))

@@ -9,17 +9,18 @@ import numpy as np
 
 from tfwire.compat._convert import Array
 from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import InvalidArgumentError
+from tfwire.compat._errors import DtypeError, InvalidArgumentError
 
-__all__ = ["NUMBERS", "OPERATORS", "check_kind", "divide", "floor_divide", "modulo"]
+__all__ = ["NUMBERS", "OPERATORS", "SIGNED", "check_kind", "divide", "floor_divide", "modulo"]
 
 NUMBERS = "iufc"
+SIGNED = "ifc"
 
 
 def check_kind(array: Array, kinds: str) -> None:
-    """Raises InvalidArgumentError unless the kind of dtype is one of those."""
+    """Raises DtypeError unless the kind of dtype is one of those."""
     if array.dtype.kind not in kinds + "V":
-        raise InvalidArgumentError(f"this operation has no form for {as_dtype(array.dtype)}")
+        raise DtypeError(f"this operation has no form for {as_dtype(array.dtype)}")
 
 
 def divide(x: Array, y: Array) -> Array:
@@ -64,7 +65,7 @@ def _matrix_product(x: Array, y: Array) -> Array:
 OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "add": (np.add, NUMBERS + "O"),
     "sub": (np.subtract, NUMBERS),
-    "mul": (np.multiply, NUMBERS),
+    "mul": (np.multiply, NUMBERS + "b"),
     "truediv": (divide, NUMBERS),
     "floordiv": (floor_divide, "iuf"),
     "mod": (modulo, "iuf"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import InvalidArgumentError
+from tfwire.compat._errors import DtypeError, InvalidArgumentError
 
 __all__ = ["Array", "as_array", "is_tensor", "scalar_string", "string_array", "to_numpy"]
 
@@ -28,9 +28,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "c": (complex, np.complexfloating),
     "O": (str, bytes),
 }
-# Which kinds of Python values a dtype takes; TensorFlow takes bool for some of the numbers only.
+# Which kinds of Python values a dtype takes.
 _ACCEPTED = {"b": "b", "i": "i", "u": "i", "f": "if", "c": "ifc", "O": "O", "V": "if"}
-_ACCEPTING_BOOL = {"int32", "int64", "float16", "float32", "float64"}
+# TensorFlow makes these of Python values, bools too; other dtypes it converts from what it infers.
+_DIRECT = {"int32", "int64", "uint64", "float16", "float32", "float64", "complex128"}
 
 
 def is_tensor(value: Any) -> bool:
@@ -117,7 +118,7 @@ def _of_tensor(tensor: Any, dtype: Any) -> Array:
     value = tensor.numpy()
     array = _of_array(np.asarray(value), None) if type(value) is not bytes else _scalar(value)
     if dtype is not None and array.dtype != dtype:
-        raise TypeError(f"expected a tensor of {as_dtype(dtype)}, got {as_dtype(array.dtype)}")
+        raise DtypeError(f"expected a tensor of {as_dtype(dtype)}, got {as_dtype(array.dtype)}")
     return array
 
 
@@ -133,7 +134,7 @@ def _of_array(array: Array, dtype: Any) -> Array:
         if dtype is not None and dtype != _STRING:
             return array.astype(dtype)
         return string_array(array.ravel().tolist(), array.shape)
-    if dtype == _STRING:
+    if dtype == _STRING and array.size:
         raise ValueError(f"an array of {array.dtype} cannot be converted to strings")
     if dtype is not None:
         with np.errstate(all="ignore"):
@@ -169,10 +170,11 @@ def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
         return _infer(leaves, kinds)
     if not _accepts(dtype, kinds):
         _infer(leaves, kinds)  # a value that makes no tensor at all is a ValueError
-        raise TypeError(f"cannot convert {type(value).__name__} to a tensor of {as_dtype(dtype)}")
-    if kinds == {"O"}:
-        return string_array(leaves.ravel().tolist(), leaves.shape)
-    return _of_numbers(leaves, dtype)
+        raise DtypeError(f"cannot convert {type(value).__name__} to a tensor of {as_dtype(dtype)}")
+    if dtype.name in _DIRECT:
+        return _of_numbers(leaves, dtype)
+    with np.errstate(all="ignore"):
+        return _infer(leaves, kinds).astype(dtype)
 
 
 def _kinds_of(leaves: Array) -> set[str]:
@@ -188,18 +190,18 @@ def _kinds_of(leaves: Array) -> set[str]:
 
 def _accepts(dtype: np.dtype[Any], kinds: set[str]) -> bool:
     accepted = set(_ACCEPTED[dtype.kind])
-    return kinds <= (accepted | {"b"} if dtype.name in _ACCEPTING_BOOL else accepted)
+    if dtype.name in _DIRECT or (dtype.kind in "iufcV" and kinds != {"b"}):
+        accepted.add("b")
+    return kinds <= accepted
 
 
 def _of_numbers(leaves: Array, dtype: np.dtype[Any]) -> Array:
     """Numbers in a dtype; integers that are too large wrap around, as in TensorFlow."""
     try:
-        if dtype.kind in "iu" and dtype != np.uint64:
+        if dtype.kind in "iu" and (dtype != np.uint64 or min(leaves.flat, default=0) < 0):
             return leaves.astype(np.int64).astype(dtype)
         with np.errstate(all="ignore"):
-            # ml_dtypes have no conversion from objects.
-            numbers: Array = leaves.astype(np.float64 if dtype.kind == "V" else dtype)
-            return numbers.astype(dtype)
+            return leaves.astype(dtype)
     except OverflowError:
         if dtype.kind in "fc":  # an integer beyond the range of float64
             large: Array = np.vectorize(_float, otypes=[dtype])(leaves)
@@ -215,18 +217,20 @@ def _float(number: Any) -> float:
 
 
 def _infer(leaves: Array, kinds: set[str]) -> Array:
+    """What the first value makes of all of them; floats among integers make all floats."""
     if not kinds:
         return np.empty(leaves.shape, np.float32)
-    if kinds == {"O"}:
+    first = _kind(type(leaves.flat[0]))
+    if first == "O" and kinds == {"O"}:
         return string_array(leaves.ravel().tolist(), leaves.shape)
-    if kinds == {"b"}:
+    if first == "b" and kinds == {"b"}:
         return leaves.astype(np.bool_)
-    if kinds == {"i"}:
+    if first == "i" and kinds <= {"b", "i"}:
         return _smallest_integers(_of_numbers(leaves, np.dtype(np.int64)))
-    if kinds <= {"i", "f"}:
-        first = np.dtype(getattr(leaves.flat[0], "dtype", np.float32))
-        return _of_numbers(leaves, first if first.kind == "f" else np.dtype(np.float32))
-    if kinds <= {"i", "f", "c"}:
+    if first in ("i", "f") and kinds <= {"b", "i", "f"}:
+        dtype = np.dtype(getattr(leaves.flat[0], "dtype", np.float32))
+        return _of_numbers(leaves, dtype if dtype.kind == "f" else np.dtype(np.float32))
+    if first == "c" and "O" not in kinds:
         return _of_numbers(leaves, np.dtype(np.complex128))
     raise ValueError("bools, numbers and strings cannot be mixed in a tensor")
 

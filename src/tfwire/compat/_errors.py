@@ -38,7 +38,7 @@ class FailedPreconditionError(Error):
 
 
 class DtypeError(InvalidArgumentError, TypeError):
-    """Operands of different dtypes. TensorFlow raises either of the two, depending on the order."""
+    """A wrong dtype. TensorFlow raises one of the three, depending on the way to the operation."""
 
 
 class _MissingFile(Error, FileNotFoundError):

@@ -211,11 +211,11 @@ class GFile(Explained):
     _tf_name = "io.gfile.GFile"
 
     def __init__(self, name: Any, mode: str = "r") -> None:
+        self._file: Any = None
         self.name = name
         self.mode = mode
         self._binary = "b" in mode
         self._plain_mode = mode.replace("b", "")
-        self._file: Any = None
         if self._plain_mode not in _MODES:
             raise InvalidArgumentError(f"mode must be one of {sorted(_MODES)}, got {mode!r}")
 
@@ -292,6 +292,9 @@ class GFile(Explained):
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def __enter__(self) -> GFile:
         return self

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.compat._arithmetic import NUMBERS, OPERATORS, check_kind
+from tfwire.compat._arithmetic import NUMBERS, OPERATORS, SIGNED, check_kind
 from tfwire.compat._convert import Array, as_array, is_tensor
 from tfwire.compat._dtypes import int64, numpy_dtype
 from tfwire.compat._errors import refusing_arguments
@@ -81,8 +81,8 @@ _BINARY_FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 }
 BINARY = {name: _make_binary(name, *of) for name, of in _BINARY_FUNCTIONS.items()}
 _UNARY_FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "abs": (np.abs, NUMBERS),
-    "negative": (np.negative, NUMBERS),
+    "abs": (np.abs, SIGNED),
+    "negative": (np.negative, SIGNED),
     "sign": (np.sign, "if"),
     "square": (np.square, NUMBERS),
     "sqrt": (np.sqrt, _FLOATS),
@@ -138,12 +138,12 @@ def _prod(array: Array, axes: Any, keepdims: bool) -> Any:
 
 
 def _mean(array: Array, axes: Any, keepdims: bool) -> Any:
-    """Of integers, the sum divided and cut, as TensorFlow does it in the dtype itself."""
-    if array.dtype.kind == "f":
+    """Of integers, the sum divided and cut towards zero."""
+    if array.dtype.kind in "fc":
         return array.mean(axes, keepdims=keepdims)
-    total = np.asarray(_sum(array, axes, keepdims))
-    count = array.size // max(total.size, 1)
-    return np.trunc(total / count) if array.dtype.kind != "c" else total / count
+    total = np.asarray(array.sum(axes, keepdims=keepdims))
+    count = max(array.size // max(total.size, 1), 1)
+    return np.abs(total) // count * np.sign(total)
 
 
 def _extreme(name: str) -> Callable[[Array, Any, bool], Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from tfwire.compat._convert import Array, as_array, is_tensor
 from tfwire.compat._dtypes import as_dtype, float32, int32, numpy_dtype
 from tfwire.compat._errors import (
+    DtypeError,
     InvalidArgumentError,
     UnimplementedError,
     refusing_arguments,
@@ -72,6 +73,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if shape is None:
         return Tensor(array)
     target = _shape_of(shape)
+    TensorShape(target)  # refuses negative sizes
     if array.size != 1 and array.size != np.prod(target, dtype=np.int64):
         raise TypeError(f"{array.size} values do not fill the shape {target}")
     return Tensor(np.full(target, array.ravel()) if array.size == 1 else array.reshape(target))
@@ -125,6 +127,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if array.dtype.kind == "c" and target.kind != "c":
         array = array.real
     with np.errstate(all="ignore"):
+        if array.dtype.kind == "f" and target.kind == "u" and target.itemsize < 8:
+            array = array.astype(np.int64 if target.itemsize == 4 else np.int32)  # wraps around
         return Tensor(array.astype(target))
 
 
@@ -154,16 +158,16 @@ def _filled(shape: Sequence[int], dtype: Any, number: int) -> Array:
     if np.dtype(dtype).kind != "O":
         return np.full(shape, number, dtype)
     if number:
-        raise InvalidArgumentError("strings have no ones")
+        raise DtypeError("strings have no ones")
     return np.full(shape, b"", object)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """One value in every place."""
     array = as_array(value)
-    if array.ndim:
+    if array.size != 1:
         raise InvalidArgumentError(f"`value` must be a scalar, got shape {array.shape}")
-    return Tensor(np.full(_shape_of(dims), array, array.dtype))
+    return Tensor(np.full(_shape_of(dims), array.reshape(()), array.dtype))
 
 
 def range(  # TensorFlow's name
@@ -196,6 +200,8 @@ def one_hot(
     values = as_array(given).dtype if given and dtype is None else numpy_dtype(dtype or float32)
     on = as_array(1 if on_value is None else on_value, values)
     off = as_array(0 if off_value is None else off_value, values)
+    if as_array(depth) < 0:
+        raise InvalidArgumentError(f"`depth` must not be negative, got {depth}")
     hot = as_array(indices)[..., None] == np.arange(int(as_array(depth)))
     with refusing_arguments():
         return Tensor(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
@@ -308,6 +314,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The values in reverse order along some axes."""
     array = as_array(tensor)
+    if array.ndim == 0:
+        return Tensor(array)
     return Tensor(np.flip(array, _axes(axis, array.ndim)))
 
 
@@ -345,14 +353,10 @@ def pad(
 def _matching(values: Any) -> list[Array]:
     """Tensors of one dtype: of the first that has one, or else of the first value."""
     if is_tensor(values) or isinstance(values, np.ndarray):
-        values = list(as_array(values))
-    first = next((value for value in values if is_tensor(value)), None)
-    if first is None:
-        first = values[0]
-    dtype = as_array(first)
-    return [
-        like(value, dtype) if is_tensor(value) else as_array(value, dtype.dtype) for value in values
-    ]
+        return list(map(as_array, as_array(values)))
+    given = [value for value in values if is_tensor(value)] or values
+    first = as_array(given[0])
+    return [like(value, first) for value in values]
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -362,16 +366,12 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         InvalidArgumentError: Shapes or dtypes differ.
         ValueError: There is no such axis.
     """
-    if not is_tensor(values) and not any(is_tensor(value) for value in values):
+    if axis == 0:
         try:
-            arrays = list(as_array(values))  # as one value, which gives it its dtype
-        except ValueError:
-            arrays = _matching(values)
-    else:
-        arrays = _matching(values)
-    if not arrays:
-        return Tensor(np.empty(0, np.float32))
-    arrays = [as_array(array) for array in arrays]
+            return Tensor(as_array(values))  # as one value, which gives it its dtype
+        except (TypeError, ValueError):
+            pass
+    arrays = _matching(values)
     if not -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
         raise ValueError(f"axis {axis} of a stack of tensors of rank {arrays[0].ndim}")
     with refusing_arguments():
@@ -401,6 +401,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     if not is_tensor(values) and len(values) == 0:
         raise InvalidArgumentError("concat of no tensors")
     arrays = _matching(values)
+    if len(arrays) == 1:
+        return Tensor(arrays[0])
     with refusing_arguments():
         return Tensor(np.concatenate(arrays, int(as_array(axis))))
 
@@ -474,8 +476,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """``x`` where the condition is True, else ``y``; without them, where it is True (int64)."""
     if x is None and y is None:
         found = as_array(condition)
-        if found.dtype == object:
-            raise InvalidArgumentError("strings are not a condition")
+        if found.dtype.kind == "O" or found.ndim == 0:
+            raise InvalidArgumentError("`condition` must be a tensor of numbers, not a scalar")
         return Tensor(np.argwhere(found).astype(np.int64))
     if x is None or y is None:
         raise ValueError("where takes both x and y, or neither")

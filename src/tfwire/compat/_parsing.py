@@ -10,7 +10,7 @@ import numpy as np
 import tfwire as tfw
 from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._convert import as_array, to_numpy
-from tfwire.compat._errors import InvalidArgumentError, refusing_arguments
+from tfwire.compat._errors import DtypeError, InvalidArgumentError, refusing_arguments
 from tfwire.compat._tensor import Tensor
 
 __all__ = [
@@ -45,7 +45,8 @@ def wrap(leaf: Any) -> Any:
 
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return wrap(function(*args, **kwargs))
+        with refusing_arguments(ValueError):  # TensorFlow raises either of the two
+            return wrap(function(*args, **kwargs))
 
     call.__name__, call.__doc__ = function.__name__, function.__doc__
     return call
@@ -85,8 +86,8 @@ def decode_raw(
     given = plain(bytes if input_bytes is None else input_bytes)
     try:
         return Tensor(tfw.decode_raw(given, out_type, little_endian, fixed_length))
-    except ValueError as error:
-        raise InvalidArgumentError(str(error)) from None
+    except (TypeError, ValueError) as error:
+        raise DtypeError(str(error)) from None
 
 
 def sparse_to_dense(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tfwire import columns
 from tfwire.compat._columns import RaggedTensor
 from tfwire.compat._convert import Array, as_array, scalar_string, string_array
 from tfwire.compat._dtypes import as_dtype, float32, numpy_dtype
-from tfwire.compat._errors import InvalidArgumentError, refusing_arguments
+from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError, refusing_arguments
 from tfwire.compat._missing import Namespace
 from tfwire.compat._ops import _axes
 from tfwire.compat._tensor import Tensor
@@ -66,11 +67,14 @@ def reduce_join(
     separator: Any = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings along some axes, or all of them, joined into one."""
+    """The strings along some axes, or all of them, joined into one; the first axis first."""
     array, between = as_array(inputs, _STRING), scalar_string(separator, "separator")
-    axes = tuple(range(array.ndim)) if axis is None else _axes(axis, array.ndim)
+    try:
+        axes = _axes(range(array.ndim)[::-1] if axis is None else axis, array.ndim)
+    except InvalidArgumentError as error:
+        raise OutOfRangeError(str(error)) from None
     others = [i for i in range(array.ndim) if i not in axes]
-    rows = array.transpose(*others, *axes).reshape(*(array.shape[i] for i in others), -1)
+    rows = array.transpose(*others, *axes[::-1]).reshape(*(array.shape[i] for i in others), -1)
     joined = np.empty(rows.shape[:-1], object)
     for place in np.ndindex(joined.shape):
         joined[place] = between.join(rows[place])
@@ -150,7 +154,7 @@ def _substring(string: bytes, position: int, count: int, unit: str) -> bytes:
 def _characters(string: bytes) -> list[bytes]:
     """Strings of one character each: every byte that does not continue one begins another."""
     starts = [i for i, byte in enumerate(string) if byte & 0xC0 != 0x80]
-    return [string[a:b] for a, b in zip(starts, [*starts[1:], len(string)], strict=True)]
+    return [string[a:b] for a, b in pairwise([*starts, len(string)])]
 
 
 def _check_unit(unit: str) -> None:

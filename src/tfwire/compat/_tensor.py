@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.compat._arithmetic import NUMBERS, OPERATORS, check_kind
+from tfwire.compat._arithmetic import OPERATORS, SIGNED, check_kind
 from tfwire.compat._convert import Array, as_array, is_tensor, to_numpy
 from tfwire.compat._dtypes import DType, as_dtype, numpy_dtype
 from tfwire.compat._errors import DtypeError, refusing_arguments
@@ -89,7 +89,10 @@ class Tensor(Explained):
         return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self.dtype.name})"
 
     def _text(self, form: Callable[[Any], str]) -> str:
-        return str(self._value) if isinstance(self._value, np.generic) else form(self._value)
+        text = form(self._value)  # of a scalar, by numpy 2, "np.float32(1.5)" and "np.True_"
+        if text.startswith("np."):
+            return text[text.find("(") + 1 : -1] if text.endswith(")") else text[3:-1]
+        return text
 
     def __format__(self, spec: str) -> str:
         return format(self._value, spec) if self.ndim == 0 else format(str(self), spec)
@@ -230,8 +233,8 @@ def _unary(function: Callable[[Any], Any], kinds: str) -> Callable[[Tensor], Ten
 _SPECIAL = {
     "__eq__": _comparison(np.equal),
     "__ne__": _comparison(np.not_equal),
-    "__neg__": _unary(np.negative, NUMBERS),
-    "__abs__": _unary(np.abs, NUMBERS),
+    "__neg__": _unary(np.negative, SIGNED),
+    "__abs__": _unary(np.abs, SIGNED),
     "__invert__": _unary(np.invert, "biu"),
 }
 for _name, _method in _SPECIAL.items():
