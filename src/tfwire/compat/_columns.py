@@ -53,15 +53,15 @@ class SparseTensor(Explained):
 
     @property
     def indices(self) -> Tensor:
-        return Tensor(self.plain.indices)
+        return Tensor._of(self.plain.indices)
 
     @property
     def values(self) -> Tensor:
-        return Tensor(self.plain.values)
+        return _tensor(self.plain.values)
 
     @property
     def dense_shape(self) -> Tensor:
-        return Tensor(self.plain.dense_shape)
+        return Tensor._of(self.plain.dense_shape)
 
     @property
     def shape(self) -> TensorShape:
@@ -105,15 +105,15 @@ class RaggedTensor(Explained):
 
     @property
     def flat_values(self) -> Tensor:
-        return Tensor(self.plain.flat_values)
+        return _tensor(self.plain.flat_values)
 
     @property
     def row_splits(self) -> Tensor:
-        return Tensor(self.plain.row_splits)
+        return Tensor._of(self.plain.row_splits)
 
     @property
     def nested_row_splits(self) -> tuple[Tensor, ...]:
-        return tuple(map(Tensor, self.plain.nested_row_splits))
+        return tuple(map(Tensor._of, self.plain.nested_row_splits))
 
     @property
     def ragged_rank(self) -> int:
@@ -151,7 +151,7 @@ class RaggedTensor(Explained):
 
     def row_lengths(self) -> Tensor:
         """The length of every row."""
-        return Tensor(self.plain.row_lengths())
+        return Tensor._of(self.plain.row_lengths())
 
     def to_list(self) -> list[Any]:
         """The rows as nested lists."""
@@ -197,6 +197,10 @@ def _place(dense: Any, ragged: columns.RaggedTensor) -> None:
             place[: len(row)] = as_array(row)
 
 
+def _tensor(values: Any) -> Tensor:
+    return Tensor._of(values) if isinstance(values, np.ndarray) else Tensor(values)
+
+
 def _part(values: Any) -> Any:
     """Rows as a ragged tensor or, without rows, a tensor."""
-    return RaggedTensor(values) if isinstance(values, columns.RaggedTensor) else Tensor(values)
+    return RaggedTensor(values) if isinstance(values, columns.RaggedTensor) else _tensor(values)

@@ -7,6 +7,7 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import DtypeError, InvalidArgumentError
 
-__all__ = ["Array", "as_array", "is_tensor", "scalar_string", "string_array", "to_numpy"]
+__all__ = ["Array", "Held", "as_array", "is_tensor", "scalar_string", "string_array", "to_numpy"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,10 +29,22 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "c": (complex, np.complexfloating),
     "O": (str, bytes),
 }
+_SCALARS = {bool: "b", int: "i", float: "f"}
 # Which kinds of Python values a dtype takes.
 _ACCEPTED = {"b": "b", "i": "i", "u": "i", "f": "if", "c": "ifc", "O": "O", "V": "if"}
 # TensorFlow makes these of Python values, bools too; other dtypes it converts from what it infers.
 _DIRECT = {"int32", "int64", "uint64", "float16", "float32", "float64", "complex128"}
+
+
+class Held:
+    """The value of a tensor: bytes, a numpy scalar, or an array of rank 1 or more."""
+
+    __slots__ = ("_value",)
+    _value: Any
+
+    def numpy(self) -> Any:
+        """The value: bytes for a scalar string, else a numpy scalar or array."""
+        return self._value
 
 
 def is_tensor(value: Any) -> bool:
@@ -41,8 +54,11 @@ def is_tensor(value: Any) -> bool:
 
 def to_numpy(value: Any, dtype: Any = None) -> Any:
     """As :func:`as_array`, a scalar as bytes or a numpy scalar."""
-    if type(value) is bytes and dtype is None:
-        return value
+    if dtype is None:
+        if isinstance(value, Held):
+            return value._value
+        if type(value) is bytes:
+            return value
     return as_array(value, dtype)[()]
 
 
@@ -58,6 +74,11 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         ValueError: The value is no tensor: lists that are not rectangular, None, numbers beside
             strings, an integer beyond 64 bits.
     """
+    if dtype is not None and type(value) in _SCALARS and _takes(dtype, _SCALARS[type(value)]):
+        try:
+            return np.array(value, dtype)
+        except OverflowError:  # wraps around below
+            pass
     if is_tensor(value):
         return _of_tensor(value, dtype)
     if isinstance(value, (str, bytes)):
@@ -116,7 +137,12 @@ def _is_array(value: Any) -> bool:
 
 def _of_tensor(tensor: Any, dtype: Any) -> Array:
     value = tensor.numpy()
-    array = _of_array(np.asarray(value), None) if type(value) is not bytes else _scalar(value)
+    if type(value) is bytes:
+        array = _scalar(value)
+    else:
+        array = np.asarray(value)
+        if not isinstance(tensor, Held):
+            array = _of_array(array, None)
     if dtype is not None and array.dtype != dtype:
         raise DtypeError(f"expected a tensor of {as_dtype(dtype)}, got {as_dtype(array.dtype)}")
     return array
@@ -186,6 +212,12 @@ def _kinds_of(leaves: Array) -> set[str]:
         raise ValueError("nested lists of different lengths cannot be converted to a tensor")
     names = sorted(cls.__name__ for cls in types if _kind(cls) is None)
     raise ValueError(f"a value of type {', '.join(names)} cannot be converted to a tensor")
+
+
+@lru_cache
+def _takes(dtype: np.dtype[Any], kind: str) -> bool:
+    """True if a dtype takes Python scalars of a kind as they are."""
+    return dtype.name in _DIRECT and _accepts(dtype, {kind})
 
 
 def _accepts(dtype: np.dtype[Any], kinds: set[str]) -> bool:

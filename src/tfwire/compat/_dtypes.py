@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "int32",
     "int64",
     "numpy_dtype",
+    "of_numpy",
     "string",
     "uint8",
     "uint16",
@@ -49,6 +51,12 @@ def as_dtype(type_value: Any) -> DType:
     except (TypeError, ValueError):
         raise TypeError(f"{type_value!r} does not name a TensorFlow dtype") from None
     return dtype
+
+
+@lru_cache
+def of_numpy(dtype: np.dtype[Any]) -> DType:
+    """The dtype of an array that is a tensor's."""
+    return _as_dtype(dtype)
 
 
 def numpy_dtype(dtype: Any) -> Any:

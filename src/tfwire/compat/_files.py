@@ -209,9 +209,9 @@ class GFile(Explained):
     """
 
     _tf_name = "io.gfile.GFile"
+    _file: Any = None  # opened at first use
 
     def __init__(self, name: Any, mode: str = "r") -> None:
-        self._file: Any = None
         self.name = name
         self.mode = mode
         self._binary = "b" in mode

@@ -41,7 +41,7 @@ def _make_unary(name: str, function: Callable[[Any], Any], kinds: str) -> Any:
         array = as_array(x, np.dtype(bool) if kinds == "b" else None)
         check_kind(array, kinds)
         with np.errstate(all="ignore"):
-            return Tensor(np.asarray(function(array)))
+            return Tensor._of(np.asarray(function(array)))
 
     return _named(call, name, "of a tensor, element by element")
 
@@ -110,7 +110,7 @@ def clip_by_value(
     lowest, highest = like(clip_value_min, array), like(clip_value_max, array)
     check_kind(array, "iuf")
     with refusing_arguments():
-        return Tensor(np.asarray(np.maximum(np.minimum(array, highest), lowest)))
+        return Tensor._of(np.asarray(np.maximum(np.minimum(array, highest), lowest)))
 
 
 # ---- Over axes ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _make_reduction(name: str, function: Callable[..., Any], kinds: str) -> Any:
         check_kind(array, kinds)
         axes = None if axis is None else _axes(axis, array.ndim)
         with refusing_arguments(), np.errstate(all="ignore"):
-            return Tensor(np.asarray(function(array, axes, keepdims), array.dtype))
+            return Tensor._of(np.asarray(function(array, axes, keepdims), array.dtype))
 
     return _named(call, name, "over some axes, or all of them")
 
@@ -191,7 +191,7 @@ def _place(function: Any, input: Any, axis: Any, output_type: Any) -> Tensor:
     check_kind(array, "biuf")
     (along,) = _axes(0 if axis is None else axis, array.ndim)
     with refusing_arguments():
-        return Tensor(np.asarray(function(array, along)).astype(numpy_dtype(output_type)))
+        return Tensor._of(np.asarray(function(array, along)).astype(numpy_dtype(output_type)))
 
 
 def cumsum(
@@ -204,4 +204,4 @@ def cumsum(
     array = np.flip(array, along) if reverse else array
     sums = np.cumsum(array, along, array.dtype)
     sums = sums - array if exclusive else sums
-    return Tensor(np.flip(sums, along) if reverse else sums)
+    return Tensor._of(np.flip(sums, along) if reverse else sums)

@@ -71,12 +71,12 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """
     array = as_array(value, numpy_dtype(dtype))
     if shape is None:
-        return Tensor(array)
+        return Tensor._of(array.copy() if isinstance(value, np.ndarray) else array)
     target = _shape_of(shape)
     TensorShape(target)  # refuses negative sizes
     if array.size != 1 and array.size != np.prod(target, dtype=np.int64):
         raise TypeError(f"{array.size} values do not fill the shape {target}")
-    return Tensor(np.full(target, array.ravel()) if array.size == 1 else array.reshape(target))
+    return Tensor._of(np.full(target, array.ravel()) if array.size == 1 else array.reshape(target))
 
 
 def convert_to_tensor(
@@ -118,7 +118,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """
     array, target = as_array(x), numpy_dtype(as_dtype(dtype))
     if array.dtype == target:
-        return Tensor(array)
+        return Tensor._of(array)
     if object in (array.dtype, target):
         raise UnimplementedError(
             f"cast from {as_dtype(array.dtype)} to {as_dtype(target)}; see tf.strings.to_number "
@@ -129,29 +129,29 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     with np.errstate(all="ignore"):
         if array.dtype.kind == "f" and target.kind == "u" and target.itemsize < 8:
             array = array.astype(np.int64 if target.itemsize == 4 else np.int32)  # wraps around
-        return Tensor(array.astype(target))
+        return Tensor._of(array.astype(target))
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Zeros, or empty strings."""
-    return Tensor(_filled(_shape_of(shape), numpy_dtype(dtype), 0))
+    return Tensor._of(_filled(_shape_of(shape), numpy_dtype(dtype), 0))
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Ones."""
-    return Tensor(_filled(_shape_of(shape), numpy_dtype(dtype), 1))
+    return Tensor._of(_filled(_shape_of(shape), numpy_dtype(dtype), 1))
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of a tensor's shape and, unless another is given, dtype."""
     array = as_array(input)
-    return Tensor(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 0))
+    return Tensor._of(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 0))
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of a tensor's shape and, unless another is given, dtype."""
     array = as_array(input)
-    return Tensor(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 1))
+    return Tensor._of(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 1))
 
 
 def _filled(shape: Sequence[int], dtype: Any, number: int) -> Array:
@@ -167,7 +167,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     array = as_array(value)
     if array.size != 1:
         raise InvalidArgumentError(f"`value` must be a scalar, got shape {array.shape}")
-    return Tensor(np.full(_shape_of(dims), array.reshape(()), array.dtype))
+    return Tensor._of(np.full(_shape_of(dims), array.reshape(()), array.dtype))
 
 
 def range(  # TensorFlow's name
@@ -183,7 +183,7 @@ def range(  # TensorFlow's name
     first, last, step = (end.astype(common).item() for end in ends)
     if not step or (first > last if step > 0 else first < last):
         raise InvalidArgumentError(f"no range from {first} to {last} by {step}")
-    return Tensor(np.arange(first, last, step).astype(common))
+    return Tensor._of(np.arange(first, last, step).astype(common))
 
 
 def one_hot(
@@ -204,7 +204,7 @@ def one_hot(
         raise InvalidArgumentError(f"`depth` must not be negative, got {depth}")
     hot = as_array(indices)[..., None] == np.arange(int(as_array(depth)))
     with refusing_arguments():
-        return Tensor(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
+        return Tensor._of(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
 
 
 # ---- Shapes -------------------------------------------------------------------------------------
@@ -237,17 +237,17 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The shape, as a vector."""
-    return Tensor(np.array(as_array(input).shape, numpy_dtype(out_type)))
+    return Tensor._of(np.array(as_array(input).shape, numpy_dtype(out_type)))
 
 
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The number of values."""
-    return Tensor(np.array(as_array(input).size, numpy_dtype(out_type)))
+    return Tensor._of(np.array(as_array(input).size, numpy_dtype(out_type)))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes."""
-    return Tensor(np.array(as_array(input).ndim, np.int32))
+    return Tensor._of(np.array(as_array(input).ndim, np.int32))
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -256,7 +256,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     if min(target, default=0) < -1:
         raise InvalidArgumentError(f"a size must not be negative, got {min(target)}")
     with refusing_arguments():
-        return Tensor(array.reshape(target))
+        return Tensor._of(array.reshape(target))
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -275,23 +275,23 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Without the axes of size 1, or without those that are named."""
     array = as_array(input)
     if axis is None or axis == []:
-        return Tensor(array.squeeze())
+        return Tensor._of(array.squeeze())
     with refusing_arguments():
-        return Tensor(array.squeeze(_axes(axis, array.ndim)))
+        return Tensor._of(array.squeeze(_axes(axis, array.ndim)))
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """With an axis of size 1 in this place."""
     array = as_array(input)
     with refusing_arguments():
-        return Tensor(np.expand_dims(array, _axes(axis, array.ndim + 1)))
+        return Tensor._of(np.expand_dims(array, _axes(axis, array.ndim + 1)))
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along axes of size 1 and new first axes."""
     array, target = as_array(input), _shape_of(shape)
     with refusing_arguments():
-        return Tensor(np.broadcast_to(array, target).copy())
+        return Tensor._of(np.broadcast_to(array, target).copy())
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
@@ -300,7 +300,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     if conjugate:
         array = array.conj()
     with refusing_arguments():
-        return Tensor(array.transpose(None if perm is None else as_array(perm).tolist()))
+        return Tensor._of(array.transpose(None if perm is None else as_array(perm).tolist()))
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
@@ -308,15 +308,15 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     array, times = as_array(input), _shape_of(multiples)
     if len(times) != array.ndim or min(times, default=0) < 0:
         raise InvalidArgumentError(f"multiples {times} for a tensor of rank {array.ndim}")
-    return Tensor(np.tile(array, times).reshape(np.multiply(array.shape, times).astype(int)))
+    return Tensor._of(np.tile(array, times).reshape(np.multiply(array.shape, times).astype(int)))
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The values in reverse order along some axes."""
     array = as_array(tensor)
     if array.ndim == 0:
-        return Tensor(array)
-    return Tensor(np.flip(array, _axes(axis, array.ndim)))
+        return Tensor._of(array)
+    return Tensor._of(np.flip(array, _axes(axis, array.ndim)))
 
 
 def pad(
@@ -338,13 +338,13 @@ def pad(
         limits = np.array(array.shape)[:, None] - (mode.upper() == "REFLECT")
         if (widths > limits).any():
             raise InvalidArgumentError(f"paddings for {mode} must be smaller than the tensor")
-        return Tensor(np.pad(array, widths.tolist(), mode.lower()))  # type: ignore[call-overload]
+        return Tensor._of(np.pad(array, widths.tolist(), mode.lower()))  # type: ignore[call-overload]
     empty = constant_values == 0 and array.dtype == object
     value = as_array(b"" if empty else constant_values, array.dtype)
     padded = np.full(widths.sum(1) + array.shape, value, array.dtype)
     places = zip(widths[:, 0], array.shape, strict=True)
     padded[tuple(builtins.slice(first, first + n) for first, n in places)] = array
-    return Tensor(padded)
+    return Tensor._of(padded)
 
 
 # ---- Several tensors ----------------------------------------------------------------------------
@@ -368,14 +368,14 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """
     if axis == 0:
         try:
-            return Tensor(as_array(values))  # as one value, which gives it its dtype
+            return Tensor._of(as_array(values))  # as one value, which gives it its dtype
         except (TypeError, ValueError):
             pass
     arrays = _matching(values)
     if not -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
         raise ValueError(f"axis {axis} of a stack of tensors of rank {arrays[0].ndim}")
     with refusing_arguments():
-        return Tensor(np.stack(arrays, axis))
+        return Tensor._of(np.stack(arrays, axis))
 
 
 def unstack(
@@ -402,9 +402,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         raise InvalidArgumentError("concat of no tensors")
     arrays = _matching(values)
     if len(arrays) == 1:
-        return Tensor(arrays[0])
+        return Tensor._of(arrays[0])
     with refusing_arguments():
-        return Tensor(np.concatenate(arrays, int(as_array(axis))))
+        return Tensor._of(np.concatenate(arrays, int(as_array(axis))))
 
 
 def split(
@@ -443,7 +443,7 @@ def gather(
     (along,) = _axes(axis or 0, array.ndim)
     if places.size and not (0 <= places.min() and places.max() < array.shape[along]):
         raise InvalidArgumentError(f"indices must be within [0, {array.shape[along]})")
-    return Tensor(array.take(places.astype(np.int64), along))
+    return Tensor._of(array.take(places.astype(np.int64), along))
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -458,7 +458,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
     for start, end, n in zip(first, ends, array.shape, strict=True):
         if not 0 <= start <= end <= n:
             raise InvalidArgumentError(f"a slice from {start} to {end} of {n} values")
-    return Tensor(array[tuple(map(builtins.slice, first, ends))])
+    return Tensor._of(array[tuple(map(builtins.slice, first, ends))])
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
@@ -469,7 +469,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
         raise ValueError("the mask must not be a scalar")
     if array.shape[start : start + chosen.ndim] != chosen.shape:
         raise ValueError(f"a mask of shape {chosen.shape} for a tensor of shape {array.shape}")
-    return Tensor(array[(builtins.slice(None),) * start + (chosen,)])
+    return Tensor._of(array[(builtins.slice(None),) * start + (chosen,)])
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -478,10 +478,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         found = as_array(condition)
         if found.dtype.kind == "O" or found.ndim == 0:
             raise InvalidArgumentError("`condition` must be a tensor of numbers, not a scalar")
-        return Tensor(np.argwhere(found).astype(np.int64))
+        return Tensor._of(np.argwhere(found).astype(np.int64))
     if x is None or y is None:
         raise ValueError("where takes both x and y, or neither")
     chosen = as_array(condition, np.dtype(bool))
     first, second = _matching([x, y])
     with refusing_arguments():
-        return Tensor(np.where(chosen, first, second))
+        return Tensor._of(np.where(chosen, first, second))

@@ -30,6 +30,8 @@ __all__ = [
 
 def wrap(leaf: Any) -> Any:
     """A result of the parser as tensors."""
+    if type(leaf) is bytes or type(leaf) is np.ndarray:
+        return Tensor._of(leaf)
     if isinstance(leaf, dict):
         return {key: wrap(item) for key, item in leaf.items()}
     if isinstance(leaf, tfw.SparseTensor):
@@ -40,7 +42,7 @@ def wrap(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, tuple):
         return tuple(wrap(item) for item in leaf)
-    return leaf if isinstance(leaf, Tensor) else Tensor(leaf)
+    return leaf if isinstance(leaf, Tensor) else Tensor._of(leaf)
 
 
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,13 +63,13 @@ decode_json_example = _wrapping(tfw.decode_json_example)
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a serialized TensorProto; see :func:`tfwire.serialize_tensor`."""
-    return Tensor(tfw.serialize_tensor(to_numpy(tensor)))
+    return Tensor._of(tfw.serialize_tensor(to_numpy(tensor)))
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor of a serialized TensorProto; see :func:`tfwire.parse_tensor`."""
     with refusing_arguments():
-        return Tensor(tfw.parse_tensor(plain(serialized), out_type))
+        return Tensor._of(tfw.parse_tensor(plain(serialized), out_type))
 
 
 def decode_raw(
@@ -85,7 +87,7 @@ def decode_raw(
     """
     given = plain(bytes if input_bytes is None else input_bytes)
     try:
-        return Tensor(tfw.decode_raw(given, out_type, little_endian, fixed_length))
+        return Tensor._of(tfw.decode_raw(given, out_type, little_endian, fixed_length))
     except (TypeError, ValueError) as error:
         raise DtypeError(str(error)) from None
 
@@ -109,7 +111,7 @@ def sparse_to_dense(
         raise InvalidArgumentError("the indices of the SparseTensor are not in order, or repeated")
     default = None if default_value is None else as_array(default_value, sparse.dtype)[()]
     with refusing_arguments():
-        return Tensor(sparse.to_dense(default))
+        return Tensor._of(sparse.to_dense(default))
 
 
 def plain(value: Any) -> Any:

@@ -35,7 +35,7 @@ def _each(function: Callable[[bytes], Any], input: Any, dtype: Any = _STRING) ->
     flat = found.reshape(-1)
     for i, string in enumerate(array.flat):
         flat[i] = function(string)
-    return Tensor(found)
+    return Tensor._of(found)
 
 
 # ---- Joining and cutting ------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Tensor:
     shape = shapes.pop() if shapes else ()
     rows = zip(*(np.broadcast_to(array, shape).flat for array in arrays), strict=True)
     joined = [between.join(row) for row in rows] if arrays else [b""]
-    return Tensor(string_array(joined, shape))
+    return Tensor._of(string_array(joined, shape))
 
 
 def reduce_join(
@@ -80,7 +80,7 @@ def reduce_join(
         joined[place] = between.join(rows[place])
     if keepdims:
         joined = joined.reshape([1 if i in axes else n for i, n in enumerate(array.shape)])
-    return Tensor(joined)
+    return Tensor._of(joined)
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
@@ -94,7 +94,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     parts = [_cut(string, separator, maxsplit) for string in array.flat]
     values = string_array([part for row in parts for part in row], (sum(map(len, parts)),))
     if array.ndim == 0:
-        return Tensor(values)
+        return Tensor._of(values)
     ragged: Any = columns.RaggedTensor(values, _splits([len(row) for row in parts]))
     for n in array.shape[:0:-1]:
         ragged = columns.RaggedTensor(ragged, _splits([n] * (len(ragged) // n if n else 0)))
@@ -119,7 +119,7 @@ def bytes_split(input: Any, name: str | None = None) -> Tensor:
     """The bytes of a scalar string, each as a string."""
     string = scalar_string(input, "input")
     parts = [string[i : i + 1] for i in range(len(string))]
-    return Tensor(string_array(parts, (len(parts),)))
+    return Tensor._of(string_array(parts, (len(parts),)))
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
@@ -138,7 +138,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     with refusing_arguments():
         rows = np.broadcast(array, as_array(pos), as_array(len))
     cut = [_substring(string, int(at), int(count), unit) for string, at, count in rows]
-    return Tensor(string_array(cut, rows.shape))
+    return Tensor._of(string_array(cut, rows.shape))
 
 
 def _substring(string: bytes, position: int, count: int, unit: str) -> bytes:
@@ -283,7 +283,7 @@ def as_string(
     """
     array = as_array(input)
     if array.dtype == object:
-        return Tensor(array)
+        return Tensor._of(array)
     if scientific and shortest:
         raise InvalidArgumentError("scientific and shortest exclude each other")
     if array.dtype.kind in "biu" and (precision >= 0 or scientific or shortest):
@@ -294,7 +294,7 @@ def as_string(
     size = "" if width < 0 else str(width)
     pattern = f"%{form}{size}" + ("d" if array.dtype.kind in "iu" else f"{digits}{letter}")
     texts = [_text(value, pattern) for value in array.ravel().tolist()]
-    return Tensor(string_array(texts, array.shape))
+    return Tensor._of(string_array(texts, array.shape))
 
 
 def _text(value: Any, pattern: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfwire.compat._arithmetic import OPERATORS, SIGNED, check_kind
-from tfwire.compat._convert import Array, as_array, is_tensor, to_numpy
-from tfwire.compat._dtypes import DType, as_dtype, numpy_dtype
+from tfwire.compat._convert import Array, Held, as_array, is_tensor, to_numpy
+from tfwire.compat._dtypes import DType, numpy_dtype, of_numpy, string
 from tfwire.compat._errors import DtypeError, refusing_arguments
 from tfwire.compat._missing import Explained
 from tfwire.compat._shapes import TensorShape
@@ -18,7 +18,7 @@ from tfwire.compat._shapes import TensorShape
 __all__ = ["Tensor", "binary", "like"]
 
 
-class Tensor(Explained):
+class Tensor(Explained, Held):
     """A value with ``numpy()``, ``shape`` and ``dtype``; arithmetic and indexing give tensors.
 
     Args:
@@ -31,15 +31,18 @@ class Tensor(Explained):
     """
 
     _tf_name = "Tensor"
-    __slots__ = ("_value",)
+    __slots__ = ()
     __array_priority__ = 100
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self._value = to_numpy(value, numpy_dtype(dtype))
 
-    def numpy(self) -> Any:
-        """The value: bytes for a scalar string, else a numpy scalar or array."""
-        return self._value
+    @classmethod
+    def _of(cls, value: Any) -> Tensor:
+        """A tensor of what numpy or tfwire computed: nothing is converted or copied."""
+        tensor = cls.__new__(cls)
+        tensor._value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        return tensor
 
     @property
     def shape(self) -> TensorShape:
@@ -62,12 +65,12 @@ class Tensor(Explained):
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.shape)
+        return 0 if isinstance(self._value, bytes) else int(self._value.ndim)
 
     @property
     def dtype(self) -> DType:
         """The dtype; it equals numpy's."""
-        return as_dtype(object if isinstance(self._value, bytes) else self._value.dtype)
+        return string if isinstance(self._value, bytes) else of_numpy(self._value.dtype)
 
     @property
     def device(self) -> str:
@@ -89,10 +92,10 @@ class Tensor(Explained):
         return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self.dtype.name})"
 
     def _text(self, form: Callable[[Any], str]) -> str:
-        text = form(self._value)  # of a scalar, by numpy 2, "np.float32(1.5)" and "np.True_"
-        if text.startswith("np."):
-            return text[text.find("(") + 1 : -1] if text.endswith(")") else text[3:-1]
-        return text
+        if isinstance(self._value, (np.complexfloating, np.bool_)):
+            return str(self._value)
+        text = form(self._value)
+        return text[text.find("(") + 1 : -1] if text.startswith("np.") else text  # np.float32(1.5)
 
     def __format__(self, spec: str) -> str:
         return format(self._value, spec) if self.ndim == 0 else format(str(self), spec)
@@ -105,12 +108,12 @@ class Tensor(Explained):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("a scalar tensor cannot be iterated")
-        return map(Tensor, self._value)
+        return map(Tensor._of, self._value)
 
     def __getitem__(self, key: Any) -> Tensor:
         keys = key if isinstance(key, tuple) else (key,)
         with refusing_arguments(IndexError):
-            return Tensor(as_array(self)[tuple(map(_index, keys))])
+            return Tensor._of(as_array(self)[tuple(map(_index, keys))])
 
     def __hash__(self) -> int:
         raise TypeError("a tensor is not hashable; use its numpy() value")
@@ -181,7 +184,7 @@ def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) 
     """
     check_kind(x, kinds)
     with refusing_arguments(), np.errstate(all="ignore"):
-        return Tensor(function(x, y))
+        return Tensor._of(function(x, y))
 
 
 def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
@@ -216,7 +219,7 @@ def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], 
             np.broadcast_shapes(mine.shape, theirs.shape)
         except ValueError:
             return Tensor(different)
-        return Tensor(np.asarray(function(mine, theirs), np.bool_))
+        return Tensor._of(function(mine, theirs))
 
     return compare
 
@@ -225,7 +228,7 @@ def _unary(function: Callable[[Any], Any], kinds: str) -> Callable[[Tensor], Ten
     def compute(self: Tensor) -> Tensor:
         array = as_array(self)
         check_kind(array, kinds)
-        return Tensor(np.asarray(function(array)))
+        return Tensor._of(function(array))
 
     return compute
 

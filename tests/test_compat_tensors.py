@@ -1,0 +1,313 @@
+"""Tensors, dtypes, errors, files and functions of tfwire.compat.
+
+tests/oracle/test_compat.py compares them with TensorFlow; here is what must hold without it.
+"""
+
+import copy
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+import tfwire.compat as tf
+from tfwire.compat._missing import INSTEAD
+
+
+@pytest.fixture(autouse=True)
+def in_its_own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+# ---- Constants ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "error"),
+    [
+        (1.5, tf.int32, TypeError),
+        ([1, 1.5], tf.int64, TypeError),
+        ("1", tf.int32, TypeError),
+        ("1", tf.float32, TypeError),
+        (1, tf.string, TypeError),
+        (1, tf.bool, TypeError),
+        (True, tf.uint8, TypeError),
+        (tf.constant(1), tf.int64, TypeError),
+        (None, None, ValueError),
+        ([1, "a"], None, ValueError),
+        ([True, 1], None, ValueError),
+        ([[1], [2, 3]], None, ValueError),
+        (2**63, None, ValueError),
+        ({}, None, ValueError),
+        (np.array([1, 2], object), None, ValueError),
+        (np.datetime64("2020-01-01"), None, ValueError),
+        (1, "nonsense", TypeError),
+    ],
+    ids=repr,
+)
+def test_constants_that_tensorflow_refuses_are_refused(value, dtype, error):
+    with pytest.raises(error):
+        tf.constant(value, dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, "int32"), (2**31, "int64"), (1.5, "float32"), (True, "bool"), ("a", "string")]
+    + [([1, 2.5], "float32"), ([], "float32"), (1j, "complex128"), (np.float64(1), "float64")]
+    + [(np.arange(2), "int64"), (np.uint8(1), "uint8"), ([1, True], "int32"), (["a"], "string")],
+    ids=repr,
+)
+def test_dtypes_are_inferred_as_by_tensorflow(value, dtype):
+    assert dtype == tf.constant(value).dtype.name
+
+
+def test_a_constant_fills_its_shape():
+    assert [[7, 7]] == tf.constant(7, shape=[1, 2]).numpy().tolist()
+    assert [[1], [2]] == tf.constant([1, 2], shape=(2, 1)).numpy().tolist()
+    with pytest.raises(TypeError):
+        tf.constant([1, 2, 3], shape=[2, 2])
+    with pytest.raises(ValueError, match="negative"):
+        tf.constant([1, 2], shape=[-1])
+
+
+def test_a_constant_does_not_change_with_the_array_it_came_from():
+    array = np.zeros(2)
+    tensor = tf.constant(array)
+    array[0] = 1
+    assert [0, 0] == tensor.numpy().tolist()
+
+
+def test_casts_between_numbers_and_strings_are_refused():
+    with pytest.raises(tf.errors.UnimplementedError):
+        tf.cast("1", tf.int32)
+    with pytest.raises(tf.errors.UnimplementedError):
+        tf.cast(1, tf.string)
+    assert [44, 255, 2] == tf.cast([300.7, -1.0, 2.5], tf.uint8).numpy().tolist()
+
+
+# ---- Tensors ------------------------------------------------------------------------------------
+
+
+def test_operators():
+    three = tf.constant(3)
+    assert (-3, 3, 1, 3) == tuple(x.numpy() for x in (-three, abs(-three), three % 2, three // 1))
+    assert 1.5 == (three / 2).numpy()
+    assert b"ab" == ("a" + tf.constant("b")).numpy()
+    assert [True, False] == (tf.constant(["a", "b"]) == "a").numpy().tolist()
+    assert [False, True] == (~tf.constant([True, False])).numpy().tolist()
+    assert (three == None) is False  # noqa: E711
+    for wrong in (lambda: three + 1.5, lambda: three + tf.constant(1.0), lambda: three < "a"):
+        with pytest.raises(TypeError):
+            wrong()
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            wrong()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="zero"):
+        three // 0
+
+
+def test_indices():
+    tensor = tf.constant([[1, 2], [3, 4]])
+    assert 4 == tensor[1, tf.constant(1)].numpy()
+    assert [2, 4] == tensor[:, 1].numpy().tolist()
+    assert (1, 2, 2) == tensor[tf.newaxis].shape
+    assert [[3, 4]] == tensor[tf.constant([False, True])].numpy().tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tensor[2]
+    with pytest.raises(TypeError):
+        tensor["a"]
+
+
+def test_shapes():
+    tensor = tf.constant([[1, 2]])
+    assert (2, 2, [1, 2], 2) == (
+        tensor.shape.ndims,
+        tensor.shape.rank,
+        tensor.get_shape().as_list(),
+        tensor.shape.num_elements(),
+    )
+    tensor.set_shape([None, 2])
+    with pytest.raises(ValueError, match="shape"):
+        tensor.set_shape([2, 2])
+    shape = tf.TensorShape([None, 2])
+    assert not shape.is_fully_defined()
+    assert shape.is_compatible_with([5, 2])
+    assert [None, 2, 3] == (shape + [3]).as_list()
+    assert (1, None, 2) == [1] + shape
+    assert tf.TensorShape(None).rank is None
+    assert np.zeros(tensor.shape).shape == tensor.shape == (1, 2)
+
+
+def test_tensors_copy_and_pickle():
+    tensor = tf.constant([b"a\0"])
+    for found in (copy.copy(tensor), copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
+        assert [b"a\0"] == found.numpy().tolist()
+
+
+def test_there_is_one_class_of_dtypes():
+    assert type(tf.uint8) is type(tfw.int64) is tf.DType
+    assert tf.int64 is tfw.int64
+    assert "tf.float32" == repr(tf.float32)
+    assert (4, True, False, False) == (
+        tf.float32.size,
+        tf.float32.is_floating,
+        tf.float32.is_integer,
+        tf.float32.is_bool,
+    )
+    assert (255, 0, -128) == (tf.uint8.max, tf.uint8.min, tf.int8.min)
+    assert tf.as_dtype("half") == np.float16
+    assert tf.constant(1).dtype == np.int32 == tf.int32
+    assert np.zeros(1, tf.uint16.as_numpy_dtype).dtype == np.zeros(1, tf.uint16).dtype
+    with pytest.raises(TypeError):
+        _ = tf.string.max
+    with pytest.raises(TypeError):
+        tf.as_dtype("nonsense")
+
+
+# ---- Errors -------------------------------------------------------------------------------------
+
+
+def damaged_file():
+    tfw.write_records("damaged", [b"record"])
+    data = bytearray(Path("damaged").read_bytes())
+    data[14] ^= 1
+    Path("damaged").write_bytes(data)
+    return "damaged"
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("DataLossError", lambda: list(tf.data.TFRecordDataset(damaged_file()))),
+        ("NotFoundError", lambda: list(tf.data.TFRecordDataset("none"))),
+        ("NotFoundError", lambda: tf.io.read_file("none")),
+        ("NotFoundError", lambda: tf.io.gfile.GFile("none").read()),
+        ("AlreadyExistsError", lambda: tf.io.gfile.copy(damaged_file(), damaged_file())),
+        ("FailedPreconditionError", lambda: tf.io.read_file(".")),
+        (
+            "InvalidArgumentError",
+            lambda: tf.io.parse_single_example(b"", {"a": tf.io.FixedLenFeature([], tf.int64)}),
+        ),
+        ("InvalidArgumentError", lambda: tf.io.decode_raw(b"abc", tf.int16)),
+        ("InvalidArgumentError", lambda: tf.io.parse_tensor(b"junk", tf.int32)),
+        ("InvalidArgumentError", lambda: tf.io.decode_image(b"junk")),
+        ("InvalidArgumentError", lambda: tf.reshape([1, 2], [3])),
+        ("InvalidArgumentError", lambda: tf.strings.to_number("x")),
+    ],
+)
+def test_except_clauses_for_tensorflow_catch_what_is_raised(name, use):
+    cls = getattr(tf.errors, name)
+    assert isinstance(cls, type)
+    assert issubclass(cls, Exception)
+    with pytest.raises(cls) as caught:
+        use()
+    if isinstance(caught.value, tf.errors.OpError):
+        assert str(caught.value) == caught.value.message
+
+
+def test_errors_are_made_as_tensorflow_makes_them():
+    error = tf.errors.OutOfRangeError(None, None, "End of sequence")
+    assert "End of sequence" == error.message == str(error)
+    assert 15 == tf.errors.DATA_LOSS
+    assert tf.errors.DataLossError is tfw.DataLossError
+
+
+# ---- Functions ----------------------------------------------------------------------------------
+
+
+def test_py_function_takes_a_list_of_dtypes():
+    found = tf.py_function(lambda x: (x, "a"), [1], [tf.int32, tf.string])
+    assert [1, b"a"] == [tensor.numpy() for tensor in found]
+    assert [1] == [tensor.numpy() for tensor in tf.py_function(lambda x: x, [1], [tf.int32])]
+    assert [] == tf.py_function(lambda: None, [], [])
+    for wrong in ([tf.int32, tf.int32], [tf.int64], tf.string):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.py_function(lambda x: x, [1], wrong)
+
+
+def test_numpy_function_passes_arrays():
+    def shout(text, number):
+        assert isinstance(text, bytes)
+        assert isinstance(number, np.int32)
+        return text.upper(), np.float64(number)
+
+    found = tf.numpy_function(shout, ["a\0", 1], [tf.string, tf.float64])
+    assert [b"A\0", 1.0] == [tensor.numpy() for tensor in found]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.numpy_function(lambda: np.float64(1), [], tf.float32)
+
+
+def test_tf_function_is_the_identity():
+    def double(x):
+        return x * 2
+
+    assert tf.function(double) is double
+    assert tf.function(jit_compile=True)(double) is double
+    assert tf.function(input_signature=[tf.TensorSpec([], tf.int32)])(double) is double
+
+
+def test_blocks_for_graphs_have_no_effect():
+    with tf.device("/cpu:0"), tf.name_scope("input"), tf.control_dependencies([]):
+        assert 1 == tf.cond(tf.constant(True), lambda: 1, lambda: 2)
+
+
+def test_a_batch_of_images_is_cropped_or_padded_image_by_image():
+    images = np.arange(2 * 3 * 2).reshape(2, 3, 2, 1)
+    found = tf.image.resize_with_crop_or_pad(images, 2, 4).numpy()
+    assert (2, 2, 4, 1) == found.shape
+    for image, expected in zip(images, found, strict=True):
+        single = tf.image.resize_with_crop_or_pad(image, 2, 4).numpy()
+        assert np.array_equal(expected, single)
+    with pytest.raises(ValueError, match="shape"):
+        tf.image.resize_with_crop_or_pad(np.zeros((2, 2)), 2, 2)
+
+
+def test_files():
+    tf.io.write_file("folder/a", "text")
+    assert b"text" == tf.io.read_file(tf.constant("folder/a")).numpy()
+    assert [b"folder/a"] == tf.io.matching_files("folder/*").numpy().tolist()
+    gfile = tf.io.gfile
+    with gfile.GFile("folder/b", "w") as file:
+        file.write("one\ntwo\n")
+    with gfile.GFile("folder/b") as file:
+        assert ["one\n", "two\n"] == list(file)
+    assert b"one\n" == gfile.GFile("folder/b", "rb").readline()
+    assert ["folder/a", "folder/b"] == sorted(gfile.glob("folder/*"))
+    assert gfile.exists("folder/a")
+    assert 4 == gfile.stat("folder/a").length
+    gfile.rename("folder/a", "folder/c")
+    gfile.remove("folder/b")
+    assert [("folder", [], ["c"])] == list(gfile.walk("folder"))
+    gfile.rmtree("folder")
+    assert not tf.gfile.Exists("folder")
+
+
+# ---- What is missing ----------------------------------------------------------------------------
+
+
+def resolve(path):
+    found = tf
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+@pytest.mark.parametrize("path", [path for path in INSTEAD if not path.startswith("data.")])
+def test_every_replacement_in_the_table_is_for_a_name_that_is_missing(path):
+    with pytest.raises(AttributeError, match=re.escape(INSTEAD[path])):
+        resolve(path)
+
+
+@pytest.mark.parametrize("cls", [tf.Tensor, tf.SparseTensor, tf.RaggedTensor, tf.io.gfile.GFile])
+def test_missing_names_of_classes_and_objects_are_explained(cls):
+    for holder in (cls, cls.__new__(cls)):
+        with pytest.raises(AttributeError, match=r"nonsense.*docs/porting\.md"):
+            _ = holder.nonsense
+        assert not hasattr(holder, "__nonsense__")
+
+
+def test_public_names_exist_and_are_documented():
+    for name in tf.__all__:
+        if callable(value := getattr(tf, name)):
+            assert value.__doc__, name
