@@ -21,6 +21,7 @@ import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
+import tfwire.compat as compat
 from cases import wire
 from cases.differences import PATTERNS
 
@@ -386,3 +387,49 @@ def test_message_classes():
     ours, theirs = tfw.train.Example(), tf.train.Example()
     assert not isinstance(ours, tf.train.Example)
     assert theirs.SerializeToString() == ours.SerializeToString()
+
+
+# ---- Code with one import changed ---------------------------------------------------------------
+
+
+def test_py_function_list():
+    assert 1 == tf.py_function(lambda: [1, 2], [], tf.int32).numpy()
+    assert [1, 2] == compat.py_function(lambda: [1, 2], [], compat.int32).numpy().tolist()
+
+
+def test_py_function_error():
+    with pytest.raises(tf.errors.UnknownError, match="ZeroDivisionError"):
+        tf.py_function(lambda: 1 / 0, [], tf.int32)
+    with pytest.raises(ZeroDivisionError):
+        compat.py_function(lambda: 1 / 0, [], compat.int32)
+
+
+def test_numpy_function():
+    assert b"a" == tf.numpy_function(lambda x: x, [b"a\0"], tf.string).numpy()
+    assert tf.float64 == tf.numpy_function(lambda: np.float64(1), [], tf.float32).dtype
+    assert b"a\0" == compat.numpy_function(lambda x: x, [b"a\0"], compat.string).numpy()
+    with pytest.raises(compat.errors.InvalidArgumentError):
+        compat.numpy_function(lambda: np.float64(1), [], compat.float32)
+
+
+def test_file_errors(tmp_path):
+    for name in ("NotFoundError", "PermissionDeniedError", "AlreadyExistsError"):
+        assert issubclass(getattr(tf.errors, name), tf.errors.OpError)
+        assert not issubclass(getattr(compat.errors, name), compat.errors.OpError)
+    with pytest.raises(compat.errors.OpError) as caught:
+        compat.io.read_file(str(tmp_path / "none"))
+    assert isinstance(caught.value, compat.errors.NotFoundError)
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_regular_expressions():
+    with pytest.raises(InvalidArgument):
+        tf.strings.regex_replace("ab", "a(?=b)", "x")
+    assert b"xb" == compat.strings.regex_replace("ab", "a(?=b)", "x").numpy()
+
+
+def test_accepted_dtypes():
+    for dtype in (int, str):
+        with pytest.raises(TypeError):
+            tf.as_dtype(dtype)
+    assert (compat.int64, compat.string) == (compat.as_dtype(int), compat.as_dtype(str))

@@ -1,9 +1,9 @@
 """``import tfwire.compat as tf``: the TensorFlow names that code around TFRecords uses.
 
-Messages, writers, record iterators, parsing, tensors as bytes, and datasets with ``map``, ``take``
-and the like run with only the import line changed; what comes out has ``numpy()``. What lies
-outside a codec (graphs, sessions, Keras, training) raises an AttributeError that names the
-replacement. docs/porting.md has the table of every call.
+Messages, writers, record iterators, parsing, tensors, files, and datasets with ``map``, ``take``
+and the like run with only the import line changed; what comes out has ``numpy()``. A name that is
+not here raises an AttributeError that says what to use instead. docs/porting.md has the table of
+every call, docs/differences.md what differs.
 """
 
 from __future__ import annotations

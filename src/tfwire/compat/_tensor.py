@@ -92,10 +92,9 @@ class Tensor(Explained, Held):
         return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self.dtype.name})"
 
     def _text(self, form: Callable[[Any], str]) -> str:
-        if isinstance(self._value, (np.complexfloating, np.bool_)):
-            return str(self._value)
-        text = form(self._value)
-        return text[text.find("(") + 1 : -1] if text.startswith("np.") else text  # np.float32(1.5)
+        if form is repr and isinstance(self._value, np.generic):
+            return format(self._value)  # 0.10000000149011612, where str has 0.1
+        return form(self._value)
 
     def __format__(self, spec: str) -> str:
         return format(self._value, spec) if self.ndim == 0 else format(str(self), spec)
