@@ -293,7 +293,10 @@ def resolve(path):
     return found
 
 
-@pytest.mark.parametrize("path", [path for path in INSTEAD if not path.startswith("data.")])
+REACHABLE = [path for path in INSTEAD if "." not in path or hasattr(tf, path.split(".")[0])]
+
+
+@pytest.mark.parametrize("path", [path for path in REACHABLE if not path.startswith("data.")])
 def test_every_replacement_in_the_table_is_for_a_name_that_is_missing(path):
     with pytest.raises(AttributeError, match=re.escape(INSTEAD[path])):
         resolve(path)

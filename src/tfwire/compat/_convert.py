@@ -83,13 +83,11 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         return _of_tensor(value, dtype)
     if isinstance(value, (str, bytes)):
         return _of_leaves(np.array([value], object).reshape(()), value, dtype)
-    if isinstance(value, (np.ndarray, np.generic)):
+    if hasattr(value, "__array__"):
         return _of_array(np.asarray(value), dtype)
     if isinstance(value, (list, tuple)) and any(map(_is_array, value)):
         return _of_arrays(value, dtype)
-    if isinstance(value, Sequence) or hasattr(value, "__array__") or _kind(type(value)):
-        if hasattr(value, "__array__"):
-            return _of_array(np.asarray(value), dtype)
+    if isinstance(value, Sequence) or _kind(type(value)):
         return _of_leaves(np.array(value, object), value, dtype)
     if hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, dict):
         return as_array(list(value), dtype)
@@ -98,6 +96,8 @@ def as_array(value: Any, dtype: Any = None) -> Array:
 
 def string_array(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """str (as UTF-8) and bytes as an object array of bytes."""
+    if set(map(type, items)) <= {bytes}:
+        return np.fromiter(items, object, len(items)).reshape(shape)
     array = np.empty(len(items), object)
     for i, item in enumerate(items):
         if isinstance(item, str):
