@@ -71,6 +71,19 @@ def test_a_compressed_file_shows_what_was_flushed(tmp_path, kind, wrap):
     assert ([], position, None) == look(wrap(path), position)
 
 
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_a_file_that_was_flushed_and_not_closed_ends_without_a_warning(tmp_path, kind):
+    path = tmp_path / "growing"
+    with tfw.TFRecordWriter(path, kind) as writer, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number in range(len(RECORDS)):
+            writer.write(RECORDS[number])
+            writer.flush()
+            records = tfw.read_records(path, on_corrupt="tail")
+            assert RECORDS[: number + 1] == list(records)
+            assert 0 == records.skipped.num_regions
+
+
 def test_a_cut_record_in_a_cut_stream_is_told_by_its_bytes(tmp_path):
     path = tmp_path / "growing"
     stream = zlib.compressobj(wbits=31)

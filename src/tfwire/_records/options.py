@@ -9,14 +9,20 @@ from tfwire._core import lib
 from tfwire._records.compression import compression_name
 from tfwire._records.regions import Position
 
-__all__ = ["POLICIES", "Options", "as_position", "make_options"]
+__all__ = ["AS_TENSORFLOW", "POLICIES", "Options", "as_position", "make_options"]
+
+# As "raise", but a compressed stream that is cut counts as ended: between records that is a clean
+# end, inside of a record damage. For tfwire.compat; not a word for users.
+AS_TENSORFLOW = "as TensorFlow"
 
 POLICIES = {
     "raise": lib.TFW_CORRUPT_RAISE,
     "skip": lib.TFW_CORRUPT_SKIP,
     "tail": lib.TFW_CORRUPT_TAIL,
     "stop": lib.TFW_CORRUPT_STOP,
+    AS_TENSORFLOW: lib.TFW_CORRUPT_RAISE,
 }
+_WORDS = [policy for policy in POLICIES if policy != AS_TENSORFLOW]
 
 
 class Options(NamedTuple):
@@ -46,7 +52,7 @@ def make_options(
         TypeError, ValueError: An argument that is not valid.
     """
     if not isinstance(on_corrupt, str) or on_corrupt not in POLICIES:
-        raise ValueError(f"on_corrupt must be one of {list(POLICIES)}, found {on_corrupt!r}")
+        raise ValueError(f"on_corrupt must be one of {_WORDS}, found {on_corrupt!r}")
     if max_record_size is not None:
         max_record_size = integer("max_record_size", max_record_size, 1)
     if buffer_size is not None:

@@ -14,7 +14,7 @@ from tfwire._records.damage import Reading, display_name
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_ahead import InflatedAhead
 from tfwire._records.longreads import LongReader, LongRecord
-from tfwire._records.options import POLICIES, Options
+from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
 from tfwire._records.regions import (
     FlippedBits,
     Position,
@@ -72,6 +72,7 @@ class RecordFile:
         self._repeats: Repeats | None = None
         self._cut = False  # whether a compressed stream was taken for ended though it is cut
         self._stream_regions = SkippedRegions()
+        self._cut_regions = SkippedRegions()  # of a stream that is cut, until its records end
         self._verify = not options.flags & lib.TFW_NO_DATA_CRC
         try:
             self.compression = options.compression
@@ -180,6 +181,7 @@ class RecordFile:
                     self._repeats.expect(self._went_back)
                 self._feed()
             elif status == lib.TFW_END:
+                self._end()
                 return False
             else:
                 self._fail(status)
@@ -267,7 +269,8 @@ class RecordFile:
         """
         assert isinstance(self._source, InflatedAhead)
         policy = self._options.on_corrupt
-        if policy == "raise" or (policy == "tail" and not damage.cut):
+        ends = damage.cut and policy in ("tail", AS_TENSORFLOW)
+        if policy in ("raise", "tail", AS_TENSORFLOW) and not ends:
             self._damage = damage
             return
         resumed = self._source.resume() if policy == "skip" else None
@@ -277,9 +280,19 @@ class RecordFile:
         region = SkippedRegion(
             self.path, begin, end, self.position.record_index, "compressed stream"
         )
-        self._stream_regions.add(SkippedRegions([region], 1, end - begin))
+        regions = SkippedRegions([region], 1, end - begin)
+        if ends:  # the writer may go on; whether a record is cut, the native reader finds next
+            self._cut_regions = regions
+        else:
+            self._stream_regions.add(regions)
         self._resumed = resumed is not None
         self._went_back = 0 if resumed is None else max(0, damage.offset - resumed)
+
+    def _end(self) -> None:
+        """Settles whether a stream that is cut left out the beginning of a record."""
+        if torn_tail(self._reader, self.position.offset) is not None:
+            self._stream_regions.add(self._cut_regions)
+        self._cut_regions = SkippedRegions()
 
     # ---- Damage -------------------------------------------------------------------------------
 
