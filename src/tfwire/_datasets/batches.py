@@ -124,7 +124,8 @@ class Batch(Derived):
         dtype, shape = leaf[:-1].split("[")
         if self.padding is not None:
             shape = ", ".join("?" for _ in shape.split(", ") if shape)
-        return f"{dtype}[?, {shape}]" if shape else f"{dtype}[?]"
+        size = str(self.count) if self.drop_remainder else "?"
+        return f"{dtype}[{size}, {shape}]" if shape else f"{dtype}[{size}]"
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return self.open_collated(self._collate, epoch, at)
