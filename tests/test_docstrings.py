@@ -13,6 +13,8 @@ MODULES += ["receipts", "tensors", "verification"]
 MODULES += ["_datasets.iterator", "_datasets.transformations", "_examples.decode"]
 MODULES += ["_examples.encode", "_examples.feature_helpers", "_records.record_index"]
 MODULES += ["_records.sharded_writer"]
+MODULES += ["compat._data.dataset", "compat._data.iterators", "compat._data.specs"]
+MODULES += ["compat._graph.coordinator", "compat._graph.session"]
 FILES = {"train": [b"cat", b"dog", b"goat"], "a": [b"one", b"two"], "b": [b"three", b"four"]}
 NAMES = {"tfw": tfw, "tfwire": tfw, "np": np, "Dataset": tfw.Dataset}
 

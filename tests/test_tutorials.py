@@ -255,7 +255,7 @@ def test_images():
 
 
 def test_fashion_mnist():
-    """Raw float32 images with float64 labels; the queues of TensorFlow 1 become a dataset."""
+    """Raw float32 images with float64 labels, by a dataset and by the queues of TensorFlow 1."""
     rng = np.random.RandomState(1)
     images = rng.rand(32, 784).astype(np.float32)
     labels = np.eye(10)[rng.randint(0, 10, 32)]
@@ -297,6 +297,27 @@ def test_fashion_mnist():
         assert (16, 28, 28, 1) == image.shape
         np.testing.assert_array_equal(image.numpy().reshape(16, 784), images[16 * i :][:16])
         np.testing.assert_array_equal(label.numpy(), labels[16 * i :][:16])
+
+    # As the tutorial has it: a queue of one file, without end, that a session draws batches from.
+    filename_queue = tf.train.string_input_producer([filename])
+    _, serialized_example = tf.TFRecordReader().read(filename_queue)
+    image, label = read_and_decode(serialized_example)
+    image, label = tf.train.batch([image, label], batch_size=16, capacity=500)
+    step = 0
+    with tf.Session() as sess:
+        init_op = tf.group(tf.local_variables_initializer(), tf.global_variables_initializer())
+        sess.run(init_op)
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess=sess, coord=coord)
+        while step < 30:
+            batch, one_hot = sess.run([image, label])
+            assert (16, 28, 28, 1) == batch.shape
+            begin = 16 * (step % 2)
+            np.testing.assert_array_equal(batch.reshape(16, 784), images[begin : begin + 16])
+            np.testing.assert_array_equal(one_hot, labels[begin : begin + 16])
+            step += 1
+        coord.request_stop()
+        coord.join(threads)
 
 
 def test_sequence_example():
@@ -386,17 +407,44 @@ def test_segmentation():
     assert (2, 384, 384, 3) == images.shape
     assert (2, 384, 384, 1) == annotations.shape
 
+    # As the tutorial has it: ten epochs of the file, shuffled by a queue.
+    expected = {
+        image.numpy().tobytes(): annotation.numpy().tobytes() for image, annotation in dataset
+    }
+    filename_queue = tf.train.string_input_producer([tfrecords_filename], num_epochs=10)
+    _, serialized_example = tf.TFRecordReader().read(filename_queue)
+    images, annotations = tf.train.shuffle_batch(
+        list(read_and_decode(serialized_example)),
+        batch_size=2,
+        capacity=30,
+        num_threads=2,
+        min_after_dequeue=10,
+    )
+    init_op = tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())
+    with tf.Session() as sess:
+        sess.run(init_op)
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(coord=coord)
+        for _ in range(3):
+            img, anno = sess.run([images, annotations])
+            assert (384, 384, 3) == img[0, :, :, :].shape
+            for one, mask in zip(img, anno, strict=True):
+                assert mask.tobytes() == expected[one.tobytes()]
+        coord.request_stop()
+        coord.join(threads)
+        assert [2] * 12 == [len(sess.run(images)) for _ in range(12)]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(images)
+
 
 @pytest.mark.parametrize(
     ("use", "replacement"),
     [
-        (lambda: tf.Session(), "call functions"),
-        (lambda: tf.TFRecordReader(), "tf.data.TFRecordDataset"),
-        (lambda: tf.train.string_input_producer(["x"]), "TFRecordDataset"),
-        (lambda: tf.train.shuffle_batch([], 2), "shuffle"),
-        (lambda: tf.train.Coordinator(), "iterate"),
+        (lambda: tf.Variable(0), "numpy arrays"),
+        (lambda: tf.train.QueueRunner(None), "dataset"),
+        (lambda: tf.contrib.slim, "library"),
         (lambda: tf.keras.utils.get_file("a", "b"), "Keras"),
-        (lambda: tf.compat.v1.Session(), "call functions"),
+        (lambda: tf.compat.v1.get_variable("x"), "numpy arrays"),
         (lambda: tf.io.nonsense, "porting"),
     ],
 )

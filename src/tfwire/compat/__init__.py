@@ -9,18 +9,20 @@ every call, docs/differences.md what differs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import tfwire as _tfw
 from tfwire import train as _train
 from tfwire._version import __version__ as __version__
+from tfwire.compat import v1 as _v1
 from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._data import (
     Dataset,
-    DatasetWriter as _DatasetWriter,
+    RaggedTensorSpec,
+    SparseTensorSpec,
     TensorSpec,
     TFRecordDataset,
+    data,
 )
 from tfwire.compat._dtypes import (
     DType,
@@ -62,6 +64,7 @@ from tfwire.compat._functions import (
     py_func,
     py_function,
 )
+from tfwire.compat._graph.deferred import deferring_all as _deferring_all
 from tfwire.compat._images import (
     decode_image,
     decode_jpeg,
@@ -122,6 +125,7 @@ from tfwire.compat._parsing import (
     serialize_tensor,
     sparse_to_dense as _sparse_to_dense,
 )
+from tfwire.compat._records import tf_record_iterator
 from tfwire.compat._shapes import Dimension, TensorShape
 from tfwire.compat._strings import as_string, strings
 from tfwire.compat._tensor import Tensor
@@ -141,8 +145,10 @@ __all__ = [
     "FixedLenSequenceFeature",
     "RaggedFeature",
     "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseFeature",
     "SparseTensor",
+    "SparseTensorSpec",
     "TFRecordDataset",
     "Tensor",
     "TensorShape",
@@ -249,6 +255,8 @@ regex_replace, reduce_join = strings.regex_replace, strings.reduce_join
 
 
 def __getattr__(name: str) -> Any:
+    if name in _v1.__all__:  # TensorFlow 1's names stand here, too
+        return getattr(_v1, name)
     raise _missing(name)
 
 
@@ -262,7 +270,6 @@ class TFRecordCompressionType:
 
 TFRecordWriter = _tfw.TFRecordWriter
 TFRecordOptions = _tfw.TFRecordOptions
-tf_record_iterator = _tfw.tf_record_iterator
 
 _RECORDS: Mapping[str, Any] = {
     "TFRecordWriter": TFRecordWriter,
@@ -304,7 +311,9 @@ io = _Namespace(
 )
 python_io = _Namespace("python_io", **_RECORDS)
 train = _Namespace(
-    "train", **{name: getattr(_train, name) for name in dir(_train) if name[0].isupper()}
+    "train",
+    **{name: getattr(_train, name) for name in dir(_train) if name[0].isupper()},
+    **_v1.TRAIN,
 )
 image = _Namespace(
     "image",
@@ -325,14 +334,6 @@ math = _Namespace(
     cumsum=cumsum,
 )
 globals().update({**_BINARY, **_UNARY, **_REDUCTIONS})  # tf.add and so on
-data = _Namespace(
-    "data",
-    Dataset=Dataset,
-    TFRecordDataset=TFRecordDataset,
-    Options=lambda: _Namespace("data.Options()", autotune=SimpleNamespace()),
-    AUTOTUNE=-1,
-    experimental=_Namespace("data.experimental", TFRecordWriter=_DatasetWriter, AUTOTUNE=-1),
-)
 dtypes = _Namespace(
     "dtypes",
     DType=DType,
@@ -358,20 +359,9 @@ def to_float(x: Any, name: str | None = None) -> Tensor:
     return cast(x, float32)
 
 
-def executing_eagerly() -> Any:
-    """True: everything runs at once."""
-    return True
+compat = _Namespace("compat", v1=_v1)
 
-
-def enable_eager_execution() -> None:
-    """Nothing to do: everything runs at once."""
-
-
-class _Version1(_Namespace):
-    """tf.compat.v1: the same names."""
-
-    def __getattr__(self, name: str) -> Any:
-        return globals()[name] if name in globals() else __getattr__(name)
-
-
-compat = _Namespace("compat", v1=_Version1("compat.v1"))
+# Calls with values of a graph are part of the graph.
+_deferring_all(globals())
+for _names in (io, image, math, sparse, strings):
+    _deferring_all(vars(_names))

@@ -3,37 +3,104 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 import tfwire as tfw
 from tfwire import dataset
-from tfwire._datasets.structure import map_structure
+from tfwire._arguments import integer
+from tfwire._datasets import stages
+from tfwire._datasets.replayed import Replayed
+from tfwire._datasets.structure import describe, leaves, map_structure
+from tfwire._records.options import AS_TENSORFLOW
 from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._convert import to_numpy
-from tfwire.compat._dtypes import numpy_dtype
-from tfwire.compat._missing import missing
+from tfwire.compat._data import generators, signatures, specs, stored
+from tfwire.compat._data.cardinality import INFINITE, cardinality
+from tfwire.compat._data.iterators import Iterator
+from tfwire.compat._data.making import path_of, seed_of
+from tfwire.compat._data.transformations import FurtherTransformations
 from tfwire.compat._parsing import wrap
-from tfwire.features import float32
 
-__all__ = ["Dataset", "DatasetWriter", "TFRecordDataset", "TensorSpec"]
+__all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
-
-class TensorSpec(SimpleNamespace):
-    """A shape and a dtype, as ``output_signature`` takes them."""
-
-    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
-        super().__init__(shape=shape, dtype=dtype, name=name)
+AUTOTUNE = -1
 
 
-class Dataset(dataset.Dataset):
-    """A dataset whose elements are tensors; see :class:`tfwire.dataset.Dataset`."""
+class Dataset(FurtherTransformations, dataset.Dataset):
+    """A dataset whose elements are tensors; see :class:`tfwire.Dataset`.
 
-    _show = staticmethod(wrap)
+    Example:
+        >>> import tfwire.compat as tf
+        >>> dataset = tf.data.Dataset.range(3).concatenate(tf.data.Dataset.range(2))
+        >>> [int(x) for x in dataset], dataset.element_spec
+        ([0, 1, 2, 0, 1], TensorSpec(shape=(), dtype=tf.int64, name=None))
+    """
+
+    @staticmethod
+    def _show(leaf: Any) -> Any:
+        return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
 
     @staticmethod
     def _hide(leaf: Any) -> Any:
+        if isinstance(leaf, dataset.Dataset):
+            return leaf
         return leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
+
+    @classmethod
+    def _of(cls, stage: Any, name: str) -> Any:
+        known = cardinality(stage)
+        if (
+            stage.length is None and known >= 0
+        ):  # take of an endless one, which the core leaves open
+            stage.length = known
+        return super()._of(stage, name)
+
+    def __iter__(self) -> Any:
+        return Iterator(self, super().__iter__())
+
+    def __len__(self) -> int:
+        if cardinality(self._stage) == INFINITE:
+            raise TypeError("The dataset is infinite.")
+        return super().__len__()
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of an element with a TensorSpec, or its like, for every leaf.
+
+        Behind a function of the user the first two elements are made to tell; None if there are
+        none.
+        """
+        return specs.element_spec(self._stage)
+
+    def __repr__(self) -> str:
+        spec = "unknown until read" if self._stage.spec is None else repr(self._stage.spec)
+        length = "" if self._stage.length is None else f", length={self._stage.length}"
+        return f"<{self._name} elements={spec}{length}>"
+
+    # ---- Where elements come from -------------------------------------------------------------
+
+    @classmethod
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
+        """One element."""
+        return cls._of_values([map_structure(cls._hide, tensors)], "from_tensors")
+
+    @classmethod
+    def _of_values(cls, values: list[Any], name: str) -> Any:
+        elements = partial(generators.listed, values)
+        spec = map_structure(_words_of, values[0])
+        stage = Replayed(name, (), elements, length=len(values), spec=spec, quiet=True)
+        return cls._of(stage, name)
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
+        """The slices of tensors along their first axis."""
+        hidden = map_structure(cls._hide, tensors)
+        if any(isinstance(leaf, (tfw.SparseTensor, tfw.RaggedTensor)) for leaf in leaves(hidden)):
+            return cls.from_tensors(tensors).unbatch()
+        return super().from_tensor_slices(hidden)
 
     @classmethod
     def from_generator(
@@ -45,36 +112,177 @@ class Dataset(dataset.Dataset):
         output_signature: Any = None,
         name: Any = None,
     ) -> Any:
-        """What a function generates, converted to the types that are named."""
-        types = output_types
-        if output_signature is not None:
-            types = map_structure(lambda spec: spec.dtype, output_signature)
+        """What a function generates, converted to the types that are named and checked.
 
-        def convert(element: Any, dtype: Any) -> Any:
-            if isinstance(dtype, (tuple, list)):
-                return tuple(convert(e, t) for e, t in zip(element, dtype, strict=True))
-            if isinstance(dtype, dict):
-                return {key: convert(element[key], dtype[key]) for key in dtype}
-            return to_numpy(element, numpy_dtype(dtype))
+        Raises:
+            TypeError: While iterating: an element is not of the types, shapes or structure named.
+        """
+        signature = output_signature
+        if signature is None and output_types is not None:
+            signature = signatures.of_types(output_types, output_shapes)
+        arguments = tuple(cls._show(to_numpy(one)) for one in args or ())
+        made = super().from_generator(partial(_generate, generator, signature), args=arguments)
+        if signature is not None:
+            made._stage.spec = map_structure(specs.described, signature)
+        return made
 
-        def generate(*arguments: Any) -> Any:
-            for element in generator(*arguments):
-                yield element if types is None else convert(element, types)
+    @classmethod
+    def range(cls, *args: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
+        """The numbers of Python's ``range`` as int64, or as ``output_type``."""
+        numbers = range(*(integer("a limit", to_numpy(one)) for one in args))
+        dtype = np.dtype(getattr(output_type, "as_numpy_dtype", output_type))
+        return cls.from_tensor_slices(
+            np.arange(numbers.start, numbers.stop, numbers.step).astype(dtype)
+        )
 
-        return super().from_generator(generate, args=args)
+    @classmethod
+    def counter(
+        cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: str | None = None
+    ) -> Any:
+        """start, start + step and so on, without end."""
+        dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
+        generate = partial(generators.numbers, start, step, dtype)
+        spec = describe(dtype, ())
+        return cls._of(Replayed("counter", (), generate, spec=spec, quiet=True), "counter")
 
-    def __getattr__(self, name: str) -> Any:
-        raise missing(f"data.Dataset.{name}")
+    @classmethod
+    def random(
+        cls,
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Random int64 below 2**32, without end; not the numbers of TensorFlow."""
+        generate = partial(generators.random_numbers, seed_of(seed))
+        stage = Replayed("random", (), generate, spec="int64[]", quiet=True)
+        return cls._of(stage, "random")
 
-    def with_options(self, options: Any) -> Any:
-        """Options steer TensorFlow's runtime; here they change nothing."""
-        return self
+    @classmethod
+    def load(
+        cls,
+        path: Any,
+        element_spec: Any = None,
+        compression: Any = None,
+        reader_func: Any = None,
+    ) -> Any:
+        """What ``save`` wrote; the other arguments are accepted, the file tells them."""
+        elements = partial(stored.load, stored.stored_file(path_of(path)))
+        found = cls._of(Replayed("load", (), elements, quiet=True), "load")
+        return found if reader_func is None else reader_func(cls._of_values([found], "load"))
+
+    # ---- One dataset of several ---------------------------------------------------------------
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+        """A structure of one element of each of the datasets in a structure."""
+        structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        parts = list(leaves(structure))
+        zipped = super().zip(*parts)
+        stage = stages.Map(zipped._stage, partial(_arranged, structure))
+        stage.spec, stage.quiet = _arranged(structure, zipped._stage.spec), zipped._stage.quiet
+        return cls._of(stage, "zip")
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
+    ) -> Any:
+        """The next element of the dataset that each element of ``choice_dataset`` names."""
+        datasets = list(datasets)
+        choose = partial(generators.choose, bool(stop_on_empty_dataset))
+        sources = tuple(one._stage for one in (choice_dataset, *datasets))
+        spec = sources[1].spec if len({repr(one.spec) for one in sources[1:]}) == 1 else None
+        stage = Replayed("choose_from_datasets", sources, choose, spec=spec, quiet=True)
+        return cls._of(stage, "choose_from_datasets")
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Any,
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:
+        """Elements of datasets drawn at random.
+
+        Args:
+            datasets: Some datasets.
+            weights: How often each is drawn: numbers, or a dataset of them; None: equally often.
+            seed: Makes the choice repeat; it is not the one that TensorFlow makes of it.
+            stop_on_empty_dataset: End with the first dataset that ends, not with the last.
+        """
+        datasets = list(datasets)
+        weights = [1.0] * len(datasets) if weights is None else weights
+        if not isinstance(weights, dataset.Dataset):
+            given = to_numpy(weights)
+            if len(given) != len(datasets):
+                raise ValueError(f"expected {len(datasets)} weights, got {len(given)}")
+            weights = cls._of(
+                Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
+            )
+        draw = partial(generators.drawn_choices, seed_of(seed))
+        choices = cls._of(Replayed("choices", (weights._stage,), draw, quiet=True), "choices")
+        return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
+
+    # ---- What takes tensors here --------------------------------------------------------------
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """As :meth:`tfwire.Dataset.padded_batch`, with tensors as arguments too."""
+        values = None if padding_values is None else map_structure(_value, padding_values)
+        return super().padded_batch(batch_size, padded_shapes, values, bool(drop_remainder))
+
+    # ---- TensorFlow 1 -------------------------------------------------------------------------
+
+    def make_one_shot_iterator(self) -> Any:
+        """An iterator whose ``get_next`` is a value of ``Session.run``, or of eager execution if
+        that was enabled."""
+        from tfwire.compat._graph.mode import graph_iterator
+
+        return graph_iterator(self, needs_initializer=False)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+        """The same, to be begun by running its ``initializer``."""
+        from tfwire.compat._graph.mode import graph_iterator
+
+        return graph_iterator(self, needs_initializer=True)
+
+    @property
+    def output_types(self) -> Any:
+        return map_structure(lambda spec: spec.dtype, self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        return map_structure(lambda spec: spec.shape, self.element_spec)
 
 
 class TFRecordDataset(Dataset, dataset.TFRecordDataset):
-    """The records of files, as string tensors; see :class:`tfwire.dataset.TFRecordDataset`."""
+    """The records of files, as string tensors; see :class:`tfwire.TFRecordDataset`."""
 
     _further = Dataset
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        cycle = num_parallel_reads if num_parallel_reads != AUTOTUNE else None
+        if not options.get("indexed"):
+            options.setdefault("on_corrupt", AS_TENSORFLOW)
+        kind = (
+            to_numpy(compression_type) if hasattr(compression_type, "numpy") else compression_type
+        )
+        super().__init__(filenames, kind, buffer_size, cycle, **options)
 
 
 class DatasetWriter:
@@ -89,4 +297,20 @@ class DatasetWriter:
         tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)
 
 
-# ---- Namespaces -------------------------------------------------------------------------------
+def _words_of(leaf: Any) -> str | None:
+    return None if isinstance(leaf, dataset.Dataset) else specs.described(specs.spec_of(leaf))
+
+
+def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
+    elements = generator(*arguments)
+    return elements if signature is None else (signatures.convert(signature, e) for e in elements)
+
+
+def _arranged(structure: Any, parts: Any) -> Any:
+    """Parts in the places of the leaves of a structure."""
+    following = iter(parts)
+    return map_structure(lambda leaf: next(following), structure)
+
+
+def _value(padding: Any) -> Any:
+    return None if padding is None else to_numpy(padding)

@@ -1,0 +1,288 @@
+"""What tf.data's transformations give, as generators over the elements of their sources.
+
+Each is the second half of a :class:`tfwire._datasets.replayed.Replayed`: it takes the epoch and the
+iterators of the sources last, so that ``functools.partial`` binds what comes before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count, islice, repeat
+from typing import Any
+
+import numpy as np
+
+from tfwire._datasets.random import draws, key_of
+from tfwire._datasets.replayed import elements_of
+from tfwire._datasets.structure import leaves, map_structure
+from tfwire._records.streams import warn
+from tfwire.columns import SparseTensor
+from tfwire.compat._errors import FailedPreconditionError
+
+Elements = Iterator[Any]
+
+
+def in_turn(epoch: str, *sources: Elements) -> Elements:
+    """The elements of one source after those of another."""
+    for source in sources:
+        yield from source
+
+
+def flat_map(open_inner: Callable[[Any, str], Elements], epoch: str, source: Elements) -> Elements:
+    """The elements of the datasets that a function makes of the elements."""
+    for number, element in enumerate(source):
+        yield from open_inner(element, f"{epoch}.{number}")
+
+
+def interleave(
+    open_inner: Callable[[Any, str], Elements],
+    cycle_length: int,
+    block_length: int,
+    epoch: str,
+    source: Elements,
+) -> Elements:
+    """``block_length`` elements of each of ``cycle_length`` datasets in turn.
+
+    A dataset that ends gives its turn away; the next input takes its place one round later.
+    """
+    numbered = enumerate(source)
+    open_now: list[Elements | None] = [None] * cycle_length
+    place = 0
+    more = True
+    while more or any(inner is not None for inner in open_now):
+        inner = open_now[place]
+        if inner is None and more:
+            found = next(numbered, None)
+            more = found is not None
+            if found is not None:
+                inner = open_inner(found[1], f"{epoch}.{found[0]}")
+        if inner is not None:
+            given = 0
+            for element in islice(inner, block_length):
+                given += 1
+                yield element
+            open_now[place] = inner if given == block_length else None
+        place = (place + 1) % cycle_length
+
+
+def windows(
+    make: Callable[[list[Any]], Any],
+    size: int,
+    shift: int,
+    stride: int,
+    drop_remainder: bool,
+    epoch: str,
+    source: Elements,
+) -> Elements:
+    """``make`` of the elements of each window."""
+    span = (size - 1) * stride + 1
+    held: deque[Any] = deque()
+    while True:
+        held.extend(islice(source, max(0, span - len(held))))
+        if not held or (drop_remainder and len(held) < span):
+            return
+        yield make(list(islice(held, 0, span, stride)))
+        for _ in range(min(shift, len(held))):
+            held.popleft()
+        if shift > span:
+            for _ in islice(source, shift - span):
+                pass
+
+
+def unbatch(epoch: str, source: Elements) -> Elements:
+    """The rows of every element."""
+    for element in source:
+        sizes = {_num_rows(leaf) for leaf in leaves(element)}
+        if len(sizes) != 1:
+            raise ValueError(f"unbatch needs leaves of one first axis, got sizes {sorted(sizes)}")
+        for row in range(sizes.pop()):
+            yield map_structure(partial(_row, row), element)
+
+
+def _num_rows(leaf: Any) -> int:
+    if isinstance(leaf, SparseTensor):
+        return int(leaf.dense_shape[0])
+    if not np.ndim(leaf) and not hasattr(leaf, "row_splits"):
+        raise ValueError("unbatch needs leaves of rank 1 or more, got a scalar")
+    return len(leaf)
+
+
+def _row(row: int, leaf: Any) -> Any:
+    if not isinstance(leaf, SparseTensor):
+        return leaf[row]
+    of_row = leaf.indices[:, 0] == row
+    return SparseTensor(leaf.indices[of_row, 1:], leaf.values[of_row], leaf.dense_shape[1:])
+
+
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, epoch: str, source: Elements
+) -> Elements:
+    """The outputs of a function of a state and an element, which also returns the next state."""
+    for element in source:
+        state, output = step(state, element)
+        yield output
+
+
+def tolerant_map(
+    function: Callable[[Any], Any], warns: bool, epoch: str, source: Elements
+) -> Elements:
+    """A function of the elements, without those for which it fails."""
+    for element in source:
+        try:
+            result = function(element)
+        except Exception as error:
+            if warns:
+                warn(f"an element was left out: {error}")
+            continue
+        yield result
+
+
+def take_while(predicate: Callable[[Any], Any], epoch: str, source: Elements) -> Elements:
+    """The elements before the first for which a function is false."""
+    for element in source:
+        if not predicate(element):
+            return
+        yield element
+
+
+def unique(epoch: str, source: Elements) -> Elements:
+    """The elements without those that were there before."""
+    seen = set()
+    for element in source:
+        value = np.asarray(element)
+        key = (value.shape, tuple(value.ravel().tolist()))
+        if key not in seen:
+            seen.add(key)
+            yield element
+
+
+def group_by_window(
+    key_of_element: Callable[[Any], int],
+    window_size: Callable[[int], int],
+    open_window: Callable[[int, list[Any], str], Elements],
+    epoch: str,
+    source: Elements,
+) -> Elements:
+    """What a function makes of groups of elements with the same key.
+
+    A group is given when it has as many elements as its window; at the end of the source the
+    others follow, in the order of their keys.
+    """
+    groups: dict[int, list[Any]] = {}
+    sizes: dict[int, int] = {}
+    number = count()
+    for element in source:
+        key = key_of_element(element)
+        if key not in groups:
+            groups[key], sizes[key] = [], window_size(key)
+        groups[key].append(element)
+        if len(groups[key]) == sizes[key]:
+            yield from open_window(key, groups.pop(key), f"{epoch}.{next(number)}")
+    for key in sorted(groups):
+        yield from open_window(key, groups[key], f"{epoch}.{next(number)}")
+
+
+def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Elements) -> Elements:
+    """The next element of the source that each choice names; an empty source is passed over."""
+    ended: set[int] = set()
+    for choice in choices:
+        number = int(choice)
+        if not 0 <= number < len(sources):
+            raise ValueError(f"a choice must be within [0, {len(sources)}), got {number}")
+        for element in islice(sources[number], 1):
+            yield element
+            break
+        else:
+            ended.add(number)
+            if stop_on_empty or len(ended) == len(sources):
+                return
+
+
+def drawn_choices(seed: int, epoch: str, weights: Elements) -> Elements:
+    """The number of a source for each list of weights, drawn by them."""
+    key = key_of(seed, epoch)
+    for place, of_sources in enumerate(weights):
+        bounds = np.cumsum(np.asarray(of_sources, np.float64))
+        drawn = _uniform(key, place) * bounds[-1]
+        yield int(np.searchsorted(bounds, drawn, side="right"))
+
+
+def resample(
+    class_of: Callable[[Any], int],
+    target: Any,
+    initial: Any,
+    seed: int,
+    epoch: str,
+    source: Elements,
+) -> Elements:
+    """Elements left out at random, so that their classes come as often as a distribution says."""
+    key = key_of(seed, epoch)
+    seen = np.zeros(len(target)) if initial is None else np.asarray(initial, np.float64)
+    for place, element in enumerate(source):
+        number = class_of(element)
+        if initial is None:
+            seen[number] += 1
+        ratio = np.divide(target, seen / seen.sum(), out=np.zeros(len(seen)), where=seen > 0)
+        if _uniform(key, place) * ratio.max() < ratio[number]:
+            yield np.int32(number), element
+
+
+def random_numbers(seed: int, epoch: str) -> Elements:
+    """Numbers below 2**32, without end."""
+    key = key_of(seed, epoch)
+    for place in count(0, 256):
+        yield from (draws(key, place, 256) >> np.uint64(32)).astype(np.int64)
+
+
+def _uniform(key: int, place: int) -> float:
+    return int(draws(key, place, 1)[0]) / 2.0**64
+
+
+def numbers(start: int, step: int, dtype: Any, epoch: str) -> Elements:
+    """start, start + step and so on, without end."""
+    return map(np.dtype(dtype).type, count(start, step))
+
+
+def enumerated(start: int, epoch: str, source: Elements) -> Elements:
+    """Pairs of a number and an element."""
+    for number, element in enumerate(source, start):
+        yield np.int64(number), element
+
+
+def repeated(value: Any, epoch: str) -> Elements:
+    """One value, without end."""
+    return repeat(value)
+
+
+def counted(expected: int, epoch: str, source: Elements) -> Elements:
+    """The elements, which must be so many; any number for a negative one."""
+    found = 0
+    for element in source:
+        found += 1
+        if 0 <= expected < found:
+            break
+        yield element
+    if found != expected and expected >= 0:
+        more = "more" if found > expected else f"only {found}"
+        raise FailedPreconditionError(
+            None, None, f"expected a dataset of {expected} elements, found {more}"
+        )
+
+
+def listed(values: list[Any], epoch: str) -> Elements:
+    """Values that are there already."""
+    return iter(values)
+
+
+def cached(kept: list[list[Any]], stage: Any, epoch: str) -> Elements:
+    """The elements of a stage, which a whole first pass keeps in ``kept``."""
+    if kept:
+        yield from kept[0]
+        return
+    found = []
+    for element in elements_of(stage, "cache"):
+        found.append(element)
+        yield element
+    kept[:] = [found]

@@ -1,0 +1,189 @@
+"""The transformations of tf.data that make groups of elements, or take them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tfwire._arguments import integer
+from tfwire._datasets.replayed import elements_of
+from tfwire._datasets.structure import stack, zip_structures
+from tfwire.columns import RaggedTensor
+from tfwire.compat._convert import to_numpy
+from tfwire.compat._data import buckets, generators, specs
+from tfwire.compat._data.making import Making, check_dataset, integer_of
+from tfwire.compat._tensor import Tensor
+
+__all__ = ["Grouping"]
+
+P = TypeVar("P", bound="Grouping")
+
+
+class Grouping(Making):
+    """Methods with the names, arguments and results of ``tf.data.Dataset``."""
+
+    def window(
+        self: P,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> P:
+        """Datasets of up to ``size`` elements: a dataset for every leaf of an element.
+
+        Args:
+            size: Elements of a window.
+            shift: By how many elements a window begins after the one before; None: ``size``.
+            stride: How far apart the elements of a window are.
+            drop_remainder: Leave out windows of fewer elements.
+        """
+        size, stride = integer("size", size, 1), integer("stride", stride, 1)
+        shift = size if shift is None else integer("shift", shift, 1)
+        length = self._stage.length
+        if length is not None:
+            span = (size - 1) * stride + 1 if drop_remainder else 1
+            length = max(0, (length - span) // shift + 1)
+        arguments = (self._as_window, size, shift, stride, bool(drop_remainder))
+        return self._made("window", generators.windows, *arguments, length=length, quiet=True)
+
+    def _as_window(self, elements: list[Any]) -> Any:
+        return zip_structures(lambda *leaves: self._listed(list(leaves)), *elements)
+
+    def unbatch(self: P, name: str | None = None) -> P:
+        """The rows of every element, one by one."""
+        rows, spec = specs.of_rows(self._stage.spec)
+        length = self._stage.length
+        length = None if length is None or rows is None else length * rows
+        return self._made("unbatch", generators.unbatch, length=length, spec=spec, quiet=True)
+
+    def rebatch(
+        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
+    ) -> Any:
+        """Batches of another size of the same rows."""
+        rows: Any = self.unbatch()
+        return rows.batch(batch_size, drop_remainder)
+
+    def group_by_window(
+        self: P,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> P:
+        """What ``reduce_func`` makes of groups of elements with one key.
+
+        Args:
+            key_func: The key of an element, an int64.
+            reduce_func: A dataset made of a key and of a dataset of elements with that key.
+            window_size: How many elements a group has; the last ones have fewer.
+            window_size_func: The same as a function of the key.
+
+        Raises:
+            ValueError: Both or none of the last two are given.
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError("give either `window_size` or `window_size_func`")
+        key_of = partial(integer_of, self._calling(key_func))
+        size_of = partial(_window_size, window_size, window_size_func)
+        opening = partial(self._open_reduced, reduce_func)
+        return self._made("group_by_window", generators.group_by_window, key_of, size_of, opening)
+
+    def _open_reduced(
+        self, reduce_func: Callable[..., Any], key: int, elements: list[Any], epoch: str
+    ) -> Iterator[Any]:
+        reduced = reduce_func(_key(key), self._listed(elements, self._stage.spec))
+        check_dataset("the result of reduce_func", reduced)
+        return elements_of(reduced._stage, epoch)
+
+    def bucket_by_sequence_length(
+        self: P,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> P:
+        """Padded batches of elements of similar length.
+
+        Args:
+            element_length_func: The length of an element.
+            bucket_boundaries: The lengths at which the next bucket begins, in order.
+            bucket_batch_sizes: The batch size of each bucket, one more than there are boundaries.
+            padded_shapes, padding_values, drop_remainder: As for ``padded_batch``.
+            pad_to_bucket_boundary: Pad sizes that are None to the boundary of the bucket minus 1.
+            no_padding: Only batch.
+        """
+        bounds, sizes = buckets.check(bucket_boundaries, bucket_batch_sizes)
+        length_of = partial(integer_of, self._calling(element_length_func))
+        if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
+            padded_shapes = buckets.open_shapes(self.element_spec)
+        batching = buckets.Batching(
+            bounds,
+            sizes,
+            padded_shapes,
+            padding_values,
+            pad_to_bucket_boundary,
+            no_padding,
+            drop_remainder,
+        )
+
+        bucket_of = partial(_bucket, bounds, length_of)
+        arguments = (bucket_of, sizes.__getitem__, partial(self._open_bucket, batching))
+        return self._made("bucket_by_sequence_length", generators.group_by_window, *arguments)
+
+    def _open_bucket(
+        self, batching: buckets.Batching, key: int, elements: list[Any], epoch: str
+    ) -> Iterator[Any]:
+        return elements_of(batching(key, self._listed(elements, self._stage.spec))._stage, epoch)
+
+    def ragged_batch(
+        self: P,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = np.int64,
+        name: str | None = None,
+    ) -> P:
+        """Batches of elements whose first axes differ, as RaggedTensors."""
+        size = integer("batch_size", batch_size, 1)
+        splits = np.dtype(getattr(row_splits_dtype, "as_numpy_dtype", row_splits_dtype))
+        make = partial(_stack_ragged, splits)
+        length = self._stage.length
+        if length is not None:
+            length = length // size if drop_remainder else -(-length // size)
+        arguments = (make, size, size, 1, bool(drop_remainder))
+        return self._made("ragged_batch", generators.windows, *arguments, length=length)
+
+
+def _stack_ragged(splits: Any, elements: list[Any]) -> Any:
+    """Elements of one structure as one, leaves of rank 1 or more as RaggedTensors."""
+
+    def stack_leaves(*values: Any) -> Any:
+        if not np.ndim(values[0]):
+            return stack(list(values))
+        sizes = [len(value) for value in values]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(splits)
+        return RaggedTensor(np.concatenate(values), offsets)
+
+    return zip_structures(stack_leaves, *elements)
+
+
+def _window_size(size: Any, function: Callable[[Any], Any] | None, key: int) -> int:
+    asked = size if function is None else function(_key(key))
+    return integer("window_size", to_numpy(asked), 1)
+
+
+def _bucket(bounds: list[int], length_of: Callable[[Any], int], element: Any) -> int:
+    return buckets.number(bounds, length_of(element))
+
+
+def _key(key: int) -> Tensor:
+    return Tensor(np.int64(key))

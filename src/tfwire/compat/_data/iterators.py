@@ -1,0 +1,119 @@
+"""The iterators of datasets: get_next, and values that may be missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfwire._datasets.structure import map_structure
+from tfwire.compat._data.specs import spec_of
+from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError
+from tfwire.compat._missing import Explained
+from tfwire.compat._tensor import Tensor
+
+__all__ = ["Iterator", "Optional", "get_next_as_optional"]
+
+
+class Iterator(Explained):
+    """One pass over a dataset, made by ``iter(dataset)``.
+
+    Its state can be saved and loaded, as that of :class:`tfwire.DatasetIterator`.
+
+    Example:
+        >>> import tfwire.compat as tf
+        >>> iterator = iter(tf.data.Dataset.range(2))
+        >>> int(iterator.get_next()), int(iterator.get_next())
+        (0, 1)
+        >>> bool(iterator.get_next_as_optional().has_value())
+        False
+    """
+
+    _tf_name = "data.Iterator"
+
+    def __init__(self, dataset: Any, elements: Any) -> None:
+        self._dataset = dataset
+        self._elements = elements
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    next = __next__
+
+    @staticmethod
+    def from_structure(output_types: Any, output_shapes: Any = None, **others: Any) -> Any:
+        """An iterator of TensorFlow 1 that ``make_initializer`` gives datasets."""
+        from tfwire.compat._graph.iterators import GraphIterator
+
+        return GraphIterator.from_structure(output_types, output_shapes)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: There is none.
+        """
+        for element in self._elements:
+            return element
+        raise OutOfRangeError(None, None, "End of sequence")
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an Optional, without a value at the end."""
+        for element in self._elements:
+            return Optional.from_value(element)
+        return Optional.empty()
+
+    @property
+    def element_spec(self) -> Any:
+        return self._dataset.element_spec
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iterator stands."""
+        state: dict[str, Any] = self._elements.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where another iterator stood."""
+        self._elements.load_state_dict(state)
+
+    def close(self) -> None:
+        """Stops threads and closes files; there are no elements any more."""
+        self._elements.close()
+
+
+class Optional:
+    """A value, or none."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    @classmethod
+    def from_value(cls, value: Any) -> Optional:
+        return cls((value,))
+
+    @classmethod
+    def empty(cls, element_spec: Any = None) -> Optional:
+        return cls(())
+
+    def has_value(self, name: str | None = None) -> Tensor:
+        return Tensor(bool(self._values))
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The value.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        if not self._values:
+            raise InvalidArgumentError(None, None, "the Optional has no value")
+        return self._values[0]
+
+    @property
+    def element_spec(self) -> Any:
+        return map_structure(spec_of, self.get_value())
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """The next element of an iterator as an Optional."""
+    return iterator.get_next_as_optional()

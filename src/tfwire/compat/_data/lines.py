@@ -1,0 +1,115 @@
+"""Files of text lines and of records of one length, and datasets of them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from tfwire._arguments import integer
+from tfwire._datasets.replayed import Replayed
+from tfwire._records.compression import compression_name
+from tfwire.compat._convert import to_numpy
+from tfwire.compat._data.dataset import Dataset
+from tfwire.dataset import _paths as paths_of
+
+__all__ = ["FixedLengthRecordDataset", "TextLineDataset", "chunks", "lines"]
+
+
+def lines(path: str, compression: Any = None) -> Iterator[bytes]:
+    """The lines of a file, without their ends."""
+    with _open(path, compression) as file:
+        for line in file:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def chunks(
+    size: int, header: int, footer: int, hop: int, path: str, compression: Any = None
+) -> Iterator[bytes]:
+    """Records of one length, which begin ``hop`` bytes apart between the ends of a file."""
+    with _open(path, compression) as file:
+        end = file.seek(0, os.SEEK_END) - footer
+        for begin in range(header, end - size + 1, hop):
+            file.seek(begin)
+            yield file.read(size)
+
+
+def _open(path: str, compression: Any) -> Any:
+    name = compression_name(compression)
+    if name == "ZLIB":
+        with open(path, "rb") as file:
+            return io.BytesIO(zlib.decompress(file.read()))
+    return gzip.open(path, "rb") if name else open(path, "rb")
+
+
+class _FileDataset(Dataset):
+    """The records of files, one file after another."""
+
+    _further = Dataset
+
+    def __init__(self, name: str, records: Callable[[str], Iterator[bytes]], paths: Any) -> None:
+        stage = Replayed(name, (), partial(_of_files, records, paths_of(paths)), spec="string[]")
+        super().__init__(stage, name)
+
+
+def _of_files(
+    records: Callable[[str], Iterator[bytes]], paths: list[str], epoch: str
+) -> Iterator[bytes]:
+    for path in paths:
+        yield from records(path)
+
+
+class TextLineDataset(_FileDataset):
+    """The lines of text files, without their ends.
+
+    Args:
+        filenames: As for :class:`tfwire.TFRecordDataset`.
+        compression_type: None or "" for none, "GZIP", "ZLIB".
+        buffer_size, num_parallel_reads: Accepted and ignored.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        compression_name(compression_type)
+        records = partial(lines, compression=compression_type)
+        super().__init__("TextLineDataset", records, filenames)
+
+
+class FixedLengthRecordDataset(_FileDataset):
+    """Records of one length.
+
+    Args:
+        filenames: As for :class:`tfwire.TFRecordDataset`.
+        record_bytes: Bytes of a record.
+        header_bytes, footer_bytes: Bytes at both ends of a file to pass over.
+        compression_type: None or "" for none, "GZIP", "ZLIB".
+        buffer_size, num_parallel_reads: Accepted and ignored.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        buffer_size: int | None = None,
+        compression_type: Any = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        size = integer("record_bytes", to_numpy(record_bytes), 1)
+        compression_name(compression_type)
+        cut = partial(chunks, size, header_bytes or 0, footer_bytes or 0, size)
+        super().__init__(
+            "FixedLengthRecordDataset", partial(cut, compression=compression_type), filenames
+        )

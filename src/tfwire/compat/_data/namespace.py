@@ -1,0 +1,148 @@
+"""``tf.data`` and ``tf.data.experimental``: names for datasets."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from tfwire.compat._data import generators, options
+from tfwire.compat._data.cardinality import INFINITE, UNKNOWN
+from tfwire.compat._data.dataset import AUTOTUNE, Dataset, DatasetWriter, TFRecordDataset
+from tfwire.compat._data.iterators import Iterator, Optional, get_next_as_optional
+from tfwire.compat._data.lines import FixedLengthRecordDataset, TextLineDataset
+from tfwire.compat._data.specs import DatasetSpec
+from tfwire.compat._missing import Namespace
+
+__all__ = ["data"]
+
+
+def _applying(method: str) -> Any:
+    """The function of ``tf.data.experimental`` that makes what ``dataset.apply`` takes."""
+
+    def transformation(*args: Any, **kwargs: Any) -> Any:
+        return lambda dataset: getattr(dataset, method)(*args, **kwargs)
+
+    transformation.__name__ = method
+    transformation.__doc__ = f"What ``dataset.apply`` makes ``dataset.{method}(...)`` of."
+    return transformation
+
+
+def _map_and_batch(
+    map_func: Any,
+    batch_size: int,
+    num_parallel_batches: int | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: int | None = None,
+) -> Any:
+    return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
+
+
+def _shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | None = None) -> Any:
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def _parallel_interleave(
+    map_func: Any,
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: bool = False,
+    buffer_output_elements: int | None = None,
+    prefetch_input_elements: int | None = None,
+) -> Any:
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def _parse_example_dataset(
+    features: Any, num_parallel_calls: int | None = 1, deterministic: bool | None = None
+) -> Any:
+    return lambda dataset: dataset.parse_example(features)
+
+
+def _assert_cardinality(expected_cardinality: Any) -> Any:
+    expected = int(expected_cardinality)
+    return lambda dataset: dataset.apply(partial(_checked, expected))
+
+
+def _checked(expected: int, dataset: Any) -> Any:
+    """A dataset that says how many elements it has, and raises where that is wrong."""
+    checking = partial(generators.counted, expected)
+    facts = {"length": max(expected, 0) if expected >= 0 else None, "spec": dataset._stage.spec}
+    return dataset._made("assert_cardinality", checking, **facts)
+
+
+def _cardinality(dataset: Any) -> Any:
+    return dataset.cardinality()
+
+
+def _prefetch_to_device(device: Any, buffer_size: int | None = None) -> Any:
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def _words(**values: Any) -> Any:
+    """The members of an enumeration that only options use."""
+    return SimpleNamespace(**values)
+
+
+_METHODS = (
+    "bucket_by_sequence_length",
+    "group_by_window",
+    "ignore_errors",
+    "rejection_resample",
+    "scan",
+    "snapshot",
+    "take_while",
+    "unbatch",
+    "unique",
+)
+
+experimental = Namespace(
+    "data.experimental",
+    **{name: _applying(name) for name in _METHODS},
+    AUTOTUNE=AUTOTUNE,
+    AutoShardPolicy=_words(OFF=-1, AUTO=0, FILE=1, DATA=2, HINT=3),
+    AutotuneAlgorithm=_words(DEFAULT=0, HILL_CLIMB=1, GRADIENT_DESCENT=2, MAX_PARALLELISM=3),
+    AutotuneOptions=options.AutotuneOptions,
+    Counter=Dataset.counter,
+    DistributeOptions=options.DistributeOptions,
+    ExternalStatePolicy=_words(WARN=0, IGNORE=1, FAIL=2),
+    INFINITE_CARDINALITY=INFINITE,
+    OptimizationOptions=options.OptimizationOptions,
+    Optional=Optional,
+    RandomDataset=Dataset.random,
+    TFRecordWriter=DatasetWriter,
+    ThreadingOptions=options.ThreadingOptions,
+    UNKNOWN_CARDINALITY=UNKNOWN,
+    assert_cardinality=_assert_cardinality,
+    cardinality=_cardinality,
+    choose_from_datasets=Dataset.choose_from_datasets,
+    dense_to_ragged_batch=_applying("ragged_batch"),
+    enumerate_dataset=_applying("enumerate"),
+    get_next_as_optional=get_next_as_optional,
+    get_single_element=lambda dataset: dataset.get_single_element(),
+    get_structure=lambda dataset: dataset.element_spec,
+    load=Dataset.load,
+    map_and_batch=_map_and_batch,
+    parallel_interleave=_parallel_interleave,
+    parse_example_dataset=_parse_example_dataset,
+    prefetch_to_device=_prefetch_to_device,
+    sample_from_datasets=Dataset.sample_from_datasets,
+    save=lambda dataset, path, compression=None, shard_func=None: dataset.save(path, compression),
+    shuffle_and_repeat=_shuffle_and_repeat,
+)
+
+data = Namespace(
+    "data",
+    AUTOTUNE=AUTOTUNE,
+    Dataset=Dataset,
+    DatasetSpec=DatasetSpec,
+    FixedLengthRecordDataset=FixedLengthRecordDataset,
+    INFINITE_CARDINALITY=INFINITE,
+    Iterator=Iterator,
+    Options=options.Options,
+    TFRecordDataset=TFRecordDataset,
+    TextLineDataset=TextLineDataset,
+    ThreadingOptions=options.ThreadingOptions,
+    UNKNOWN_CARDINALITY=UNKNOWN,
+    experimental=experimental,
+)

@@ -1,0 +1,209 @@
+"""The transformations of tf.data that tfwire's own Dataset does not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tfwire._arguments import integer
+from tfwire._datasets import stages
+from tfwire._datasets.arguments import check_callable
+from tfwire._datasets.replayed import Replayed
+from tfwire._datasets.sources import Records
+from tfwire._datasets.stage import Stage
+from tfwire.compat._convert import to_numpy
+from tfwire.compat._data import generators
+from tfwire.compat._data.cardinality import cardinality
+from tfwire.compat._data.grouping import Grouping
+from tfwire.compat._data.keeping import Keeping
+from tfwire.compat._data.making import check_dataset, integer_of, seed_of
+from tfwire.compat._data.options import Options
+from tfwire.compat._errors import InvalidArgumentError
+from tfwire.compat._tensor import Tensor
+
+__all__ = ["FurtherTransformations"]
+
+P = TypeVar("P", bound="FurtherTransformations")
+
+_AUTO = -1
+
+
+class FurtherTransformations(Grouping, Keeping):
+    """Methods with the names, arguments and results of ``tf.data.Dataset``.
+
+    Like those of :class:`tfwire.Dataset`, they return new datasets and read nothing, except where
+    they return tensors.
+    """
+
+    # ---- One dataset of several ---------------------------------------------------------------
+
+    def concatenate(self: P, dataset: Any, name: str | None = None) -> P:
+        """The elements of this dataset, then those of another."""
+        check_dataset("dataset", dataset)
+        lengths = (self._stage.length, dataset._stage.length)
+        length = None if None in lengths else sum(lengths)
+        spec = self._stage.spec if self._stage.spec == dataset._stage.spec else None
+        facts = {"length": length, "spec": spec, "quiet": True}
+        return self._made("concatenate", generators.in_turn, others=[dataset], **facts)
+
+    def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
+        """The elements of the datasets that ``map_func`` makes, one dataset after another."""
+        check_callable("map_func", map_func)
+        return self._made("flat_map", generators.flat_map, self._opening(map_func))
+
+    def interleave(
+        self: P,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> P:
+        """Elements of several of the datasets that ``map_func`` makes, in turn.
+
+        Args:
+            map_func: Makes a dataset of an element.
+            cycle_length: How many datasets take turns; None or AUTOTUNE: as many as there are
+                CPUs, as in TensorFlow.
+            block_length: How many elements a turn has; None: one.
+            num_parallel_calls, deterministic: Accepted; the order is always the same.
+        """
+        check_callable("map_func", map_func)
+        cycle = _AUTO if cycle_length is None else integer("cycle_length", cycle_length)
+        cycle = len(os.sched_getaffinity(0)) if cycle == _AUTO else cycle
+        block = integer("block_length", 1 if block_length is None else block_length, 1)
+        if cycle < 1:
+            raise ValueError(f"`cycle_length` must be at least 1, got {cycle}")
+        return self._made(
+            "interleave", generators.interleave, self._opening(map_func), cycle, block
+        )
+
+    # ---- Elements one by one ------------------------------------------------------------------
+
+    def enumerate(self: P, start: int = 0, name: str | None = None) -> P:
+        """Pairs of a number (int64) and an element."""
+        spec = self._stage.spec and ("int64[]", self._stage.spec)
+        first = integer("start", start)
+        facts = {"length": self._stage.length, "spec": spec, "quiet": True}
+        return self._made("enumerate", generators.enumerated, first, **facts)
+
+    def scan(
+        self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
+    ) -> P:
+        """The outputs of ``scan_func(state, element)``, which returns (next state, output)."""
+        check_callable("scan_func", scan_func)
+
+        state, step = self._hidden(initial_state), partial(self._step, scan_func)
+        return self._made("scan", generators.scan, step, state, length=self._stage.length)
+
+    def _step(self, function: Callable[..., Any], state: Any, element: Any) -> tuple[Any, Any]:
+        state, output = function(self._shown(state), self._shown(element))
+        return self._hidden(state), self._hidden(output)
+
+    def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements before the first for which ``predicate`` is false."""
+        check_callable("predicate", predicate)
+        call = self._calling(predicate)
+        return self._made("take_while", generators.take_while, call, spec=self._stage.spec)
+
+    def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
+        """Passes over elements whose making fails: of a ``map``, and of the records below it.
+
+        After damage in a file the next file follows, as in TensorFlow.
+
+        Args:
+            log_warning: Warn of each error.
+
+        Raises:
+            ValueError: The dataset is neither made by ``map`` nor a TFRecordDataset.
+        """
+        stage = _tolerant(self._stage)
+        if not isinstance(self._stage, stages.Map):
+            if stage is self._stage:
+                raise ValueError("ignore_errors must follow map or a TFRecordDataset")
+            return self._next(stage, "ignore_errors")
+        function = self._stage.arguments[0]
+        generate = partial(generators.tolerant_map, function, bool(log_warning))
+        return self._next(Replayed("ignore_errors", (stage,), generate), "ignore_errors")
+
+    def unique(self: P, name: str | None = None) -> P:
+        """The elements without repetitions; each is kept in memory."""
+        return self._made("unique", generators.unique, spec=self._stage.spec, quiet=True)
+
+    def rejection_resample(
+        self: P,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> P:
+        """Pairs (class, element), some elements left out at random.
+
+        Args:
+            class_func: The class of an element, from 0.
+            target_dist: How often the classes are to come.
+            initial_dist: How often they come in this dataset; None: as often as so far.
+            seed: Makes the choice repeat.
+        """
+        class_of = partial(integer_of, self._calling(class_func))
+        target = np.asarray(to_numpy(target_dist), np.float64)
+        initial = None if initial_dist is None else np.asarray(to_numpy(initial_dist), np.float64)
+        arguments = (class_of, target, initial, seed_of(seed))
+        return self._made("rejection_resample", generators.resample, *arguments)
+
+    # ---- Values -------------------------------------------------------------------------------
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: Any = None) -> Any:
+        """The last state of ``reduce_func(state, element)``, which returns the next state."""
+        check_callable("reduce_func", reduce_func)
+        state = self._hidden(initial_state)
+        for element in self.as_numpy_iterator():
+            result = reduce_func(self._shown(state), self._shown(element))
+            state = self._hidden(tuple(result) if isinstance(result, list) else result)
+        return self._shown(state)
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The element of a dataset that has one.
+
+        Raises:
+            InvalidArgumentError: It has none, or more than one.
+        """
+        found = list(self.take(2))
+        if len(found) != 1:
+            how_many = "more than one element" if found else "no elements"
+            raise InvalidArgumentError(None, None, f"the dataset had {how_many}, expected one")
+        return found[0]
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """The number of elements, as int64; -1 if there is no end, -2 if nobody knows."""
+        return Tensor(np.int64(cardinality(self._stage)))
+
+    # ---- The rest -----------------------------------------------------------------------------
+
+    def apply(self, transformation_func: Callable[[Any], Any], name: str | None = None) -> Any:
+        """``transformation_func(self)``, which must return a dataset."""
+        check_callable("transformation_func", transformation_func)
+        result = transformation_func(self)
+        check_dataset("the result of transformation_func", result)
+        return result
+
+    def with_options(self: P, options: Any, name: str | None = None) -> P:
+        """The same dataset: no option changes the elements or their order."""
+        if not isinstance(options, Options):
+            raise TypeError(f"`options` must be a tf.data.Options, got {type(options).__name__}")
+        return self
+
+
+def _tolerant(stage: Stage) -> Stage:
+    """What a map works on, or records, such that damage ends a file without an error."""
+    source = stage.source if isinstance(stage, stages.Map) else stage
+    if not isinstance(source, Records):
+        return source
+    options = {**source.options, "on_corrupt": "stop"}
+    return Records(source.paths, source.compression_type, source.cycle, **options)

@@ -1,0 +1,87 @@
+"""The structure of a call's result, where it is known before the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["parts", "structure_of"]
+
+_LEAF = None
+
+
+def structure_of(name: str, args: Any, kwargs: Any) -> Any:
+    """Dicts, tuples and lists with None for every tensor; None for one tensor, or unknown."""
+    known = _KNOWN.get(name)
+    return None if known is None else known(args, kwargs)
+
+
+def parts(node: Any, structure: Any, part: Callable[[Any, Any], Any]) -> Any:
+    """A node in the parts of its structure."""
+    if isinstance(structure, dict):
+        return {key: parts(part(node, key), inner, part) for key, inner in structure.items()}
+    if isinstance(structure, (list, tuple)):
+        made = [parts(part(node, i), inner, part) for i, inner in enumerate(structure)]
+        if hasattr(structure, "_fields"):
+            return type(structure)(*made)
+        return made if isinstance(structure, list) else tuple(made)
+    return node
+
+
+def _argument(args: Any, kwargs: Any, position: int, *names: str) -> Any:
+    for name in names:
+        if name in kwargs:
+            return kwargs[name]
+    return args[position] if position < len(args) else None
+
+
+def _of_features(features: Any) -> Any:
+    return {_text(key): _LEAF for key in features or {}}
+
+
+def _text(key: Any) -> Any:
+    return key.decode() if isinstance(key, bytes) else key
+
+
+def _example(args: Any, kwargs: Any) -> Any:
+    return _of_features(_argument(args, kwargs, 1, "features"))
+
+
+def _sequence(args: Any, kwargs: Any) -> Any:
+    context = _of_features(_argument(args, kwargs, 1, "context_features"))
+    return context, _of_features(_argument(args, kwargs, 2, "sequence_features"))
+
+
+def _sequences(args: Any, kwargs: Any) -> Any:
+    context, lists = _sequence(args, kwargs)
+    return context, lists, lists
+
+
+def _of_types(args: Any, kwargs: Any) -> Any:
+    types = _argument(args, kwargs, 2, "Tout")
+    return [_LEAF for _ in types] if isinstance(types, (list, tuple)) else None
+
+
+def _split(args: Any, kwargs: Any) -> Any:
+    sizes = _argument(args, kwargs, 1, "num_or_size_splits")
+    if isinstance(sizes, int):
+        return [_LEAF] * sizes
+    return [_LEAF for _ in sizes] if isinstance(sizes, (list, tuple)) else None
+
+
+def _unstack(args: Any, kwargs: Any) -> Any:
+    count = _argument(args, kwargs, 1, "num")
+    return None if count is None else [_LEAF] * count
+
+
+_KNOWN: dict[str, Callable[[Any, Any], Any]] = {
+    "numpy_function": _of_types,
+    "parse_example": _example,
+    "parse_sequence_example": _sequences,
+    "parse_single_example": _example,
+    "parse_single_sequence_example": _sequence,
+    "py_func": _of_types,
+    "py_function": _of_types,
+    "split": _split,
+    "unstack": _unstack,
+}
