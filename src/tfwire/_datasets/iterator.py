@@ -102,16 +102,22 @@ class DatasetIterator(chain[Any]):
         raise TypeError("iterators of datasets cannot be copied; load their state_dict into others")
 
 
-def iterate(stage: Stage, show: Any = None, number: int | None = None) -> DatasetIterator:
+def iterate(
+    stage: Stage,
+    show: Any = None,
+    number: int | None = None,
+    kind: type[DatasetIterator] = DatasetIterator,
+) -> DatasetIterator:
     """An iterator over a stage.
 
     Args:
         stage: What to go through.
         show: Is applied to every element that is given away.
         number: Of the pass, by which shuffles tell it from others; None: the next one.
+        kind: The class of the iterator.
     """
     pieces = _Pieces(stage, show, number)
-    elements = DatasetIterator.from_iterable(pieces)
+    elements = kind.from_iterable(pieces)
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
     return elements

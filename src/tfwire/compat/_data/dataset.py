@@ -23,10 +23,12 @@ from tfwire.compat._data.iterators import Iterator
 from tfwire.compat._data.making import path_of, seed_of
 from tfwire.compat._data.transformations import FurtherTransformations
 from tfwire.compat._parsing import wrap
+from tfwire.compat._tensor import Tensor
 
 __all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
 AUTOTUNE = -1
+_PLAIN = (bytes, np.ndarray, np.generic)
 
 
 class Dataset(FurtherTransformations, dataset.Dataset):
@@ -41,6 +43,8 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @staticmethod
     def _show(leaf: Any) -> Any:
+        if isinstance(leaf, _PLAIN):
+            return Tensor(leaf)
         return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
 
     @staticmethod
@@ -59,7 +63,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         return super()._of(stage, name)
 
     def __iter__(self) -> Any:
-        return Iterator(self, super().__iter__())
+        return Iterator.over(self, partial(map_structure, self._show))
 
     def __len__(self) -> int:
         if cardinality(self._stage) == INFINITE:

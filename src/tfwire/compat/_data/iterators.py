@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire._datasets.structure import map_structure
 from tfwire.compat._data.specs import spec_of
 from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError
@@ -13,7 +14,7 @@ from tfwire.compat._tensor import Tensor
 __all__ = ["Iterator", "Optional", "get_next_as_optional"]
 
 
-class Iterator(Explained):
+class Iterator(Explained, DatasetIterator):
     """One pass over a dataset, made by ``iter(dataset)``.
 
     Its state can be saved and loaded, as that of :class:`tfwire.DatasetIterator`.
@@ -28,18 +29,17 @@ class Iterator(Explained):
     """
 
     _tf_name = "data.Iterator"
+    _dataset: Any
 
-    def __init__(self, dataset: Any, elements: Any) -> None:
-        self._dataset = dataset
-        self._elements = elements
+    @classmethod
+    def over(cls, dataset: Any, show: Any) -> Iterator:
+        """An iterator over a dataset, whose elements are shown by a function."""
+        elements = iterate(dataset._stage, show, kind=cls)
+        assert isinstance(elements, Iterator)
+        elements._dataset = dataset
+        return elements
 
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._elements)
-
-    next = __next__
+    next = DatasetIterator.__next__
 
     @staticmethod
     def from_structure(output_types: Any, output_shapes: Any = None, **others: Any) -> Any:
@@ -54,32 +54,19 @@ class Iterator(Explained):
         Raises:
             OutOfRangeError: There is none.
         """
-        for element in self._elements:
+        for element in self:
             return element
         raise OutOfRangeError(None, None, "End of sequence")
 
     def get_next_as_optional(self) -> Optional:
         """The next element as an Optional, without a value at the end."""
-        for element in self._elements:
+        for element in self:
             return Optional.from_value(element)
         return Optional.empty()
 
     @property
     def element_spec(self) -> Any:
         return self._dataset.element_spec
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the iterator stands."""
-        state: dict[str, Any] = self._elements.state_dict()
-        return state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where another iterator stood."""
-        self._elements.load_state_dict(state)
-
-    def close(self) -> None:
-        """Stops threads and closes files; there are no elements any more."""
-        self._elements.close()
 
 
 class Optional:

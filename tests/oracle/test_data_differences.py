@@ -1,0 +1,179 @@
+"""The rows of "tfwire.compat: datasets and queues" in docs/differences.md, a test each."""
+
+import gzip
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfwire
+import tfwire.compat as tfc
+
+
+def numbers(dataset):
+    return [int(x) for x in dataset]
+
+
+def test_map_spec():
+    """TensorFlow traces the function; tfwire calls it with elements."""
+
+    def build(lib):
+        return lib.data.Dataset.range(4).batch(2).map(lambda x: x + 1).element_spec
+
+    assert [None] == build(tf).shape.as_list()
+    assert [2] == build(tfc).shape.as_list()
+    assert tfc.data.Dataset.range(0).map(lambda x: x).element_spec is None
+
+
+def test_error_in_map():
+    def fail_at_one(x):
+        if x == 1:
+            raise ValueError("one")
+        return x
+
+    theirs = iter(
+        tf.data.Dataset.range(3).map(lambda x: tf.py_function(fail_at_one, [x], tf.int64))
+    )
+    assert 0 == next(theirs)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(theirs)
+    assert 2 == next(theirs)
+    dataset = tfc.data.Dataset.range(3).map(fail_at_one)
+    ours = iter(dataset)
+    assert 0 == next(ours)
+    with pytest.raises(ValueError, match="one"):
+        next(ours)
+    assert [] == list(ours)
+    assert [0, 2] == numbers(dataset.ignore_errors())
+
+
+def test_generator_cast():
+    def build(lib):
+        signature = lib.TensorSpec([], lib.int32)
+        return lib.data.Dataset.from_generator(lambda: [1.5], output_signature=signature)
+
+    assert [1] == numbers(build(tf))
+    with pytest.raises(TypeError, match=r"no tf\.int32"):
+        list(build(tfc))
+
+
+def test_random_choices():
+    def build(lib):
+        parts = [lib.data.Dataset.from_tensors(np.int64(i)).repeat() for i in (0, 1)]
+        return lib.data.Dataset.sample_from_datasets(parts, seed=1).take(60)
+
+    assert numbers(build(tf)) != numbers(build(tfc)) == numbers(build(tfc))
+
+
+def test_kept_files(tmp_path):
+    for name, lib in {"theirs": tf, "ours": tfc}.items():
+        lib.data.Dataset.range(2).save(str(tmp_path / name))
+    assert [0, 1] == numbers(tfc.data.Dataset.load(str(tmp_path / "ours")))
+    with pytest.raises(FileNotFoundError):
+        list(tfc.data.Dataset.load(str(tmp_path / "theirs")))
+    with pytest.raises(tf.errors.OpError):
+        tf.data.Dataset.load(str(tmp_path / "ours"))
+
+
+def test_ragged_elements():
+    def build(lib):
+        dataset = lib.data.Dataset.range(1, 3).map(lambda n: lib.fill([n], n)).ragged_batch(2)
+        return next(dataset.as_numpy_iterator())
+
+    assert isinstance(build(tf), np.ndarray)
+    assert isinstance(build(tfc), tfwire.RaggedTensor)
+
+
+def test_cut_stream(tmp_path):
+    """As TensorFlow here, unlike tfwire's own readers (gzip-cut)."""
+    path = str(tmp_path / "cut")
+    tfwire.write_records(path, [b"one", b"two"])
+    data = gzip.compress((tmp_path / "cut").read_bytes())[:-4]
+    (tmp_path / "cut").write_bytes(data)
+    for lib in (tf, tfc):
+        assert 2 == len(list(lib.data.TFRecordDataset(path, "GZIP")))
+    with pytest.raises(tfwire.DataLossError):
+        list(tfwire.TFRecordDataset(path, "GZIP"))
+
+
+# ---- Queues of TensorFlow 1 ---------------------------------------------------------------------
+
+
+def in_session(lib, build, use):
+    """What a function of a session and fetches gives, with started queues."""
+    with lib.Graph().as_default():
+        fetches = build(lib.compat.v1)
+        with lib.compat.v1.Session() as session:
+            session.run(lib.compat.v1.local_variables_initializer())
+            coordinator = lib.compat.v1.train.Coordinator()
+            threads = lib.compat.v1.train.start_queue_runners(session, coordinator)
+            try:
+                return use(session, fetches), threads
+            finally:
+                coordinator.request_stop()
+                with suppress(lib.errors.OpError):
+                    coordinator.join(threads)
+
+
+def records(v1, *paths):
+    queue = v1.train.string_input_producer(list(map(str, paths)), num_epochs=1, shuffle=False)
+    return v1.TFRecordReader().read(queue)[1]
+
+
+@pytest.fixture
+def path(tmp_path):
+    tfwire.write_records(tmp_path / "three", [b"first", b"second", b"third"])
+    return tmp_path / "three"
+
+
+def test_queue_threads(path):
+    threads = {}
+    for lib in (tf, tfc):
+        record, threads[lib] = in_session(
+            lib, lambda v1: records(v1, path), lambda session, fetched: session.run(fetched)
+        )
+        assert b"first" == record
+    assert threads[tf]
+    assert [] == threads[tfc]
+
+
+def test_queue_initializer(path):
+    """num_epochs is a variable in TensorFlow, which must be initialized."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        record = records(tf.compat.v1, path)
+        coordinator = tf.compat.v1.train.Coordinator()
+        threads = tf.compat.v1.train.start_queue_runners(session, coordinator)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(record)
+        with pytest.raises(tf.errors.OpError):
+            coordinator.join(threads)
+    with tfc.Session() as session:
+        assert b"first" == session.run(records(tfc.compat.v1, path))
+
+
+def test_queue_error(tmp_path):
+    """An error behind a batch: TensorFlow raises it when threads are joined."""
+
+    def build(v1):
+        return v1.train.batch([records(v1, tmp_path / "nowhere")], 1)
+
+    def error_of(session, fetches):
+        with pytest.raises((tf.errors.OpError, OSError)) as raised:
+            session.run(fetches)
+        return raised.type.__name__
+
+    assert "OutOfRangeError" == in_session(tf, build, error_of)[0]
+    assert "FileNotFoundError" == in_session(tfc, build, error_of)[0]
+
+
+def test_read_up_to(path):
+    def build(v1):
+        queue = v1.train.string_input_producer([str(path)] * 2, num_epochs=1)
+        return v1.TFRecordReader().read_up_to(queue, 2)[1]
+
+    def sizes(session, fetches):
+        return [len(session.run(fetches)) for _ in range(3)]
+
+    assert [2, 1, 2] == in_session(tf, build, sizes)[0]
+    assert [2, 2, 2] == in_session(tfc, build, sizes)[0]
