@@ -1,10 +1,15 @@
 """What tfwire.compat gives beyond the steps of the tutorials: sparse and ragged results."""
 
+import operator
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tfwire
 import tfwire.compat as tf
+from tfwire.compat._missing import INSTEAD
 
 SPEC = {
     "sparse": tf.io.VarLenFeature(tf.int64),
@@ -82,3 +87,41 @@ def test_what_follows_records_is_a_dataset_of_tensors():
     records = tf.data.TFRecordDataset("none")
     assert tf.data.Dataset is type(records.take(1)) is type(records.map(lambda record: record))
     assert tfwire.Dataset is type(tfwire.TFRecordDataset("none").take(1))
+
+
+# ---- docs/porting.md ----------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[1] / "docs" / "porting.md").read_text(encoding="utf-8")
+
+
+def names_of(title):
+    """TensorFlow's names in the first column of a table of docs/porting.md."""
+    section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| ")]
+    return sorted({name for row in rows for name in re.findall(r"\btf\.([\w.]*\w)", row)})
+
+
+@pytest.mark.parametrize("title", ["Every call", "Input pipelines of TensorFlow 1"])
+def test_what_the_page_names_is_there(title):
+    names = names_of(title)
+    assert len(names) > 15
+    for name in names:
+        operator.attrgetter(name)(tf)
+        if not name.startswith("compat"):
+            operator.attrgetter(name)(tf.compat.v1)
+
+
+def test_what_the_page_calls_missing_names_its_replacement():
+    names = names_of("What is not here, and what to use")
+    assert len(names) > 15
+    for name in names:
+        with pytest.raises(AttributeError, match="instead: "):
+            operator.attrgetter(name)(tf)
+
+
+def test_no_replacement_is_named_for_what_is_there():
+    for name in INSTEAD:
+        head, *_ = name.split(".")
+        if head[0].islower() or head in vars(tf):  # others are classes that hold the name
+            with pytest.raises(AttributeError, match="instead: "):
+                operator.attrgetter(name)(tf)
