@@ -60,6 +60,8 @@ def test_operators_and_indexing():
         "power": x**2,
         "less": x < 2,
         "negative": -x,
+        "difference": tf.constant(5) - x,
+        "comparison": tf.constant(2) > x,
     }
     with v1.Session() as session:
         found = session.run(expressions, feed_dict={x: [1, 2, 3]})
@@ -71,13 +73,24 @@ def test_operators_and_indexing():
         "power": [1, 4, 9],
         "less": [True, False, False],
         "negative": [-1, -2, -3],
+        "difference": [4, 3, 2],
+        "comparison": [True, False, False],
     } == {key: value.tolist() for key, value in found.items()}
+
+
+def test_conditions_take_values_of_the_graph():
+    flag, x = v1.placeholder(tf.bool), v1.placeholder(tf.int32)
+    chosen = tf.cond(flag, lambda: x * 2, lambda: (x + 1) * 3)
+    with v1.Session() as session:
+        assert [8, 15] == [session.run(chosen, {flag: on, x: 4}) for on in (True, False)]
 
 
 def test_a_graph_has_no_values_before_it_runs():
     x = v1.placeholder(tf.int32, [None, 3])
     assert [None, 3] == x.get_shape().as_list()
-    for use in (bool, list, len, lambda x: x.numpy()):
+    assert isinstance(x, tf.Tensor)
+    assert "Session.run" in f"{x} {x!r}"
+    for use in (bool, list, len, int, float, np.asarray, lambda x: x.numpy(), lambda x: x.dtype):
         with pytest.raises(TypeError, match=r"Session\.run"):
             use(x + 1)
     with pytest.raises(AttributeError, match=r"tf\.cast"):

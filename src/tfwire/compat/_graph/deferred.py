@@ -10,14 +10,13 @@ from typing import Any
 
 from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._graph import outputs
-from tfwire.compat._missing import Explained
 from tfwire.compat._shapes import TensorShape
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["Deferred", "Next", "Operation", "Run", "defer", "deferring", "deferring_all"]
 
 
-class Deferred(Explained):
+class Deferred(Tensor):
     """A tensor whose value comes with ``Session.run``.
 
     Args:
@@ -25,8 +24,6 @@ class Deferred(Explained):
         args, kwargs: The inputs: deferred values, other values, and lists, tuples and dicts of
             them.
     """
-
-    _tf_name = "Tensor"
 
     def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         Deferred.exists = True
@@ -85,10 +82,24 @@ class Deferred(Explained):
     def __repr__(self) -> str:
         return f"<tf.Tensor {self.name!r} shape={self.shape}, a value of Session.run>"
 
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
     def __getitem__(self, key: Any) -> Deferred:
         return Deferred(operator.getitem, self, key)
 
     # Equality is identity, as in TensorFlow 1, so that a tensor can be a key of feed_dict.
+    __eq__, __ne__, __hash__ = object.__eq__, object.__ne__, object.__hash__
+
+    @property
+    def _value(self) -> Any:
+        raise _unknown("a value")
+
+    @property
+    def dtype(self) -> Any:
+        raise _unknown("one of a known dtype")
 
     def __bool__(self) -> bool:
         raise _unknown("a bool")
@@ -164,7 +175,8 @@ class Run:
         """A structure with values in place of deferred ones."""
         if isinstance(structure, Deferred):
             if structure not in self._values:
-                self._values[structure] = structure._evaluate(self)
+                # What a function of the user returns may be deferred itself, as those of tf.cond.
+                self._values[structure] = self.value(structure._evaluate(self))
             return self._values[structure]
         return rebuilt(self.value, structure)
 

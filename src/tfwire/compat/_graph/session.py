@@ -187,7 +187,7 @@ _FETCHABLE = (Deferred, Tensor, SparseTensor, RaggedTensor)
 def _check_fetches(fetches: Any) -> None:
     if isinstance(fetches, (list, tuple, dict)):
         rebuilt(_check_fetches, fetches)
-    elif isinstance(fetches, Tensor) and Session.eager_elements:
+    elif Session.eager_elements and type(fetches) is Tensor:
         raise RuntimeError(
             "a tensor of an eager iterator has one value in every run: call "
             "tf.compat.v1.disable_eager_execution() before the iterator is made"
