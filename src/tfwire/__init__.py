@@ -22,7 +22,7 @@ from tfwire._version import __version__ as __version__
 
 # Every public name and the module that defines it; __init__.pyi tells type checkers the same.
 _EXPORTS = {
-    "errors": ["DataLossError", "Error", "ParseError"],
+    "errors": ["DataLossError", "Error", "ParseError", "TfwireWarning"],
     "checksum": [
         "combine_crc32c",
         "crc32c",

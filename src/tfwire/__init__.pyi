@@ -23,6 +23,7 @@ from tfwire.errors import (
     DataLossError as DataLossError,
     Error as Error,
     ParseError as ParseError,
+    TfwireWarning as TfwireWarning,
 )
 from tfwire.example import (
     bytes_feature as bytes_feature,

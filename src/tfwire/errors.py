@@ -7,7 +7,7 @@ from typing import Any
 
 from tfwire._text import printable
 
-__all__ = ["DataLossError", "Error", "InvalidArgumentError", "ParseError"]
+__all__ = ["DataLossError", "Error", "InvalidArgumentError", "ParseError", "TfwireWarning"]
 
 
 class Error(Exception):
@@ -96,3 +96,15 @@ class ParseError(InvalidArgumentError):
     reason: str | None = None
     expected: str | int | None = None
     found: str | int | None = None
+
+
+class TfwireWarning(UserWarning):
+    """Category of tfwire's warnings: records that were left out, and advice on arguments.
+
+    An object that was not closed gives a ResourceWarning, and what will be removed a
+    DeprecationWarning, as usual.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("error", TfwireWarning)  # fail where a record is left out
+    """

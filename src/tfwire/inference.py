@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from tfwire._arguments import integer
 from tfwire._records.sources import split_paths
 from tfwire._text import quoted
+from tfwire._warnings import warn
 from tfwire.errors import ParseError
 from tfwire.example import decode_sequence_example
 from tfwire.features import (
@@ -120,7 +120,7 @@ def infer_schema(
         ValueError: There are no records, or none are to be looked at.
 
     Warns:
-        UserWarning: A feature has more than one kind. No specification parses them all; the most
+        TfwireWarning: A feature has more than one kind. No specification parses them all; the most
             frequent kind is taken.
 
     Example:
@@ -232,10 +232,9 @@ def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:
     for key, seen in sorted(features.items()):
         if len(seen.kinds) > 1:
             found = ", ".join(f"{kind} in {n}" for kind, n in seen.kinds.most_common())
-            warnings.warn(
+            warn(
                 f"feature {quoted(key)} is of several kinds ({found} records), "
-                "which no specification parses",
-                stacklevel=3,
+                "which no specification parses"
             )
 
 

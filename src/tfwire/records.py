@@ -65,7 +65,7 @@ def read_records(
             the next one that verifies, in a GZIP file also at the next member that inflates;
             "tail": take a torn last record (a writer died) for the end, raise at other damage;
             "stop": take any damage for the end. What is left out is in ``skipped``, and a
-            UserWarning says so when the file ends. Where the search behind damage meets records
+            TfwireWarning says so when the file ends. Where the search behind damage meets records
             inside the payload of a record, it cannot tell them from others.
         max_record_size: Longer records are damage; None: no limit. Memory grows only with the
             bytes that are there.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from tfwire._arguments import integer
 from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._warnings import warn
 
 __all__ = ["ShardedWriter", "recommend_num_shards"]
 
@@ -43,9 +42,8 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
     if wanted <= most:
         return wanted
     count = most // hosts * hosts or most
-    warnings.warn(
+    warn(
         f"{total} bytes in {wanted} files, {_FILES_PER_HOST} per host, would be less than 10 MB "
-        f"each, too little for reading ahead: {count} instead",
-        stacklevel=2,
+        f"each, too little for reading ahead: {count} instead"
     )
     return count

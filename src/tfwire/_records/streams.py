@@ -11,9 +11,7 @@ its first record in that file. A batch never holds records of two files.
 
 from __future__ import annotations
 
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,9 +24,10 @@ from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position, SkippedRegions, Tail
 from tfwire._records.sources import Path, open_source, split_paths
 from tfwire._text import printable
+from tfwire._warnings import warn
 from tfwire.receipts import Receipt
 
-__all__ = ["IN_USE", "BatchReader", "warn"]
+__all__ = ["IN_USE", "BatchReader"]
 
 _NO_MORE: Any = object()
 
@@ -274,16 +273,3 @@ class _Exclusive:
 
     def __exit__(self, *exc_info: object) -> None:
         self._lock.release()
-
-
-def warn(message: str) -> None:
-    """A warning that points to the code that uses the library."""
-    warnings.warn(message, stacklevel=_stack_level())
-
-
-def _stack_level() -> int:
-    """How many frames up the code is that uses the library, for warnings to point to."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("tfwire."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -51,11 +51,12 @@ def _raw_on_terminal(options: argparse.Namespace) -> bool:
 
 
 def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
+    from tfwire.errors import TfwireWarning
     from tfwire.records import read_records
     from tfwire.verification import hint_of
 
     with warnings.catch_warnings():  # what was left out is said here
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", TfwireWarning)
         reader = read_records(
             _files.input_of(name), _files.compression_of(options), on_corrupt="skip"
         )

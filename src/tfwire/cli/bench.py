@@ -78,14 +78,14 @@ def _schema(path: str, report: FileReport) -> Any:
     """The specification of a file's Examples, or None."""
     import warnings
 
-    from tfwire.errors import ParseError
+    from tfwire.errors import ParseError, TfwireWarning
     from tfwire.inference import infer_schema
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # features of several kinds
             schema = infer_schema(path, compression_type=report.compression)
-    except (ParseError, UserWarning):
+    except (ParseError, TfwireWarning):
         return None
     count = len(schema) + len(schema.sequence_features)
     return schema if 0 < count <= _MOST_FEATURES else None

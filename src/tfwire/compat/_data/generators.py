@@ -17,7 +17,7 @@ import numpy as np
 from tfwire._datasets.random import draws, key_of
 from tfwire._datasets.replayed import elements_of
 from tfwire._datasets.structure import leaves, map_structure
-from tfwire._records.streams import warn
+from tfwire._warnings import warn
 from tfwire.columns import SparseTensor
 from tfwire.compat._errors import FailedPreconditionError
 
