@@ -10,6 +10,7 @@ import sys
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -64,14 +65,46 @@ def test_compression_has_tensorflows_names_in_any_case(tmp_path, given_name, nam
     assert RECORDS == list(tfw.read_records(tmp_path / "data", given_name))
 
 
-@pytest.mark.parametrize("wrong", ["SNAPPY", "LZ4", "auto", 3, 1.5, [], object()])
+class Endless:
+    """Options whose compression type is options again, and so on."""
+
+    @property
+    def compression_type(self):
+        return self
+
+
+WRONG = ["SNAPPY", "LZ4", "auto", 3, 1.5, [], object(), True, False, np.True_, 1.0, np.array(1)]
+WRONG += [("GZIP",), b"\xff", Endless(), {"compression_type": "GZIP"}]
+READERS = [
+    lambda path, wrong: tfw.read_records(path, wrong),
+    lambda path, wrong: tfw.tf_record_iterator(path, wrong),
+    lambda path, wrong: next(tfw.follow_records(path, wrong)),
+    lambda path, wrong: tfw.RecordIndex.build(path, compression_type=wrong),
+    lambda path, wrong: tfw.verify_file(path, compression_type=wrong),
+    lambda path, wrong: tfw.TFRecordDataset(path, wrong),
+    lambda path, wrong: tfw.infer_schema(path, compression_type=wrong),
+    lambda path, wrong: tfw.Parser({"a": tfw.VarLenFeature(tfw.int64)}).parse_file(
+        path, compression_type=wrong
+    ),
+]
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w != "auto"], ids=repr)
+@pytest.mark.parametrize("read", READERS)
+def test_a_reader_refuses_a_wrong_compression_before_it_looks_at_the_file(read, wrong):
+    """The file does not exist, and nobody finds out."""
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        read("no/such/file", wrong)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
 def test_other_names_are_refused(tmp_path, wrong):
     with pytest.raises(ValueError, match="Not a valid compression_type"):
         tfw.TFRecordOptions(wrong)
     with pytest.raises(ValueError, match="Not a valid compression_type"):
         tfw.TFRecordWriter(tmp_path / "data", wrong)
     assert not (tmp_path / "data").exists()
-    if wrong != "auto":
+    if not isinstance(wrong, str) or wrong != "auto":
         with pytest.raises(ValueError, match="Not a valid compression_type"):
             tfw.read_records(tmp_path / "data", wrong)
 

@@ -219,11 +219,12 @@ class TFRecordDataset(Dataset):
     ) -> None:
         paths = _paths(filenames)
         options = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
-        make_options(compression_type or "", True, on_corrupt, None, buffer_size)  # checks them
+        compression_type = "" if compression_type is None else compression_type
+        make_options(compression_type, True, on_corrupt, None, buffer_size)  # checks them
         cycle = (
             1 if num_parallel_reads is None else integer("num_parallel_reads", num_parallel_reads)
         )
-        stage: Stage = sources.Records(paths, compression_type or "", cycle, **options)
+        stage: Stage = sources.Records(paths, compression_type, cycle, **options)
         if indexed:
             if cycle > 1 or on_corrupt != "raise":
                 raise ValueError("indexed excludes num_parallel_reads and on_corrupt")

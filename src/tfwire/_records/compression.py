@@ -84,21 +84,35 @@ class TFRecordOptions:
         return f"TFRecordOptions({', '.join(given)})"
 
 
-def compression_name(options: Any) -> str:
+def compression_name(options: Any, auto: bool = False) -> str:
     """The compression type that a name or an options object (also TensorFlow's) stands for.
 
+    Every function that takes ``options`` or a ``compression_type`` checks it here.
+
+    Args:
+        options: "", "GZIP" or "ZLIB" in any case, None for "", a number of TensorFlow's
+            TFRecordCompressionType, or an object with such a ``compression_type``.
+        auto: "auto" is allowed too.
+
+    Returns:
+        "", "GZIP", "ZLIB" or "auto".
+
     Raises:
-        ValueError: None of "", "GZIP", "ZLIB" (in any case) and None.
+        ValueError: Anything else.
     """
-    found = options
-    while hasattr(found, "compression_type"):
-        found = found.compression_type
+    found = getattr(options, "compression_type", options)
+    found = getattr(found, "compression_type", found)  # TensorFlow nests options
     if isinstance(found, (bytes, bytearray)):
         found = found.decode("ascii", "replace")
-    key = found.upper() if isinstance(found, str) else found
-    if isinstance(key, (str, int, type(None))) and key in _NAMES:
+    key = str(found).upper() if isinstance(found, str) else found
+    # By type, since True == 1.
+    if type(key) in (str, int, type(None)) and key in _NAMES:
         return _NAMES[key]
-    raise ValueError(f'Not a valid compression_type: "{found}"; expected "", "GZIP" or "ZLIB"')
+    if auto and key == "AUTO":
+        return "auto"
+    expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'
+    shown = f'"{found}"' if type(found) in (str, int, bool) else type(found).__name__
+    raise ValueError(f"Not a valid compression_type: {shown}; expected {expected}")
 
 
 def window_bits(name: str) -> int:

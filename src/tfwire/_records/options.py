@@ -57,14 +57,13 @@ def make_options(
         max_record_size = integer("max_record_size", max_record_size, 1)
     if buffer_size is not None:
         buffer_size = integer("buffer_size", buffer_size, 0)
-    auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
     flags = (
         (0 if verify else lib.TFW_NO_DATA_CRC)
         | (lib.TFW_CORRECT if correct else 0)
         | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
     )
     return Options(
-        "auto" if auto else compression_name(compression_type),
+        compression_name(compression_type, auto=True),
         flags,
         on_corrupt,
         max_record_size or 0,

@@ -96,8 +96,8 @@ class RecordIndex:
             >>> RecordIndex.build("train.tfrecord").offsets.tolist()
             [0, 19, 38, 58]
         """
-        auto = isinstance(compression_type, str) and compression_type.lower() == "auto"
-        compression = "" if auto else compression_name(compression_type)
+        compression = compression_name(compression_type, auto=True)
+        auto = compression == "auto"
         path = local_path("path", path)
         source = open_indexed(path)
         try:
