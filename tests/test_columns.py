@@ -174,3 +174,29 @@ def test_tensors_may_be_made_of_lists():
     assert (2, 3) == sparse.shape
     assert [[1, 0, 0], [0, 0, 2]] == sparse.to_dense().tolist()
     assert np.int64 == sparse.dtype
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_slice_pickles_its_own_bytes_only(protocol):
+    whole = column_of([b"x" * 100_000, b"cat", b"dog", b"y" * 100_000], (2, 2))
+    flat = tfw.BytesColumn(whole.data, whole.offsets)
+    for part, expected in [
+        (flat[1:3], [b"cat", b"dog"]),
+        (flat[1:1], []),
+        (flat[:0], []),
+        (flat[4:], []),
+        (tfw.RaggedTensor(flat, np.array([0, 1, 3, 4]))[1:2], [[b"cat", b"dog"]]),
+    ]:
+        pickled = pickle.dumps(part, protocol)
+        assert len(pickled) < 1000
+        assert expected == pickle.loads(pickled).to_list() == copy.copy(part).to_list()
+    row = whole[0]
+    assert len(pickle.dumps(row, protocol)) < 110_000
+    assert row.to_list() == pickle.loads(pickle.dumps(row, protocol)).to_list()
+
+
+@pytest.mark.parametrize("offsets", [[-1, 2], [0, 9], [3, 1], [5, 5, 9]])
+def test_a_column_with_wrong_offsets_pickles_and_stays_wrong(offsets):
+    column = pickle.loads(pickle.dumps(tfw.BytesColumn(b"catdo", offsets)))
+    with pytest.raises(ValueError, match="offsets must not decrease"):
+        column.to_numpy()

@@ -160,7 +160,12 @@ class BytesColumn:
         return array if dtype is None else array.astype(dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BytesColumn, (self.data, self.offsets, self.shape)
+        """Only the bytes of its own strings: a slice shares the data of the whole column."""
+        data, offsets = self.data, self.offsets
+        begin, end = int(offsets[0]), int(offsets[-1])
+        if 0 <= begin <= end:
+            data, offsets = data[begin:end], offsets - begin
+        return BytesColumn, (data, offsets, self.shape)
 
     def __repr__(self) -> str:
         shown = int(self.offsets[-1] - self.offsets[0])
