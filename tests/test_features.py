@@ -129,3 +129,28 @@ def test_fields_have_the_names_order_and_defaults_of_tensorflow():
 def test_a_ragged_feature_checks_its_fields_when_it_is_made(error, arguments):
     with pytest.raises(error, match=r"Argument|dtype"):
         tfw.RaggedFeature(**{"dtype": tfw.int64} | arguments)
+
+
+@pytest.mark.parametrize("dtype", [tfw.int64, tfw.int32, tfw.float32, tfw.string])
+def test_a_dtype_is_the_numpy_type_also_as_a_key(dtype):
+    scalar = dtype.as_numpy_dtype
+    assert dtype == scalar == dtype
+    assert hash(dtype) == hash(scalar)
+    assert 1 == {scalar: 1}[dtype] == {dtype: 1}[scalar]
+    assert {dtype} == {scalar}
+
+
+def test_equal_dtypes_have_equal_hashes():
+    """np.longlong and np.int64 can be two types of one name."""
+    dtypes = [as_dtype(code) for code in "?bBhHiIlLqQefdgFDG"]
+    dtypes += [as_dtype(name) for name in ("bool", "uint64", "float64", "S3", "U3", "O")]
+    for one in dtypes:
+        for other in dtypes:
+            assert one != other or hash(one) == hash(other), (one, other)
+
+
+@pytest.mark.parametrize("value", [",", "i4,,", "", "nonsense", 5, None, object(), [1], {"a": 1}])
+def test_what_names_no_dtype_is_equal_to_none_and_refused(value):
+    assert tfw.int64 != value
+    with pytest.raises(TypeError, match="dtype"):
+        as_dtype(value)

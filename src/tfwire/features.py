@@ -6,6 +6,7 @@ and dtypes may stand in the same dict; TensorFlow is not imported for them.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -34,7 +35,8 @@ class DType:
     """The type of a feature's values.
 
     Equal to whatever names the same type: numpy's dtypes and scalar types, TensorFlow's dtypes,
-    and their names as str.
+    and their names as str. The hash is that of the numpy scalar type, so ``tfw.int64`` and
+    ``np.int64`` are the same key of a dict.
 
     It prints as TensorFlow's dtypes do, ``tf.int64``. ``tfwire.compat`` has one of these for every
     dtype.
@@ -149,7 +151,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(self.as_numpy_dtype)
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
@@ -189,11 +191,16 @@ def as_dtype(value: Any) -> DType:
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
     if name is None:
-        raise TypeError("None is no dtype")
-    dtype = np.dtype(name)
+        raise TypeError("expected a dtype, found None")
+    try:
+        dtype = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
+        raise TypeError(f"expected a dtype, found {reprlib.repr(value)}") from None
     if dtype.kind in "SUO":
         return string
-    return _BY_NAME.get(dtype.name) or DType(dtype.name, dtype.type)
+    # np.longlong and np.int64 may be two types of one name.
+    scalar = np.sctypeDict.get(dtype.name, dtype.type)
+    return _BY_NAME.get(dtype.name) or DType(dtype.name, scalar)
 
 
 class FixedLenFeature(NamedTuple):
@@ -403,11 +410,14 @@ _FEATURES: dict[str, Any] = {
 
 
 def _translate(value: Any, classes: dict[str, Any]) -> Any:
-    """A namedtuple of the same name and fields as one of ours, as ours; else None."""
+    """A namedtuple of the same name and fields as one of ours, as ours; else None.
+
+    The result is exactly of our class: every field of a subclass is read once.
+    """
     cls = classes.get(type(value).__name__)
     if cls is None or getattr(value, "_fields", None) != cls._fields:
         return None
-    return value if isinstance(value, cls) else cls(*value)
+    return value if type(value) is cls else cls(*(getattr(value, name) for name in cls._fields))
 
 
 def _as_partition(partition: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from functools import lru_cache
 from typing import Any
 
@@ -83,8 +84,8 @@ def as_dtype(out_type: Any) -> Dtype:
         if out_type is None:  # which numpy takes for float64
             raise TypeError
         dtype: Dtype = np.dtype(out_type)
-    except TypeError:
-        raise TypeError(f"{out_type!r} is no data type") from None
+    except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
+        raise TypeError(f"expected a dtype, found {reprlib.repr(out_type)}") from None
     data_type_of(dtype)
     native: Dtype = dtype.newbyteorder("=")
     return STRING if is_string(dtype) else native
