@@ -12,6 +12,7 @@ from typing import Any
 from tfwire._parsing.assemble import Cells
 from tfwire._parsing.cut import lengths_of_batches
 from tfwire._parsing.parser import BaseParser
+from tfwire._parsing.snapshot import Snapshot
 from tfwire._parsing.spec import compile_features
 
 __all__ = [
@@ -152,7 +153,10 @@ def parse_example(
         >>> parse_example([encode_example({"label": 3, "tags": ["a", "b"]})], features)["label"]
         array([3])
     """
-    parsed: dict[Any, Any] = _parser_of(features)._parse(serialized, None, example_names)
+    known = _parsers.get(id(features))
+    if known is None or not known[0].is_current(features):
+        known = _compile(features)
+    parsed: dict[Any, Any] = known[1]._parse(serialized, None, example_names)
     return parsed
 
 
@@ -174,7 +178,10 @@ def parse_single_example(
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
     """
-    parsed: dict[Any, Any] = _parser_of(features)._parse_single(serialized, example_names)
+    known = _parsers.get(id(features))
+    if known is None or not known[0].is_current(features):
+        known = _compile(features)
+    parsed: dict[Any, Any] = known[1]._parse_single(serialized, example_names)
     return parsed
 
 
@@ -237,53 +244,50 @@ def parse_single_sequence_example(
 
 _MAX_PARSERS = 128
 
-# By the identity of the specifications: they, a shallow copy of them, and their parser. Holding
-# them keeps their identity from being given to another dict.
-_parsers: dict[Any, tuple[Any, Any, Any]] = {}
+# By the identity of the specifications, which the snapshots keep alive.
+_parsers: dict[int, tuple[Snapshot, Parser]] = {}
+_sequence_parsers: dict[
+    tuple[int, int], tuple[Snapshot | None, Snapshot | None, SequenceParser]
+] = {}
 
 
-def _parser_of(features: Features) -> Parser:
-    known = _parsers.get(id(features))
-    if known is not None and known[0] is features and _equal(known[1], features):
-        parser: Parser = known[2]
-        return parser
-    if not isinstance(features, Mapping):
-        raise TypeError(f"features must be a dict, found {type(features).__name__}")
-    parser = Parser(features)
-    _remember(id(features), (features, dict(features), parser))
-    return parser
+def _compile(features: Features) -> tuple[Snapshot, Parser]:
+    snapshot = _snapshot_of(features)
+    if snapshot is None:
+        raise ValueError("Invalid argument: features cannot be empty.")
+    known = snapshot, Parser(snapshot.features)
+    _remember(_parsers, id(features), known)
+    return known
 
 
 def _sequence_parser_of(
     context_features: Features | None, sequence_features: Features | None
 ) -> SequenceParser:
     key = id(context_features), id(sequence_features)
-    features = context_features, sequence_features
-    known = _parsers.get(key)
+    known = _sequence_parsers.get(key)
     if (
         known is not None
-        and known[0][0] is context_features
-        and known[0][1] is sequence_features
-        and _equal(known[1], features)
+        and (known[0] is None or known[0].is_current(context_features))  # type: ignore[arg-type]
+        and (known[1] is None or known[1].is_current(sequence_features))  # type: ignore[arg-type]
     ):
-        parser: SequenceParser = known[2]
-        return parser
-    parser = SequenceParser(context_features, sequence_features)
-    copies = tuple(None if part is None else dict(part) for part in features)
-    _remember(key, (features, copies, parser))
+        return known[2]
+    context, lists = _snapshot_of(context_features), _snapshot_of(sequence_features)
+    parser = SequenceParser(
+        None if context is None else context.features, None if lists is None else lists.features
+    )
+    _remember(_sequence_parsers, key, (context, lists, parser))
     return parser
 
 
-def _equal(copy: Any, features: Any) -> bool:
-    """Whether a specification is what it was. Arrays as defaults cannot be compared by ==; they
-    are the same objects unless something changed."""
-    try:
-        return bool(copy == features)
-    except ValueError:
-        return False
+def _snapshot_of(features: Features | None) -> Snapshot | None:
+    if features is None:
+        return None
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must be a dict, found {type(features).__name__}")
+    return Snapshot(features)
 
 
-def _remember(key: Any, entry: tuple[Any, Any, Any]) -> None:
-    if len(_parsers) >= _MAX_PARSERS:
-        _parsers.clear()
-    _parsers[key] = entry
+def _remember(parsers: dict[Any, Any], key: Any, entry: tuple[Any, ...]) -> None:
+    if len(parsers) >= _MAX_PARSERS:
+        parsers.clear()
+    parsers[key] = entry

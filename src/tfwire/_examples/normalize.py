@@ -28,6 +28,7 @@ __all__ = [
     "key_bytes",
     "pack_strings",
     "show",
+    "string_bytes",
     "types_of",
 ]
 
@@ -285,7 +286,7 @@ def _offsets(values: Sequence[Any]) -> Array:
 def string_bytes(value: Any, name: Name) -> bytes:
     if isinstance(value, str):
         try:
-            return value.encode()
+            return str.encode(value)
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"{show(name)}: str with a lone surrogate at index {error.start} has no UTF-8 form"

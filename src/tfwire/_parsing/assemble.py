@@ -5,6 +5,7 @@ Strings stay a BytesColumn until the very end, so that every step here knows one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -224,7 +225,7 @@ class Padded:
 
     def _elements(self, values: Any, count: int) -> tuple[int]:
         """The elements of every row; none where they have no values."""
-        size = count * int(np.prod(self.shape, dtype=np.int64))
+        size = count * math.prod(self.shape)
         return (len(values) // size if size else 0,)
 
 
@@ -290,7 +291,7 @@ class Steps:
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
         lengths = self.lengths(columns)
-        size = int(np.prod(self.shape, dtype=np.int64))
+        size = math.prod(self.shape)
         values = pad(cells.values, cells.steps * size, self.default, cells.empty)
         return reshape(values, (count, longest(lengths), *self.shape))
 

@@ -12,7 +12,7 @@ from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire._text import quoted
 from tfwire.features import string
 
-__all__ = ["Out", "Schema", "check_out", "create_columns"]
+__all__ = ["Out", "Schema", "arrays_of", "create_columns"]
 
 Array = np.ndarray[Any, Any]
 Out = Mapping[Any, Array]
@@ -85,21 +85,26 @@ def _describe(feature: Any, request: Request) -> list[Any]:
     return pinned
 
 
-def check_out(out: Out, schema: Schema | None, count: int) -> None:
-    """Whether C may write count records to these arrays.
+def arrays_of(out: Any, schema: Schema | None, count: int) -> dict[Any, Array]:
+    """The arrays that C may write count records to, as plain ones, looked at once.
+
+    A Mapping may answer differently the next time, and a subclass of ndarray may say anything of
+    its shape; neither is asked again.
 
     Raises:
-        TypeError, ValueError: It may not.
+        TypeError, ValueError: C may not write to an array.
     """
     columns = {} if schema is None else {column.name: column for column in schema.bound}
     if not isinstance(out, Mapping):
         raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
-    for key, array in out.items():
+    arrays = {}
+    for key, given in list(out.items()):
         if key not in columns:
             raise ValueError(f"out: {quoted(key)} is no FixedLenFeature of numbers")
         _, _, shape, dtype = columns[key]
-        if not isinstance(array, np.ndarray) or array.dtype != dtype:
-            found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        array = np.asarray(given) if issubclass(type(given), np.ndarray) else None
+        if array is None or array.dtype != dtype:
+            found = type(given).__name__ if array is None else array.dtype
             raise TypeError(f"out: {quoted(key)} must be an array of {dtype}, found {found}")
         if array.ndim != len(shape) + 1 or array.shape[1:] != shape or len(array) < count:
             raise ValueError(
@@ -107,6 +112,8 @@ def check_out(out: Out, schema: Schema | None, count: int) -> None:
             )
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError(f"out: {quoted(key)} must be C-contiguous and writable")
+        arrays[key] = array
+    return arrays
 
 
 def create_columns(schema: Schema) -> Any:

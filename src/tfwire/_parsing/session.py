@@ -12,7 +12,7 @@ from tfwire._core import adopt, check, ffi, lib, new_error
 from tfwire._parsing.assemble import Cells
 from tfwire._parsing.failure import Misfit, misfit_of
 from tfwire._parsing.recycle import Spare
-from tfwire._parsing.schema import Out, Schema, check_out, create_columns
+from tfwire._parsing.schema import Out, Schema, arrays_of, create_columns
 from tfwire._parsing.spec import Request
 from tfwire.columns import BytesColumn
 from tfwire.features import string
@@ -34,14 +34,15 @@ class Columns:
         self.pointers = ffi.new("void *[]", len(self.plan.requests))
         self.column = ffi.new("tfw_column *")
         self.spares = [Spare() for _ in self.plan.requests]
+        self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
 
-    def begin(self, capacity: int, out: Out | None = None) -> None:
-        """Forgets all records and makes room for so many."""
+    def begin(self, capacity: int, out: dict[Any, Array] | None = None) -> None:
+        """Forgets all records and makes room for so many, in the arrays of out where given."""
         lib.tfw_columns_clear(self.handle)
         for i, name, shape, dtype in self.schema.bound:
-            if out is not None and (given := out.get(name)) is not None:
-                self.arrays[i] = given
+            if out is not None and name in out:
+                self.arrays[i] = out[name]
             else:
                 self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
         self._bind(capacity)
@@ -60,7 +61,11 @@ class Columns:
     def _bind(self, capacity: int) -> None:
         """Tells C of all arrays in one call: each gives the GIL away and asks for it again."""
         for i, array in self.arrays.items():
-            self.pointers[i] = ffi.from_buffer(array)
+            memory = ffi.from_buffer(array)
+            # Of an array that the user gave, another thread can have changed the size since.
+            if len(memory) < capacity * self.row_sizes[i]:
+                raise ValueError("an array of out was resized while it was in use")
+            self.pointers[i] = memory
         if self.arrays:
             check(
                 lib.tfw_columns_bind_all(self.handle, self.pointers, capacity, self.error),
@@ -166,10 +171,11 @@ class Session:
             out: Arrays to write to; of an Example, or of a SequenceExample's context.
         """
         first, *others = self.columns
-        if out:
-            check_out(out, None if first is None else first.schema, capacity)
+        arrays = None
+        if out is not None:
+            arrays = arrays_of(out, None if first is None else first.schema, capacity)
         if first is not None:
-            first.begin(capacity, out)
+            first.begin(capacity, arrays)
         for columns in others:
             if columns is not None:
                 columns.begin(capacity)

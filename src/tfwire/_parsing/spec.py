@@ -23,6 +23,7 @@ from tfwire._examples.normalize import (
     as_strings,
     cell_of,
     key_bytes,
+    string_bytes,
 )
 from tfwire._parsing.assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
@@ -123,7 +124,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
                 f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
                 f"expected one of {expected}"
             )
-        known[key] = feature = feature._replace(dtype=_dtype(key, feature))
+        known[key] = feature = _held(key, feature)
         fields[key] = compile_one(key, feature)
     return Plan(known, compiler.requests, fields, part == "lists")
 
@@ -183,7 +184,7 @@ class _Compiler:
         return self.column(family, request, splits_dtype)
 
     def fixed_len(self, key: Key, feature: FixedLenFeature) -> Field:
-        shape = _shape(key, feature)
+        shape = feature.shape
         default = _default(key, feature.dtype, feature.default_value, math.prod(shape))
         # TensorFlow cannot tell an empty default from none.
         optional = default is not None and math.prod(shape) != 0
@@ -197,7 +198,7 @@ class _Compiler:
         return StepValues(column) if self.lists else VarLen(column)
 
     def padded(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
-        shape = _shape(key, feature)
+        shape = feature.shape
         if not feature.allow_missing:
             raise ValueError(
                 "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
@@ -207,7 +208,7 @@ class _Compiler:
         return Padded(self.column("dense", request), shape, _padding(feature.dtype, default))
 
     def steps(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
-        shape = _shape(key, feature)
+        shape = feature.shape
         if feature.default_value is not None:
             raise ValueError(f"Value feature_list.dense_defaults[{show_key(key)}] must be None")
         optional = bool(feature.allow_missing)
@@ -230,7 +231,7 @@ class _Compiler:
         partitions = []
         for partition in feature.partitions:
             if isinstance(partition, RaggedFeature.UniformRowLength):
-                length = operator.index(partition.length)
+                length = _int64(partition.length)
                 if length <= 0:
                     raise ValueError(
                         f"UniformRowLength of feature {show_key(key)} must be positive"
@@ -240,6 +241,37 @@ class _Compiler:
                 index = self.variable("ragged", partition.key, int64, splits_dtype)
                 partitions.append(Partition(type(partition).__name__, index, 0))
         return Ragged(key, column, tuple(partitions), splits_dtype.dtype, self.lists)
+
+
+def _held(key: Key, feature: Any) -> Any:
+    """A feature that its owner cannot change any more: shape and default value are read here, once,
+    and checked and pickled as they are now."""
+    held = feature._replace(dtype=_dtype(key, feature))
+    if isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+        held = held._replace(
+            shape=_shape(key, held), default_value=_held_default(key, held.default_value)
+        )
+    if isinstance(feature, SparseFeature):
+        held = held._replace(index_key=_held_list(held.index_key), size=_held_list(held.size))
+    return held
+
+
+def _held_list(value: Any) -> Any:
+    return tuple(value) if np.iterable(value) and not isinstance(value, (str, bytes)) else value
+
+
+def _held_default(key: Key, value: Any) -> Any:
+    if value is None:
+        return None
+    cell = cell_of(value, key)
+    if isinstance(cell.values, np.ndarray):
+        return cell.values.copy()
+    values = tuple(cell.values)
+    if cell.kind == BYTES:
+        values = tuple(
+            item if type(item) in (bytes, str) else string_bytes(item, key) for item in values
+        )
+    return values if cell.shape else values[0]
 
 
 def _dtype(key: Key, feature: Any) -> DType:
@@ -296,14 +328,21 @@ def _dimension(key: Key, value: Any) -> int | None:
 def _dimensions(feature: SparseFeature) -> tuple[list[Key], tuple[int, ...]]:
     """The index keys and the sizes of a SparseFeature."""
     if isinstance(feature.index_key, (str, bytes)):
-        return [feature.index_key], (operator.index(feature.size),)
+        return [feature.index_key], (_int64(feature.size),)
     keys = list(feature.index_key)
     if not np.iterable(feature.size):
         raise TypeError(f"size has to be a list of ints, as index_key is. Received {feature}")
-    sizes = tuple(operator.index(size) for size in feature.size)
+    sizes = tuple(_int64(size) for size in feature.size)
     if len(keys) != len(sizes):
         raise ValueError(f"index_key and size have to have equal lengths. Received {feature}")
     return keys, sizes
+
+
+def _int64(value: Any) -> int:
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{number} does not fit into 64 bits")
+    return number
 
 
 def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:

@@ -1,0 +1,29 @@
+"""How long the random searches run: some seconds, or as long as the environment says.
+
+TFWIRE_SEARCH_SECONDS is the time of each search, TFWIRE_SEARCH_SEED its first seed.
+"""
+
+import os
+import random
+import time
+from collections.abc import Callable
+
+
+def search(case: Callable[[random.Random], None], seconds: float = 2.0) -> int:
+    """Runs a case with one seed after the other; a failure names its seed.
+
+    Returns:
+        The number of cases that were run.
+    """
+    end = time.monotonic() + float(os.environ.get("TFWIRE_SEARCH_SECONDS", seconds))
+    first = seed = int(os.environ.get("TFWIRE_SEARCH_SEED", "0"))
+    while seed == first or time.monotonic() < end:
+        try:
+            case(random.Random(seed))
+        except Exception as error:
+            error.add_note(f"TFWIRE_SEARCH_SEED={seed}") if hasattr(error, "add_note") else None
+            print(f"TFWIRE_SEARCH_SEED={seed}")
+            raise
+        seed += 1
+    print(f"{seed - first} cases, seeds from {first} on")
+    return seed - first
