@@ -43,28 +43,89 @@ def crop_or_pad(image: Array, height: int, width: int) -> Array:
     return image
 
 
-def decode(contents: bytes, channels: int = 0) -> Array:
+# Grey from red, green and blue as libpng, and so TensorFlow, computes it: in 1/32768, cut off.
+_LUMA = np.array([9798, 19235, 3735])
+
+_MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array:
     """An encoded image as pixels, by Pillow.
+
+    PNG, GIF and BMP give TensorFlow's values, JPEG values that differ by a few: it is decoded with
+    other rounding. Of 16 bits a value has the upper 8, as in TensorFlow.
 
     Args:
         contents: The bytes of a JPEG, PNG, GIF or BMP file.
-        channels: 0 keeps what the file has; 1 is grey, 3 RGB, 4 RGBA.
+        channels: 0 keeps what the file has: 1 is grey, 2 grey with alpha (PNG), 3 RGB, 4 RGBA. 1, 3
+            and 4 convert.
+        frames: Give all frames of a GIF or WebP file, which then have a first dimension.
 
     Returns:
-        A uint8 array ``(height, width, channels)``.
+        A uint8 array ``(height, width, channels)``, or ``(frames, height, width, channels)``.
 
     Raises:
-        ValueError: Another number of channels, or bytes that Pillow does not know.
+        ValueError: Another number of channels, bytes that Pillow does not know, or an image that
+            is truncated or damaged.
     """
-    from PIL import Image
+    from PIL import Image, ImageSequence
 
-    modes = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
-    if channels not in modes:
+    if channels not in _MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
     try:
         image = Image.open(io.BytesIO(contents))
-    except OSError as problem:
+    except (OSError, Image.DecompressionBombError) as problem:
         raise ValueError(f"{len(contents)} bytes are not an image that Pillow knows") from problem
-    mode = modes[channels] or (image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
+    alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
+    try:
+        if frames and image.format in ("GIF", "WEBP"):
+            return np.stack([_pixels(i, channels, False) for i in ImageSequence.Iterator(image)])
+        return _pixels(image, channels, alpha)
+    except (OSError, SyntaxError, ValueError, IndexError) as problem:  # all of them Pillow's
+        raise ValueError(
+            f"{image.format} image of {len(contents)} bytes is truncated or damaged: {problem}"
+        ) from problem
+
+
+_PNG_COLOUR_TYPE = 25  # the byte of the header
+_GREY_WITH_ALPHA = 4
+
+
+def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
+    if image.mode.startswith("I"):
+        return _grey_of_16_bits(image, channels)
+    transparent = image.mode == "P" and "transparency" in image.info
+    if channels == 1 and image.format == "JPEG":
+        image.draft("L", image.size)  # the luma that the file has
+    mode = _MODES[channels] or _mode_of(image, transparent, grey_with_alpha)
+    if mode == "RGB" and transparent:  # Pillow warns of the direct way
+        return np.array(image.convert("RGBA"))[:, :, :3]
+    if mode == "L" and image.format == "PNG" and image.mode in ("P", "RGB", "RGBA"):
+        rgb = np.array(image.convert("RGBA"))[:, :, :3].astype(int)
+        grey = rgb[:, :, 0] == rgb[:, :, 1]
+        grey &= rgb[:, :, 1] == rgb[:, :, 2]
+        return np.where(grey, rgb[:, :, 0], rgb @ _LUMA >> 15).astype(np.uint8)[:, :, None]
     pixels = np.array(image.convert(mode), np.uint8)
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
+
+
+def _mode_of(image: Any, transparent: bool, grey_with_alpha: bool) -> str:
+    """The mode in which nothing is lost and nothing added."""
+    if grey_with_alpha:  # which Pillow opens as RGBA where it has 16 bits
+        return "LA"
+    if image.mode in ("1", "L"):
+        return "L"
+    return "RGBA" if image.mode == "RGBA" or transparent else "RGB"
+
+
+def _grey_of_16_bits(image: Any, channels: int) -> Array:
+    """The upper bytes; Pillow's own conversion makes 255 of everything above 255."""
+    values = np.array(image)
+    grey = (values >> 8).astype(np.uint8)[:, :, None]
+    if channels < 3:
+        return grey
+    parts = [grey] * 3
+    if channels == 4:
+        clear = values == image.info.get("transparency", -1)
+        parts.append(np.where(clear, 0, 255).astype(np.uint8)[:, :, None])
+    return np.concatenate(parts, axis=2)

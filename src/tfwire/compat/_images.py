@@ -10,18 +10,61 @@ from tfwire import images
 from tfwire.compat._convert import as_array, scalar_string
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
+from tfwire.compat._dtypes import uint8
+from tfwire.compat._tensor import Tensor, to_numpy
 
 __all__ = ["decode_image", "decode_jpeg", "decode_png", "resize_with_crop_or_pad"]
 
 
+<<<<<<< HEAD
 def decode_image(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """An encoded image as uint8 (height, width, channels); see :func:`tfwire.images.decode`."""
     data = scalar_string(contents, "contents")
     with refusing_arguments(ValueError):
         return Tensor(images.decode(data, channels))
+=======
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """An encoded image as uint8 (height, width, channels), a GIF as (frames, height, width, 3).
+
+    See :func:`tfwire.images.decode`.
+    """
+    return _decode(contents, channels or 0, dtype, expand_animations)
+>>>>>>> 5930924 (parse: decode images as TensorFlow does)
 
 
-decode_jpeg = decode_png = decode_image
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
+) -> Tensor:
+    """An encoded image as uint8 (height, width, channels)."""
+    return _decode(contents, channels, dtype, False)
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """An encoded image as uint8 (height, width, channels); a truncated one is an error."""
+    if ratio != 1 or try_recover_truncated:
+        raise ValueError("decode_jpeg: ratio and try_recover_truncated are not available in tfwire")
+    return _decode(contents, channels, uint8, False)
+
+
+def _decode(contents: Any, channels: int, dtype: Any, frames: bool) -> Tensor:
+    if dtype != uint8:
+        raise ValueError(f"images are decoded to uint8, found dtype {dtype!r}; cast the result")
+    return Tensor(images.decode(to_numpy(contents), channels, frames=frames))
 
 
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:

@@ -1,0 +1,73 @@
+"""Images as pixels; tests/oracle compares them with TensorFlow's."""
+
+import numpy as np
+import pytest
+
+import tfwire.compat as tf
+from pictures import GREY, GREY_ALPHA, RGB, others, png, pngs
+from tfwire.images import decode
+
+PNGS, OTHERS = pngs(), others()
+
+
+def test_16_bits_keep_the_upper_ones():
+    values = np.array([[[0], [255], [256]], [[33427], [65280], [65535]]])
+    expected = [[[0], [0], [1]], [[130], [255], [255]]]
+    assert expected == decode(png(values, GREY, 16)).tolist()
+    rgb = decode(png(values, GREY, 16), 3)
+    assert expected == rgb[:, :, :1].tolist() == rgb[:, :, 1:2].tolist()
+    assert expected == decode(png(np.repeat(values, 3, 2), RGB, 16))[:, :, 2:].tolist()
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_grey_with_alpha_keeps_both(depth):
+    values = np.array([[[3, 200], [90, 0]]]) << (depth - 8)
+    content = png(values, GREY_ALPHA, depth)
+    assert [[[3, 200], [90, 0]]] == decode(content).tolist()
+    assert [[[3], [90]]] == decode(content, 1).tolist()
+    assert [[[3, 3, 3], [90, 90, 90]]] == decode(content, 3).tolist()
+    assert [[[3, 3, 3, 200], [90, 90, 90, 0]]] == decode(content, 4).tolist()
+
+
+@pytest.mark.parametrize("name", [*PNGS, *OTHERS])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_every_kind_has_the_channels_asked_for(name, channels):
+    pixels = decode((PNGS | OTHERS)[name], channels)
+    assert (3, channels, np.uint8) == (pixels.ndim, pixels.shape[2], pixels.dtype)
+
+
+@pytest.mark.parametrize("name", [*PNGS, *OTHERS])
+def test_an_image_cut_anywhere_is_refused_or_whole(name):
+    """Never a part of it, with made up pixels for the rest."""
+    content = (PNGS | OTHERS)[name]
+    whole = decode(content)
+    for length in range(0, len(content), 1 + len(content) // 100):
+        try:
+            found = decode(content[:length])
+        except ValueError:
+            continue
+        assert np.array_equal(whole, found), length
+
+
+@pytest.mark.parametrize("name", ["jpeg_rgb", "jpeg_progressive", "gif", "bmp_rgb"])
+@pytest.mark.parametrize("part", [0.7, 0.9])
+def test_a_truncated_image_is_refused(name, part):
+    content = OTHERS[name][: int(len(OTHERS[name]) * part)]
+    with pytest.raises(ValueError, match=rf"image of {len(content)} bytes is truncated or damaged"):
+        decode(content)
+
+
+def test_all_frames_of_an_animation():
+    assert (2, 40, 60, 3) == decode(OTHERS["gif_frames"], frames=True).shape
+    assert (40, 60, 3) == decode(OTHERS["gif_frames"]).shape
+    assert (40, 60, 3) == decode(OTHERS["bmp_rgb"], frames=True).shape
+
+
+def test_the_names_of_tensorflow():
+    assert (2, 40, 60, 3) == tf.io.decode_image(OTHERS["gif_frames"]).shape
+    assert (40, 60, 3) == tf.io.decode_image(OTHERS["gif"], expand_animations=False).shape
+    assert (5, 7, 1) == tf.io.decode_png(PNGS["grey_16"]).shape
+    with pytest.raises(ValueError, match="decoded to uint8"):
+        tf.io.decode_png(PNGS["grey_16"], dtype=tf.uint16)
+    with pytest.raises(ValueError, match="try_recover_truncated are not available"):
+        tf.io.decode_jpeg(OTHERS["jpeg_rgb"][:-2], try_recover_truncated=True)
