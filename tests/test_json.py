@@ -76,7 +76,7 @@ def test_texts_in_any_shape_give_messages_in_that_shape():
         ('{"features": {"feature": {"a": {"nope": 1}}}}', "unknown field 'nope' in feature 'a'"),
         ('{"features": {"feature": {"a": {"int64List": {"nope": 1}}}}}', "unknown field 'nope'"),
         ('{"features": {"feature": {"a": {"int64List": [1]}}}}', "object, found an array"),
-        ('{"features": {}, "features": {}}', "twice"),
+        ('{"features": {"feature": {"a": {}, "a": {}}}}', "a feature occurs twice in one object"),
         (b"\xff", "utf-8"),
         ("[" * 100_000, "recursion"),
         (text_with("int64List", 1, 1.5), "value 1: expected an integer, found a number"),
@@ -190,3 +190,24 @@ def test_base64_is_read_with_and_without_padding(data):
     padded = base64.b64encode(data).decode()
     for text in [padded, padded.rstrip("=")]:
         assert [data] == values_of(tfw.decode_json_example(text_with("bytesList", text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"features": {"feature": {A}, "feature": {B}}}', {"a": [1], "b": [2]}),
+        ('{"features": {"feature": {A}}, "features": {"feature": {B}}}', {"a": [1], "b": [2]}),
+        ('{"features": {"feature": {A, B}, "feature": {C}}}', {"a": [3], "b": [2]}),
+        ('{"features": {"feature": {A}, "feature": null}}', {"a": [1]}),
+        (
+            '{"features": {"feature": {"a": {"int64List": {"value": [1], "value": [2, 3]}}}}}',
+            {"a": [1, 2, 3]},
+        ),
+    ],
+)
+def test_repeated_fields_go_on(text, expected):
+    """As in TensorFlow: maps join, the last entry of a key counts, lists are concatenated."""
+    for name, value in {"A": ("a", 1), "B": ("b", 2), "C": ("a", 3)}.items():
+        text = text.replace(name, f'"{value[0]}": {{"int64List": {{"value": [{value[1]}]}}}}')
+    found = tfw.decode_example(tfw.decode_json_example(text))
+    assert expected == {key: values.tolist() for key, values in found.items()}

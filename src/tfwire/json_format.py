@@ -92,7 +92,7 @@ def example_to_json(example: Any, *, indent: int | None = None) -> str:
 
 def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes:
     try:
-        tree = json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+        tree = json.loads(text.decode(), object_pairs_hook=_Object, parse_constant=_no_constant)
         example = _example_of(tree)
     except (ValueError, RecursionError) as error:
         raise ParseError(
@@ -101,11 +101,12 @@ def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes
     return bytes(example.SerializeToString(deterministic=True))
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key occurs twice in one object")
-    return members
+class _Object:
+    """An object of JSON. A key may stand in it several times: lists of values go on, of one feature
+    the last counts."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
 
 
 def _no_constant(name: str) -> None:
@@ -114,46 +115,49 @@ def _no_constant(name: str) -> None:
 
 def _example_of(tree: Any) -> Any:
     example = train.Example()
-    for features in _fields(_object(tree, "an Example"), ["features"], "Example"):
+    for features in _fields(_object(tree, "an Example"), "features", "Example"):
         example.features.SetInParent()
-        for entries in _fields(_object(features, "features"), ["feature"], "features"):
-            for key, feature in _object(entries, "feature").items():
+        for entries in _fields(_object(features, "features"), "feature", "features"):
+            pairs = _object(entries, "feature").pairs
+            if len(dict(pairs)) < len(pairs):
+                raise ValueError("a feature occurs twice in one object")
+            for key, feature in pairs:
                 message = example.features.feature[key]
+                message.Clear()
                 if feature is not None:
                     _set_feature(message, _object(feature, f"feature {quoted(key)}"), key)
     return example
 
 
-def _set_feature(message: Any, feature: dict[str, Any], key: str) -> None:
+def _set_feature(message: Any, feature: _Object, key: str) -> None:
     where = f"feature {quoted(key)}"
-    lists = [(name, value) for name, value in feature.items() if value is not None]
+    lists = [(name, value) for name, value in feature.pairs if value is not None]
     if len(lists) > 1:
-        raise ValueError(
-            f"{where} has more than one kind: {', '.join(map(quoted, list(feature)[:5]))}"
-        )
+        names = ", ".join(quoted(name) for name, _ in lists[:5])
+        raise ValueError(f"{where} has more than one kind: {names}")
     for name, value in lists:
         if name not in _LISTS:
             raise ValueError(f"unknown field {quoted(name)} in {where}")
         field, convert = _LISTS[name]
-        getattr(message, field).SetInParent()
-        for values in _fields(_object(value, where), ["value"], where):
-            stored = getattr(message, field).value
+        stored = getattr(message, field)
+        stored.SetInParent()
+        for values in _fields(_object(value, where), "value", where):
             for i, item in enumerate(values if isinstance(values, list) else [values]):
-                stored.append(_converted(convert, item, f"{where}, value {i}"))
+                stored.value.append(_converted(convert, item, f"{where}, value {i}"))
 
 
-def _object(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
+def _object(value: Any, what: str) -> _Object:
+    if not isinstance(value, _Object):
         raise ValueError(f"{what} must be an object, found {_json_type(value)}")
     return value
 
 
-def _fields(members: dict[str, Any], known: list[str], where: str) -> list[Any]:
-    """The values of an object's fields; null is a field that is not there."""
-    for name in members:
-        if name not in known:
+def _fields(members: _Object, known: str, where: str) -> list[Any]:
+    """The values of an object's only field; null is a field that is not there."""
+    for name, _ in members.pairs:
+        if name != known:
             raise ValueError(f"unknown field {quoted(name)} in {where}")
-    return [value for value in members.values() if value is not None]
+    return [value for _, value in members.pairs if value is not None]
 
 
 def _converted(convert: Callable[[Any], Any], item: Any, where: str) -> Any:
@@ -205,7 +209,7 @@ _LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(["floatList", "float_list"], ("float_list", _float32)),
     **dict.fromkeys(["int64List", "int64_list"], ("int64_list", _int64)),
 }
-_JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a bool"}
+_JSON_TYPES = {_Object: "an object", list: "an array", str: "a string", bool: "a bool"}
 
 
 def _json_type(value: Any) -> str:

@@ -22,9 +22,11 @@ import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
-import tfwire.compat as compat
+
 from cases import wire
 from cases.differences import PATTERNS
+from pictures import others, pngs
+from tfwire import compat, images
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
 
@@ -183,7 +185,7 @@ def test_tensor_fill():
         tfw.parse_tensor(serialized, "int8")
 
 
-@pytest.mark.parametrize("text", ["{'features': {}}", '{"features": {},}'])
+@pytest.mark.parametrize("text", ["{'features': {}}", '{"features": {},}', "{features: {}}"])
 def test_json_syntax(text):
     assert b"\n\0" == tf.io.decode_json_example(text).numpy()
     with pytest.raises(tfw.ParseError, match="no Example"):
@@ -436,3 +438,45 @@ def test_accepted_dtypes():
         with pytest.raises(TypeError):
             tf.as_dtype(dtype)
     assert (compat.int64, compat.string) == (compat.as_dtype(int), compat.as_dtype(str))
+# ---- Images -------------------------------------------------------------------------------------
+
+
+def test_png_alpha():
+    content = pngs()["grey_4"]
+    assert {15} == {*tf.io.decode_png(content, 4).numpy()[..., 3].flat}
+    assert {255} == {*images.decode(content, 4)[..., 3].flat}
+
+
+def test_png_grey():
+    content = pngs()["rgb_16"]
+    theirs, ours = tf.io.decode_png(content, 1).numpy(), images.decode(content, 1)
+    assert 1 == np.abs(theirs.astype(int) - ours).max()
+
+
+def test_jpeg_rounding():
+    content = others()["jpeg_rgb"]
+    theirs, ours = tf.io.decode_jpeg(content).numpy(), images.decode(content)
+    assert 1 <= np.abs(theirs.astype(int) - ours).max() <= 5
+
+
+def test_bmp_alpha():
+    content = others()["bmp_alpha"]
+    assert 4 == tf.io.decode_image(content).shape[2]
+    assert 3 == images.decode(content).shape[2]
+
+
+@pytest.mark.parametrize(("name", "channels"), [("gif", 1), ("bmp_rgb", 1), ("jpeg_rgb", 4)])
+def test_image_channels(name, channels):
+    with pytest.raises(InvalidArgument):
+        tf.io.decode_image(others()[name], channels)
+    assert channels == images.decode(others()[name], channels).shape[2]
+
+
+def test_image_options():
+    assert np.uint16 == tf.io.decode_png(pngs()["grey_16"], dtype=tf.uint16).numpy().dtype
+    with pytest.raises(ValueError, match="decoded to uint8"):
+        compat.io.decode_png(pngs()["grey_16"], dtype=compat.uint16)
+    cut = others()["jpeg_rgb"][:-2]
+    assert (40, 60, 3) == tf.io.decode_jpeg(cut, try_recover_truncated=True).shape
+    with pytest.raises(ValueError, match="not available"):
+        compat.io.decode_jpeg(cut, try_recover_truncated=True)

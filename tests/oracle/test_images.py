@@ -44,12 +44,6 @@ def test_gifs_and_bmps_are_equal(name):
     assert np.array_equal(first, decode(OTHERS[name]))
 
 
-def test_the_fourth_byte_of_a_bmp():
-    """Row `bmp-alpha`."""
-    assert 4 == tf.io.decode_image(OTHERS["bmp_alpha"]).shape[2]
-    assert 3 == decode(OTHERS["bmp_alpha"]).shape[2]
-
-
 @pytest.mark.parametrize("name", [*PNGS, "jpeg_rgb", "gif", "bmp_rgb"])
 def test_what_is_truncated_is_refused_by_both(name):
     content = (PNGS | OTHERS)[name]

@@ -50,6 +50,16 @@ TEXTS = [
         ("nope", "[1]"),
     ]
 ] + [
+    '{"features":{"feature":{"a":{"int64List":{"value":[1]}}},"feature":{"b":{}}}}',
+    '{"features":{"feature":{"a":{"int64List":{"value":[1]}}}},"features":{"feature":{"b":{}}}}',
+    '{"features":{"feature":{"a":{"int64List":{"value":[1]}}},"feature":{"a":{}}}}',
+    '{"features":{"feature":{"a":{"int64List":{"value":[1]}}},"feature":null}}',
+    '{"features":{"feature":{"a":{"int64List":{"value":[1],"value":[2]}}}}}',
+    '{"features":{"feature":{"a":{"int64List":{"value":[1],"value":null}}}}}',
+    '{"features":{"feature":{"a":{},"a":{}}}}',
+    '{"features":{"feature":{"a":{"int64List":{},"int64List":{}}}}}',
+    '{"features":{"feature":{"a":{"int64List":{},"int64_list":{}}}}}',
+    '{"features":{"feature":{"a":{"int64List":{},"floatList":{}}}}}',
     '{"features":{"feature":{"a":{}}}}',
     '{"features":{"feature":{"a":null}}}',
     '{"features":{"feature":[]}}',

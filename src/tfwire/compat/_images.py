@@ -8,21 +8,13 @@ import numpy as np
 
 from tfwire import images
 from tfwire.compat._convert import as_array, scalar_string
+from tfwire.compat._dtypes import uint8
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
-from tfwire.compat._dtypes import uint8
-from tfwire.compat._tensor import Tensor, to_numpy
 
 __all__ = ["decode_image", "decode_jpeg", "decode_png", "resize_with_crop_or_pad"]
 
 
-<<<<<<< HEAD
-def decode_image(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """An encoded image as uint8 (height, width, channels); see :func:`tfwire.images.decode`."""
-    data = scalar_string(contents, "contents")
-    with refusing_arguments(ValueError):
-        return Tensor(images.decode(data, channels))
-=======
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -35,7 +27,6 @@ def decode_image(
     See :func:`tfwire.images.decode`.
     """
     return _decode(contents, channels or 0, dtype, expand_animations)
->>>>>>> 5930924 (parse: decode images as TensorFlow does)
 
 
 def decode_png(
@@ -64,7 +55,9 @@ def decode_jpeg(
 def _decode(contents: Any, channels: int, dtype: Any, frames: bool) -> Tensor:
     if dtype != uint8:
         raise ValueError(f"images are decoded to uint8, found dtype {dtype!r}; cast the result")
-    return Tensor(images.decode(to_numpy(contents), channels, frames=frames))
+    data = scalar_string(contents, "contents")
+    with refusing_arguments(ValueError):
+        return Tensor(images.decode(data, channels, frames=frames))
 
 
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
