@@ -29,11 +29,15 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Of a schema.pbtxt (tensorflow_metadata.proto.v0.Schema as text), a feature that is always
     present (``min_fraction: 1``) with a shape, or with a value count whose minimum and maximum
     are equal, is a FixedLenFeature; any other a VarLenFeature. Sparse features are
-    SparseFeatures. Deprecated and planned features are left out.
+    SparseFeatures. Deprecated and planned features are left out. The features within one of the
+    name ``##SEQUENCE##``, which TFX has for SequenceExamples, are ``sequence_features``: a
+    FixedLenSequenceFeature where there is a shape, else a VarLenFeature.
 
     Of a features.json (TFDS 4.6 or later), nested names are joined by ``/``, as in the records.
     Integers and bool are int64, floats float32; text, images and encoded tensors are strings. A
-    first dimension that is not known is a FixedLenSequenceFeature.
+    first dimension that is not known is a FixedLenSequenceFeature; Audio is one of samples, Video
+    one of images. A Translation has a string per language. A VarLenFeature that ``write_schema``
+    wrote is one again.
 
     Args:
         path: The file; JSON is told by its first character.
@@ -48,16 +52,18 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         >>> Parser(read_schema("schema.pbtxt"))
     """
     text = Path(path).read_text(encoding="utf-8")
+    lists: dict[str, Any] = {}
     try:
         if text.lstrip().startswith("{"):
             features = from_tfds(json.loads(text))
         else:
-            features = from_metadata(text_format.Parse(text, Metadata(), allow_unknown_field=True))
-    except (text_format.ParseError, ValueError) as error:
+            schema = text_format.Parse(text, Metadata(), allow_unknown_field=True)
+            features, lists = from_metadata(schema)
+    except (text_format.ParseError, ValueError, RecursionError) as error:
         raise ValueError(f"{show_path(path)}: {printable(shorten(str(error), 200))}") from None
-    if not features:
+    if not (features or lists):
         raise ValueError(f"{show_path(path)} describes no features")
-    return Schema(features)
+    return Schema(features, lists)
 
 
 def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from tfwire._examples.schema_common import no_counterpart, refuse_default, sizes
 from tfwire._text import quoted
 from tfwire.features import (
     FixedLenFeature,
+    FixedLenSequenceFeature,
     SparseFeature,
     VarLenFeature,
     as_dtype,
@@ -34,7 +36,9 @@ Metadata = message_classes(
             "FeaturePresence presence = 14",
             "LifecycleStage lifecycle_stage = 22",
             "oneof shape_type: FixedShape shape = 23",
+            "StructDomain struct_domain = 29",
         ],
+        "StructDomain": ["repeated Feature feature = 1"],
         "SparseFeature": [
             "string name = 1",
             "bool deprecated = 2",
@@ -73,13 +77,25 @@ _TYPES = {1: string, 2: int64, 3: float32}
 _TYPE_NUMBERS = {dtype.name: number for number, dtype in _TYPES.items()}
 
 
-def from_metadata(schema: Any) -> dict[str, Any]:
-    """Specifications by key, of the features in use.
+# The feature that holds those of the feature lists, by the name that TFX gives it.
+_FEATURE_LISTS = "##SEQUENCE##"
+
+
+def from_metadata(schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Specifications by key, of the features in use, and those of the feature lists.
 
     Raises:
         ValueError: A feature has no counterpart.
     """
     columns = {feature.name: feature for feature in schema.feature}
+    lists = columns.pop(_FEATURE_LISTS, None)
+    steps = [] if lists is None else filter(_is_in_use, lists.struct_domain.feature)
+    return _features(schema, columns), {
+        step.name: _feature_list(step) for step in sorted(steps, key=lambda step: step.name)
+    }
+
+
+def _features(schema: Any, columns: dict[str, Any]) -> dict[str, Any]:
     features = {}
     for sparse in schema.sparse_feature:
         keys = [column.name for column in sparse.index_feature]
@@ -126,6 +142,15 @@ def _plain_feature(feature: Any) -> Any:
     return VarLenFeature(_dtype(feature))
 
 
+def _feature_list(feature: Any) -> Any:
+    """A feature list: steps of one shape, where the schema has one, or of any number of values."""
+    if not feature.HasField("shape"):
+        return VarLenFeature(_dtype(feature))
+    missing = feature.presence.min_fraction != 1
+    shape = [dim.size for dim in feature.shape.dim]
+    return FixedLenSequenceFeature(shape, _dtype(feature), allow_missing=missing)
+
+
 def _sparse_feature(sparse: Any, columns: list[Any]) -> SparseFeature:
     *indices, values = columns
     if sparse.HasField("dense_shape"):
@@ -165,7 +190,16 @@ def to_metadata(features: Mapping[str, Any]) -> Any:
                 column.shape.dim.add(size=size)
         elif not isinstance(feature, VarLenFeature):
             raise no_counterpart(key, type(feature).__name__)
+    _check_names(schema)
     return schema
+
+
+def _check_names(schema: Any) -> None:
+    """Of a name there is one column: those of a sparse feature belong to it alone."""
+    counts = Counter(feature.name for feature in schema.feature)
+    for name, count in counts.items():
+        if count > 1:
+            raise no_counterpart(name, "a column of a SparseFeature that another feature has too")
 
 
 def _add_column(schema: Any, name: str, dtype: Any) -> Any:

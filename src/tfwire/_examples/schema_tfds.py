@@ -20,6 +20,10 @@ __all__ = ["from_tfds", "to_tfds"]
 
 _CONNECTORS = "tensorflow_datasets.core.features."
 
+# TFDS has no feature of this kind. As the description of a Tensor it tells one from a
+# FixedLenSequenceFeature, which has the same shape there.
+_VAR_LEN = "VarLenFeature"
+
 
 def from_tfds(tree: Any) -> dict[str, Any]:
     """Specifications by key; names of nested features are joined by "/".
@@ -47,8 +51,18 @@ def _flatten(key: str, node: Any, features: dict[str, Any]) -> None:
         _flatten(key, node["sequence"]["feature"], steps)
         length = int(node["sequence"].get("length", -1))
         features.update({name: _repeated(name, step, length) for name, step in steps.items()})
+    elif "translation" in node:
+        features.update(_translations(key, node["translation"]))
     else:
         features[key] = _leaf(key, node)
+
+
+def _translations(key: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    """One text per language, or lists of languages and texts side by side."""
+    if node.get("variableLanguagesPerExample"):
+        texts = FixedLenSequenceFeature([], string, allow_missing=True)
+        return {f"{key}/language": texts, f"{key}/translation": texts}
+    return {f"{key}/{language}": FixedLenFeature([], string) for language in node["languages"]}
 
 
 def _repeated(key: str, step: Any, length: int) -> Any:
@@ -66,13 +80,33 @@ def _leaf(key: str, node: Mapping[str, Any]) -> Any:
         return FixedLenFeature([], string)
     if "boundingBox" in node:
         return FixedLenFeature([4], float32)
+    if "video" in node:  # a sequence of encoded images
+        return _shaped(key, (_sizes(node["video"]) or [-1])[:1], string)
+    if "audio" in node:
+        return _audio(key, node["audio"])
     if "tensor" not in node:
         raise no_counterpart(key, str(node.get("pythonClassName", "a feature")).split(".")[-1])
     tensor = node["tensor"]
     if tensor.get("encoding", "none") != "none":
         return FixedLenFeature([], string)
-    shape = [int(size) for size in tensor.get("shape", {}).get("dimensions", [])]
-    dtype = _tfds_dtype(key, tensor["dtype"])
+    shape, dtype = _sizes(tensor), _tfds_dtype(key, tensor["dtype"])
+    if shape == [-1] and node.get("description") == _VAR_LEN:
+        return VarLenFeature(dtype)
+    return _shaped(key, shape, dtype)
+
+
+def _audio(key: str, audio: Mapping[str, Any]) -> Any:
+    """Samples, or the bytes of the file where it is encoded or decoded by the user."""
+    if audio.get("lazyDecode") or audio.get("encoding", "none") != "none":
+        return FixedLenFeature([], string)
+    return _shaped(key, _sizes(audio) or [-1], _tfds_dtype(key, audio.get("dtype", "int64")))
+
+
+def _sizes(node: Mapping[str, Any]) -> list[int]:
+    return [int(size) for size in node.get("shape", {}).get("dimensions", [])]
+
+
+def _shaped(key: str, shape: list[int], dtype: Any) -> Any:
     if -1 in shape[1:]:
         raise no_counterpart(key, "an unknown dimension that is not the first")
     if shape[:1] == [-1]:
@@ -114,7 +148,9 @@ def _connector(key: str, feature: Any) -> dict[str, Any]:
         shape = unknown + sizes_of(feature.shape)
     else:
         raise no_counterpart(key, type(feature).__name__)
+    described = {"description": _VAR_LEN} if isinstance(feature, VarLenFeature) else {}
     return {
+        **described,
         "pythonClassName": f"{_CONNECTORS}tensor_feature.Tensor",
         "tensor": {
             "dtype": as_dtype(feature.dtype).name,
