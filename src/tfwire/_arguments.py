@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["integer", "seconds"]
+__all__ = ["choice", "file_path", "integer", "seconds"]
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
@@ -15,9 +17,10 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
         TypeError: It is none; a bool is none either.
         ValueError: It is below ``least``, or too large.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, found {type(value).__name__}")
-    number = operator.index(value)
+    try:
+        number = operator.index(None if isinstance(value, bool) else value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
     if least is not None and number < least:
         raise ValueError(f"{name} must be at least {least}, found {number}")
     if not -(1 << 63) <= number < 1 << 63:
@@ -38,3 +41,32 @@ def seconds(name: str, value: Any) -> float:
     if not number >= 0:
         raise ValueError(f"{name} must be a number of seconds, 0 or more, found {value!r}")
     return number
+
+
+def choice(name: str, value: Any, words: Iterable[str]) -> str:
+    """An argument that is one of some words.
+
+    Raises:
+        ValueError: It is not.
+    """
+    known = list(words)
+    if not isinstance(value, str) or value not in known:
+        shown = repr(value) if isinstance(value, (str, bytes)) else type(value).__name__
+        expected = " or ".join(map(repr, known)) if len(known) == 2 else f"one of {known}"
+        raise ValueError(f"{name} must be {expected}, found {shown}")
+    return known[known.index(value)]
+
+
+def file_path(name: str, value: Any) -> str:
+    """An argument that is the path of a local file.
+
+    Raises:
+        TypeError: It is not.
+        ValueError: It is empty, or holds a null character.
+    """
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a str or os.PathLike, found {type(value).__name__}")
+    path = os.fsdecode(value)
+    if not path or "\0" in path:
+        raise ValueError(f"{name} must not be empty or hold a null character")
+    return path

@@ -20,6 +20,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tfwire import train
+from tfwire._arguments import integer
 from tfwire._examples.coerce import byte_strings
 from tfwire._examples.protobuf import parse_message
 from tfwire._text import quoted
@@ -81,6 +82,8 @@ def example_to_json(example: Any, *, indent: int | None = None) -> str:
         >>> example_to_json(b"\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07")
         '{"features": {"feature": {"x": {"int64List": {"value": ["7"]}}}}}'
     """
+    if indent is not None:
+        indent = integer("indent", indent, 0)
     message = example if isinstance(example, Message) else parse_message(train.Example, example)
     return str(json_format.MessageToJson(message, indent=indent, sort_keys=True))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
+from tfwire._arguments import file_path
 from tfwire._examples.schema_metadata import Metadata, from_metadata, to_metadata
 from tfwire._examples.schema_tfds import from_tfds, to_tfds
 from tfwire._text import printable, shorten, show_path
@@ -51,6 +52,7 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Example:
         >>> Parser(read_schema("schema.pbtxt"))
     """
+    path = file_path("path", path)
     text = Path(path).read_text(encoding="utf-8")
     lists: dict[str, Any] = {}
     try:
@@ -74,14 +76,23 @@ def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> N
         path: A name that ends in ``.json`` gives a TFDS features.json, any other a schema.pbtxt.
 
     Raises:
-        ValueError: A specification that the file cannot hold: a default value, a RaggedFeature,
-            feature lists; a FixedLenSequenceFeature in a schema.pbtxt, a SparseFeature in a
-            features.json.
+        TypeError: ``features`` is not a dict with keys of type str, or ``path`` is not a path.
+        ValueError: There are no features, or a specification that the file cannot hold: a default
+            value, a RaggedFeature, feature lists; a FixedLenSequenceFeature in a schema.pbtxt, a
+            SparseFeature in a features.json.
     """
+    path = file_path("path", path)
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must be a dict, found {type(features).__name__}")
     if getattr(features, "sequence_features", None):
         raise ValueError("feature lists have no place in a schema file")
+    if not features:
+        raise ValueError("features must not be empty")
+    strange = [key for key in features if not isinstance(key, str)]
+    if strange:
+        raise TypeError(f"keys of features must be str, found {type(strange[0]).__name__}")
     known = {key: as_feature(key, feature) for key, feature in sorted(features.items())}
-    if os.fspath(path).endswith(".json"):
+    if path.endswith(".json"):
         text = json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
     else:
         text = text_format.MessageToString(to_metadata(known))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._arguments import integer
 from tfwire._examples import tensor_message
 from tfwire._examples.coerce import byte_strings
 from tfwire._examples.dtypes import STRING, as_dtype, from_wire, type_name, wire_dtype
@@ -104,6 +105,7 @@ def parse_tensor(
                [0., 1.]])
     """
     expected = as_dtype(out_type)
+    max_fill = integer("max_fill", max_fill, 0)
     proto, content = tensor_message.read(serialized)
     tensor_message.check_type(proto, expected)
     shape = tensor_message.shape_of(proto)
@@ -157,6 +159,8 @@ def decode_raw(
                [3, 4]], dtype=uint16)
     """
     dtype = as_dtype(out_type)
+    if fixed_length is not None:
+        fixed_length = integer("fixed_length", fixed_length)
     if dtype == STRING:
         raise TypeError("decode_raw makes numbers of byte strings; string is no type of numbers")
     buffer, width, shape = _joined(input_bytes, dtype, fixed_length)

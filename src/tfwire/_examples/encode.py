@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, overload
 
+from tfwire._arguments import choice
 from tfwire._examples.encoder import (
     FRAME_ROOM,
     STRING_ROOM,
@@ -113,8 +114,7 @@ def encode_examples(
         >>> [len(record) for record in encode_examples({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
         [26, 29]
     """
-    if bytes_as not in ("object", "column"):
-        raise ValueError(f"bytes_as must be 'object' or 'column', found {bytes_as!r}")
+    choice("bytes_as", bytes_as, ("object", "column"))
     found, num_records = columns_of_mapping(columns, sort_keys)
     if bytes_as == "column":
         return BytesColumn(*encode_whole(found, num_records))

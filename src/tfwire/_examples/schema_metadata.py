@@ -186,7 +186,7 @@ def to_metadata(features: Mapping[str, Any]) -> Any:
             refuse_default(key, feature)
             column.presence.min_fraction = 1
             column.shape.SetInParent()
-            for size in sizes_of(feature.shape):
+            for size in sizes_of(key, feature.shape):
                 column.shape.dim.add(size=size)
         elif not isinstance(feature, VarLenFeature):
             raise no_counterpart(key, type(feature).__name__)
@@ -212,7 +212,7 @@ def _add_column(schema: Any, name: str, dtype: Any) -> Any:
 def _add_sparse(schema: Any, key: str, feature: SparseFeature) -> None:
     sparse = schema.sparse_feature.add(name=key)
     keys = [feature.index_key] if isinstance(feature.index_key, str) else feature.index_key
-    for index_key, size in zip(keys, sizes_of(feature.size), strict=True):
+    for index_key, size in zip(keys, sizes_of(key, feature.size), strict=True):
         column = _add_column(schema, index_key, int64)
         column.int_domain.min, column.int_domain.max = 0, size - 1
         sparse.index_feature.add(name=index_key)

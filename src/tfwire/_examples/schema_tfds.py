@@ -145,7 +145,7 @@ def _connector(key: str, feature: Any) -> dict[str, Any]:
     elif isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
         refuse_default(key, feature)
         unknown = [] if isinstance(feature, FixedLenFeature) else [-1]
-        shape = unknown + sizes_of(feature.shape)
+        shape = unknown + sizes_of(key, feature.shape)
     else:
         raise no_counterpart(key, type(feature).__name__)
     described = {"description": _VAR_LEN} if isinstance(feature, VarLenFeature) else {}

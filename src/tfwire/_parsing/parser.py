@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tfwire._arguments import integer
+from tfwire._arguments import choice, integer
 from tfwire._core import lib
 from tfwire._parsing.assemble import Cells, with_objects
 from tfwire._parsing.cut import results_of_batches
 from tfwire._parsing.failure import Misfit, Place, keys_of, parse_error
 from tfwire._parsing.file_batches import FileBatches
 from tfwire._parsing.schema import Out, Schema
-from tfwire._parsing.serialized import is_scalar, single_message, unwrap
+from tfwire._parsing.serialized import (
+    is_scalar,
+    names_of,
+    single_message,
+    single_name,
+    unwrap,
+)
 from tfwire._parsing.session import Session
 from tfwire._parsing.single import SingleSession
 from tfwire._parsing.spec import Plan
@@ -53,8 +59,7 @@ class BaseParser:
     def __init__(
         self, plans: Sequence[Plan | None], bytes_as: str, empty_is_missing: bool, **init: Any
     ) -> None:
-        if bytes_as not in ("object", "column"):
-            raise ValueError(f"bytes_as must be 'object' or 'column', found {bytes_as!r}")
+        choice("bytes_as", bytes_as, ("object", "column"))
         self._init = {**init, "bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
         self._plans = plans
         self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
@@ -151,9 +156,7 @@ class BaseParser:
         """
         batch_size = integer("batch_size", batch_size, 1)
         num_threads = integer("num_threads", num_threads, 1)
-        if on_parse_error not in ("raise", "skip"):
-            raise ValueError(f"on_parse_error must be 'raise' or 'skip', found {on_parse_error!r}")
-        skip = on_parse_error == "skip"
+        skip = choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip"
         # Threads verify payloads side by side, unless what is read depends on what is damaged.
         apart = num_threads > 1 and on_corrupt in ("raise", "tail") and not (skip or receipt)
         reader = BatchReader(
@@ -178,6 +181,8 @@ class BaseParser:
         serialized = unwrap(serialized)
         if is_scalar(serialized):
             return self._parse_single(serialized, names)
+        if names is not None:
+            names = names_of(names)
         [batch] = self._parse_batches(serialized, None, out, names)
         return batch
 
@@ -212,6 +217,8 @@ class BaseParser:
         message = serialized
         if type(message) is not bytes:
             message = single_message(unwrap(serialized))
+        if name is not None:
+            name = single_name(name)
         if self._short is None:
             return self._parse_one(message, name)
         try:

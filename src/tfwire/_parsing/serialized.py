@@ -9,7 +9,7 @@ import numpy as np
 from tfwire._spans import message_of
 from tfwire.columns import BytesColumn
 
-__all__ = ["is_scalar", "single_message", "unwrap"]
+__all__ = ["is_scalar", "names_of", "single_message", "single_name", "unwrap"]
 
 
 def unwrap(serialized: Any) -> Any:
@@ -57,6 +57,42 @@ def single_message(serialized: Any) -> bytes:
     if isinstance(serialized, (list, tuple)) or _is_vector(serialized):
         raise ValueError("Input serialized must be a scalar")
     return message_of(serialized)
+
+
+def names_of(names: Any) -> tuple[str | bytes, ...]:
+    """The argument ``example_names`` of a batch.
+
+    Raises:
+        TypeError: Not a list, tuple or array of str or bytes.
+    """
+    names = unwrap(names)
+    if isinstance(names, np.ndarray):
+        names = names.tolist()
+    found = type(names).__name__
+    if isinstance(names, (list, tuple)):
+        held: tuple[Any, ...] = tuple(names)
+        strange = [name for name in held if not isinstance(name, (str, bytes))]
+        if not strange:
+            return held
+        found += f" with {type(strange[0]).__name__}"
+    raise TypeError(f"example_names must be a list of str or bytes, found {found}")
+
+
+def single_name(name: Any) -> str | bytes:
+    """The argument ``example_names`` of one message: a name, or a list of one.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    name = unwrap(name)
+    if isinstance(name, np.ndarray):
+        name = name.tolist()
+    if isinstance(name, (str, bytes)):
+        return name
+    names = names_of(name)
+    if len(names) != 1:
+        raise TypeError(f"example_names must be one name, found {len(names)}")
+    return names[0]
 
 
 def _is_buffer(value: Any) -> bool:

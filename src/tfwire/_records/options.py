@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tfwire._arguments import integer
+from tfwire._arguments import choice, integer
 from tfwire._core import lib
 from tfwire._records.compression import compression_name
 from tfwire._records.regions import Position
@@ -51,8 +51,8 @@ def make_options(
     Raises:
         TypeError, ValueError: An argument that is not valid.
     """
-    if not isinstance(on_corrupt, str) or on_corrupt not in POLICIES:
-        raise ValueError(f"on_corrupt must be one of {_WORDS}, found {on_corrupt!r}")
+    if on_corrupt is not AS_TENSORFLOW:
+        on_corrupt = choice("on_corrupt", on_corrupt, _WORDS)
     if max_record_size is not None:
         max_record_size = integer("max_record_size", max_record_size, 1)
     if buffer_size is not None:
