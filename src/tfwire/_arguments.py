@@ -14,11 +14,13 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     """An argument that is an integer, numpy's too, within 64 bits.
 
     Raises:
-        TypeError: It is none; a bool is none either.
+        TypeError: Not an integer. bool is refused too.
         ValueError: It is below ``least``, or too large.
     """
     try:
-        number = operator.index(None if isinstance(value, bool) else value)
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
     if least is not None and number < least:

@@ -36,9 +36,12 @@ class TFRecordDataSource:
         ValueError: batch_size is below 1.
 
     Example:
-        >>> source = TFRecordDataSource(paths, {"x": tfw.FixedLenFeature([8], tfw.float32)})
-        >>> for batch in grain.MapDataset.source(source).shuffle(seed=1).batch(256):
-        ...     batch["x"]  # an array of shape (256, 8)
+        >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+        >>> source = TFRecordDataSource("rows.tfrecord", features)
+        >>> for batch in grain.MapDataset.source(source).shuffle(seed=1).batch(2):
+        ...     print(batch["x"].shape)
+        (2, 8)
+        (2, 8)
     """
 
     def __init__(
@@ -85,9 +88,12 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
         TypeError: ``dataset`` is none.
 
     Example:
-        >>> stream = tfw.TFRecordDataset(paths).shuffle(10_000).batch(256).parse_example(features)
-        >>> for batch in TFRecordIterDataset(stream).map(augment):
-        ...     batch["x"]  # an array of shape (256, ...)
+        >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+        >>> stream = tfw.TFRecordDataset("rows.tfrecord").shuffle(10_000).batch(2)
+        >>> for batch in TFRecordIterDataset(stream.parse_example(features)):
+        ...     print(batch["x"].shape)
+        (2, 8)
+        (2, 8)
     """
 
     def __init__(self, dataset: Dataset) -> None:

@@ -124,10 +124,12 @@ def infer_schema(
             frequent kind is taken.
 
     Example:
-        >>> tfwire.infer_schema("pets.tfrecord")
+        >>> records = [{"label": 1, "name": "cat"}, {"label": 2}]
+        >>> _ = tfw.write_records("pets.tfrecord", records)
+        >>> tfw.infer_schema("pets.tfrecord")
         features = {
             "label": tfw.FixedLenFeature([], tfw.int64),
-            "name": tfw.VarLenFeature(tfw.string),  # in 90 of 100 records, 1 value
+            "name": tfw.VarLenFeature(tfw.string),  # in 1 of 2 records, 1 value
         }
     """
     if num_records is not None:

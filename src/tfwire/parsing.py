@@ -45,8 +45,8 @@ class Parser(BaseParser):
         ValueError, TypeError: The specification is not valid.
 
     Example:
-        >>> parser = Parser({"label": FixedLenFeature([], int64)})
-        >>> parser.parse([encode_example({"label": 3}), encode_example({"label": 4})])
+        >>> parser = Parser({"label": tfw.FixedLenFeature([], tfw.int64)})
+        >>> parser.parse([tfw.encode_example({"label": 3}), tfw.encode_example({"label": 4})])
         {'label': array([3, 4])}
     """
 
@@ -81,6 +81,13 @@ class SequenceParser(BaseParser):
 
     Raises:
         ValueError, TypeError: A specification is not valid.
+
+    Example:
+        >>> lists = {"words": tfw.FixedLenSequenceFeature([], tfw.int64)}
+        >>> parser = SequenceParser({"n": tfw.FixedLenFeature([], tfw.int64)}, lists)
+        >>> message = tfw.encode_sequence_example({"n": 1}, {"words": [3, 4]})
+        >>> parser.parse_single(message)
+        ({'n': np.int64(1)}, {'words': array([3, 4])})
     """
 
     def __init__(
@@ -149,9 +156,9 @@ def parse_example(
         ValueError, TypeError: The specification or ``serialized`` is not valid.
 
     Example:
-        >>> features = {"label": FixedLenFeature([], int64), "tags": VarLenFeature(string)}
-        >>> parse_example([encode_example({"label": 3, "tags": ["a", "b"]})], features)["label"]
-        array([3])
+        >>> features = {"label": tfw.FixedLenFeature([], tfw.int64)}
+        >>> parse_example([tfw.encode_example({"label": 3, "tags": ["a", "b"]})], features)
+        {'label': array([3])}
     """
     known = _parsers.get(id(features))
     if known is None or not known[0].is_current(features):
@@ -177,6 +184,11 @@ def parse_single_example(
 
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
+
+    Example:
+        >>> features = {"name": tfw.FixedLenFeature([], tfw.string, default_value="?")}
+        >>> parse_single_example(tfw.encode_example({"name": "goat"}), features)
+        {'name': b'goat'}
     """
     known = _parsers.get(id(features))
     if known is None or not known[0].is_current(features):

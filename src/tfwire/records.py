@@ -84,8 +84,11 @@ def read_records(
         OSError: While iterating: a file cannot be opened or read.
 
     Example:
-        >>> for record in read_records("train.tfrecord.gz"):
+        >>> for record in read_records("train.tfrecord"):
         ...     print(len(record))
+        3
+        3
+        4
     """
     return RecordIterator(
         BatchReader(
@@ -136,8 +139,10 @@ def follow_records(
         OSError: While iterating: the file cannot be opened or read.
 
     Example:
-        >>> for record in follow_records("events.tfrecord", timeout=60):
+        >>> for record in follow_records("a.tfrecord", timeout=0.01):  # seconds without a record
         ...     print(len(record))
+        3
+        3
     """
     if not is_path(path):
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
@@ -248,8 +253,10 @@ class RecordIterator:
         come from the returned iterator alone; it is for one thread.
 
         Example:
-            >>> for path, index, offset, record in read_records(paths).with_positions():
+            >>> for path, index, offset, record in read_records("a.tfrecord").with_positions():
             ...     print(f"{path}[{index}] at byte {offset}: {len(record)} bytes")
+            a.tfrecord[0] at byte 0: 3 bytes
+            a.tfrecord[1] at byte 19: 3 bytes
         """
         if self._positions is None:
             self._records = _Refusing("the records are being read with positions")

@@ -80,9 +80,13 @@ def repair_file(
         OSError: A file cannot be read or written; nothing was written.
 
     Example:
+        >>> from pathlib import Path
+        >>> content = bytearray(Path("train.tfrecord").read_bytes())
+        >>> content[13] ^= 1  # a bit of the first record
+        >>> _ = Path("damaged.tfrecord").write_bytes(content)
         >>> report = repair_file("damaged.tfrecord", "repaired.tfrecord", correct=True)
         >>> report.records, report.lost
-        (9999, [])
+        (3, [])
     """
     options = make_options(
         compression_type,

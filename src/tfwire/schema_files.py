@@ -50,7 +50,14 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         ValueError: The file is neither, or a feature has no counterpart.
 
     Example:
-        >>> Parser(read_schema("schema.pbtxt"))
+        >>> write_schema({"label": tfw.FixedLenFeature([], tfw.int64)}, "schema.pbtxt")
+        >>> schema = read_schema("schema.pbtxt")
+        >>> schema
+        features = {
+            "label": tfw.FixedLenFeature([], tfw.int64),
+        }
+        >>> tfw.Parser(schema).parse_single(tfw.encode_example({"label": 3}))
+        {'label': np.int64(3)}
     """
     path = file_path("path", path)
     text = Path(path).read_text(encoding="utf-8")

@@ -92,11 +92,14 @@ class TFRecordIterableDataset(data.IterableDataset):
         ValueError: No such rule; from iterating: it needs an index.
 
     Example:
-        >>> dataset = tfw.TFRecordDataset(paths, indexed=True).shuffle(10_000)
-        >>> dataset = dataset.batch(1024).parse_example(features)
-        >>> loader = DataLoader(TFRecordIterableDataset(dataset), batch_size=None, num_workers=2)
+        >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+        >>> dataset = tfw.TFRecordDataset("rows.tfrecord", indexed=True).shuffle(10_000)
+        >>> dataset = TFRecordIterableDataset(dataset.batch(2).parse_example(features))
+        >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
         >>> for batch in loader:
-        ...     batch["x"]  # a tensor of shape (1024, ...)
+        ...     print(batch["x"].shape)
+        torch.Size([2, 8])
+        torch.Size([2, 8])
     """
 
     def __init__(
@@ -175,9 +178,12 @@ class TFRecordMapDataset(data.Dataset):
         DataLossError, OSError: A file cannot be read or indexed.
 
     Example:
-        >>> dataset = TFRecordMapDataset(paths, {"x": tfw.FixedLenFeature([8], tfw.float32)})
-        >>> for batch in torch.utils.data.DataLoader(dataset, batch_size=256, shuffle=True):
-        ...     batch["x"]  # a tensor of shape (256, 8)
+        >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+        >>> dataset = TFRecordMapDataset("rows.tfrecord", features)
+        >>> for batch in torch.utils.data.DataLoader(dataset, batch_size=2, shuffle=True):
+        ...     print(batch["x"].shape)
+        torch.Size([2, 8])
+        torch.Size([2, 8])
     """
 
     def __init__(self, paths: Any, features: Mapping[Any, Any] | None = None) -> None:

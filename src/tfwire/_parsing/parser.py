@@ -151,8 +151,13 @@ class BaseParser:
             DataLossError, OSError, ParseError: From the iterator, with file and record number.
 
         Example:
-            >>> for batch in parser.parse_file(["a.tfrecord", "b.tfrecord.gz"], 256):
-            ...     train(batch["image"], batch["label"])
+            >>> _ = tfw.write_records("labels.tfrecord", [{"label": i} for i in range(5)])
+            >>> parser = tfw.Parser({"label": tfw.FixedLenFeature([], tfw.int64)})
+            >>> for batch in parser.parse_file("labels.tfrecord", batch_size=2):
+            ...     print(batch["label"])
+            [0 1]
+            [2 3]
+            [4]
         """
         batch_size = integer("batch_size", batch_size, 1)
         num_threads = integer("num_threads", num_threads, 1)

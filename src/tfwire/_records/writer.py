@@ -243,7 +243,7 @@ class TFRecordWriter:
         Example:
             >>> with TFRecordWriter("pets.tfrecord") as writer:
             ...     writer.write(b"any bytes")
-            >>> base64_crc32c(writer.file_crc32c)  # as object stores show it
+            >>> tfw.base64_crc32c(writer.file_crc32c)  # as object stores show it
             'lMxi1A=='
         """
         return self._output.file_crc32c

@@ -1,0 +1,23 @@
+"""The examples of the docstrings of tfwire.torch, run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import tfwire as tfw
+import tfwire.torch
+
+
+def test_examples_say_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder with a file of four records."""
+    monkeypatch.chdir(tmp_path)
+    tfw.write_records("rows.tfrecord", [{"x": np.full(8, i, np.float32)} for i in range(4)])
+    names = {"tfw": tfw, "np": np, "torch": torch}
+    result = doctest.testmod(tfwire.torch, extraglobs=names)
+    assert result.attempted > 5
+    assert 0 == result.failed
