@@ -147,3 +147,10 @@ def test_a_list_of_messages_that_lies_about_its_length():
     except (TypeError, ValueError):
         return
     assert 1 == len(found["b"])
+
+
+def test_an_array_of_out_that_became_smaller_is_not_written_to():
+    """As another thread can make it, after it was checked."""
+    session = tfw.Parser({"a": FEATURES["a"]})._acquire()
+    with pytest.raises(ValueError, match="resized while it was in use"):
+        session.columns[0].begin(10, {"a": np.zeros((9, 2), np.int64)})

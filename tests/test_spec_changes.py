@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -213,3 +214,19 @@ def test_a_feature_that_makes_up_its_fields_is_asked_at_every_call():
         with pytest.raises(tfw.ParseError, match="required"):
             tfw.parse_single_example(b"", features)
         assert len(sizes) > known
+
+
+def test_a_list_in_a_feature_of_tensorflow_is_watched():
+    """Its RaggedFeature keeps the list of partitions that it was given."""
+    fields = ["dtype", "value_key", "partitions", "row_splits_dtype", "validate"]
+    theirs = namedtuple("RaggedFeature", fields)
+    theirs.__module__ = "tensorflow.python.ops.parsing_ops"
+    partitions = [tfw.RaggedFeature.RowLengths("i")]
+    features = {"r": theirs("int64", "a", partitions, "int64", False)}
+    message = tfw.encode_example({"a": [1, 2], "i": [2, 0], "j": [1, 1]})
+    assert [[1, 2], []] == tfw.parse_single_example(message, features)["r"].to_list()
+    _, parser = parsing._parsers[id(features)]
+    tfw.parse_single_example(message, features)
+    assert parser is parsing._parsers[id(features)][1]
+    partitions[0] = tfw.RaggedFeature.RowLengths("j")
+    assert [[1], [2]] == tfw.parse_single_example(message, features)["r"].to_list()

@@ -85,6 +85,7 @@ class BaseParser:
                 what ``parse_single`` gives, as in TensorFlow.
             out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous, of the
                 column's dtype and shape; the first dimension may be larger. The others are made.
+                They are looked at once, and must not be resized before this returns.
 
         Returns:
             What the class says, with a first dimension of the batch.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.features import DType, RaggedFeature, as_feature
+from tfwire.features import DType, as_feature
 
 __all__ = ["Snapshot"]
 
@@ -69,9 +69,9 @@ class Snapshot:
             known = as_feature(key, feature)
         except Exception:  # of any kind: compiling it says what is wrong
             return False
-        if known is not feature and not type(feature).__module__.startswith("tensorflow"):
-            return False  # another class may make up its fields anew each time
-        return type(known) is RaggedFeature or all(self._watch(value) for value in known)
+        # Another class may make up its fields anew each time.
+        named = known is feature or _is_named_tuple(type(feature))
+        return named and all(self._watch(value) for value in feature)
 
     def _watch(self, value: Any) -> bool:
         kind = type(value)
@@ -82,7 +82,7 @@ class Snapshot:
             return True
         if kind is list:
             return self._watch_list(value)
-        if kind is tuple:
+        if kind is tuple or _is_named_tuple(kind):
             return all(self._watch(item) for item in value)
         if kind is np.ndarray and value.dtype.kind != "O":
             self._arrays.append((value, _content(value)))
@@ -96,6 +96,11 @@ class Snapshot:
         else:
             self._empty_lists.append(items)
         return all(self._watch(item) for item in held)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    """Features and partitions, ours and TensorFlow's, whose fields are what they were made of."""
+    return issubclass(kind, tuple) and kind.__module__.startswith(("tensorflow.", "tfwire."))
 
 
 def _is_same_list(items: list[Any], held: tuple[Any, ...]) -> bool:
