@@ -232,12 +232,16 @@ def seed(rng):
     Teller.rng = rng
 
 
+def _key(rng, key):
+    return rng.choice([key, key, Text(key), Bytes(key.encode())]) if type(key) is str else key
+
+
 def lie(rng, value, depth=2):
     """The value, or something in it, as an object that lies."""
     seed(rng)
     if depth and rng.random() < 0.6:
         if isinstance(value, dict):
-            value = {key: lie(rng, item, depth - 1) for key, item in value.items()}
+            value = {_key(rng, key): lie(rng, item, depth - 1) for key, item in value.items()}
         elif isinstance(value, (list, tuple)):
             value = type(value)([lie(rng, item, depth - 1) for item in value])
     kind = rng.random()

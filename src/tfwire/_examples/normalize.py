@@ -74,9 +74,9 @@ def show(name: Name) -> str:
 def key_bytes(name: Any) -> bytes:
     """The bytes of a feature's key; bytes that are no UTF-8 travel in str as surrogateescape."""
     if isinstance(name, str):
-        return name.encode("utf-8", "surrogateescape")
+        return str.encode(name, "utf-8", "surrogateescape")
     if isinstance(name, bytes):
-        return bytes(name)
+        return _plain(name)
     raise TypeError(f"keys of features must be str or bytes, found {type(name).__name__}")
 
 
@@ -291,4 +291,9 @@ def string_bytes(value: Any, name: Name) -> bytes:
             raise ValueError(
                 f"{show(name)}: str with a lone surrogate at index {error.start} has no UTF-8 form"
             ) from None
-    return bytes(value)
+    return _plain(bytes(value))
+
+
+def _plain(value: bytes) -> bytes:
+    """Exactly of type bytes: a subclass may say anything of its length."""
+    return value if type(value) is bytes else bytes.__getitem__(value, slice(None))
