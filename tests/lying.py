@@ -176,6 +176,19 @@ class ByteArray(bytearray):
         return max(0, min(TELL.number(3), 5000))
 
 
+class Buffer:
+    """Bytes by the buffer protocol, from Python 3.12 on."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __len__(self):
+        return TELL.number(3) % 5000
+
+    def __buffer__(self, flags):
+        return memoryview(TELL.any(self.value))
+
+
 class Text(str):
     def __len__(self):
         return max(0, min(TELL.number(str.__len__(self)), 5000))
@@ -261,7 +274,7 @@ LIARS = {
     list: [List, Tuple, Items],
     tuple: [List, Tuple, Items],
     dict: [Dict, Table],
-    bytes: [Bytes, ByteArray],
+    bytes: [Bytes, ByteArray, Buffer],
     str: [Text],
     int: [Int],
     float: [Float],
