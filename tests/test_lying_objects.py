@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from lying import Array, Dict, List, Table, lie, seed
+from lying import Array, Dict, Table, lie, seed
 from search import search
+from tfwire._parsing import parser as parser_module
 
 FEATURES = {
     "a": tfw.FixedLenFeature([2], tfw.int64, [0, 0]),
@@ -72,7 +73,6 @@ CALLS = [
     (lambda *a: tfw.BytesColumn(*a).to_numpy(), [b"abc", [0, 1, 3], (2,)]),
     (lambda *a: tfw.BytesColumn(*a).take(np.array([1, 0])), [b"abc", np.array([0, 1, 3])]),
     (lambda *a: tfw.RaggedTensor(*a).to_list(), [[1, 2, 3], [0, 1, 3]]),
-    (lambda *a: tfw.SparseTensor(*a).to_dense(), [[[0, 1]], np.arange(1), [2, 2]]),
 ]
 
 # What a program may meet that gives wrong arguments. Not SystemError, AssertionError, ...
@@ -129,26 +129,35 @@ def test_a_plain_array_of_out_is_what_comes_back():
     assert parse_with_out([MESSAGE], out)["b"] is out["b"]
 
 
-def test_a_list_of_messages_that_lies_about_its_length():
-    class Long(List):
+@pytest.mark.parametrize("length", [0, 1, 3, 1000])
+def test_a_list_of_messages_that_lies_about_its_length(length):
+    """Nothing of what memory held before comes back."""
+
+    class Lying(list):
         def __len__(self):
-            return 1000
+            return length
 
-        def __iter__(self):
-            return list.__iter__(self)
+    lists = {"e": tfw.FixedLenSequenceFeature([], tfw.int64)}
+    for parse, messages, expected in [
+        (lambda m: tfw.parse_example(m, FIXED)["b"].tolist(), [MESSAGE] * 2, [0.5, 0.5]),
+        (
+            lambda m: tfw.parse_sequence_example(m, None, lists)[1]["e"].tolist(),
+            [SEQUENCE],
+            [[1, 2]],
+        ),
+        (lambda m: tfw.decode_examples(m), [b""] * 2, [{}, {}]),
+    ]:
+        try:
+            found = parse(Lying(messages))
+        except (TypeError, ValueError):
+            continue
+        assert expected[:length] == found[: len(expected[:length])]
+        assert len(found) <= len(expected)
 
-        def __getitem__(self, index):
-            return list.__getitem__(self, index)
 
-    try:
-        found = tfw.parse_example(Long([MESSAGE]), FIXED)
-    except (TypeError, ValueError):
-        return
-    assert 1 == len(found["b"])
-
-
-def test_an_array_of_out_that_became_smaller_is_not_written_to():
-    """As another thread can make it, after it was checked."""
-    session = tfw.Parser({"a": FEATURES["a"]})._acquire()
-    with pytest.raises(ValueError, match="resized while it was in use"):
-        session.columns[0].begin(10, {"a": np.zeros((9, 2), np.int64)})
+def test_slices_that_hold_another_number_of_messages_are_refused(monkeypatch):
+    """As they would where a list is changed by another thread after it was counted."""
+    honest = parser_module.slices_of
+    monkeypatch.setattr(parser_module, "slices_of", lambda some: (3, honest(some)[1]))
+    with pytest.raises(ValueError, match="3 messages at first, then 2"):
+        tfw.parse_example([MESSAGE] * 2, FIXED)

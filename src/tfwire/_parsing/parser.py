@@ -200,8 +200,12 @@ class BaseParser:
         session = self._acquire()
         try:
             session.begin(count, out)
+            parsed = 0
             for spans in slices:
                 self._append(session, spans, names)
+                parsed += spans.num_spans
+            if parsed != count:  # else the rest of the columns would be whatever memory held
+                raise ValueError(f"serialized had {count} messages at first, then {parsed}")
             return list(self._batches(session.take(count), count, size or max(1, count)))
         except Misfit as misfit:  # of all records together
             raise parse_error(misfit, _place(misfit.record, names)) from None
