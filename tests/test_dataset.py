@@ -1,10 +1,12 @@
 """Datasets of numpy elements: sources, stages, lengths."""
 
 import itertools
+import math
 import pickle
 import threading
 import time
 import tracemalloc
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,8 +242,27 @@ def test_records_of_several_files(files):
 
 
 def test_parallel_reads_take_files_in_turn(files):
+    """The second one is empty: its turn is lost, and the third takes its place in the next round."""
     parsed = TFRecordDataset(files, num_parallel_reads=2).parse_example(SPEC)
+    assert [0, 1, 2, 3, 4] == [int(row["n"]) for row in parsed]
+    parsed = TFRecordDataset(files[::2], num_parallel_reads=2).parse_example(SPEC)
     assert [0, 2, 1, 3, 4] == [int(row["n"]) for row in parsed]
+
+
+def test_records_come_before_the_damage_in_another_file_read_in_turn(tmp_path):
+    """All that have their turn before it, however many are asked for at a time."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        tfw.write_records(path, [b"%d" % number for number in range(9)])
+    data = bytearray(paths[0].read_bytes())
+    data[3 * 17 + 12] ^= 1  # in the payload of record 3, each being 17 bytes long
+    paths[0].write_bytes(data)
+    for batch_size in (1, 2, 3, 16):
+        found = []
+        with pytest.raises(tfw.DataLossError, match="record 3 "):
+            for batch in TFRecordDataset(paths, num_parallel_reads=2).batch(batch_size):
+                found += batch.tolist()
+        assert [b"0", b"0", b"1", b"1", b"2", b"2"] == found
 
 
 @pytest.mark.parametrize("drop_remainder", [False, True])
@@ -417,6 +438,24 @@ def test_orders_are_evenly_spread():
         seen[np.arange(5), permuted(key_of(key), 5, np.arange(5))] += 1
     assert seen.min() > 400 - 5 * 18
     assert seen.max() < 400 + 5 * 18
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_all_orders_of_few_elements_are_equally_probable(size):
+    """By a chi-square test of 200 orders each, at six standard deviations."""
+    orders = math.factorial(size)
+    seen = Counter(
+        tuple(permuted(key_of("order", key), size, np.arange(size))) for key in range(200 * orders)
+    )
+    assert orders == len(seen)
+    chi_square = sum((count - 200) ** 2 / 200 for count in seen.values())
+    assert chi_square < orders - 1 + 6 * math.sqrt(2 * (orders - 1))
+
+
+def test_orders_of_many_elements_stay_what_saved_states_mean():
+    order = permuted(key_of(1), 1000, np.arange(1000))
+    assert [352, 440, 345, 891, 664] == order[:5].tolist()
+    assert list(range(1000)) == sorted(order.tolist())
 
 
 def test_random_numbers_are_those_of_every_machine():

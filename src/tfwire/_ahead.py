@@ -4,106 +4,193 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
-__all__ = ["Ahead"]
+__all__ = ["PATIENCE", "Ahead"]
+
+# How long close() waits, in seconds, for a thread that is in the middle of something: a read of a
+# pipe or a function of the user's may never return.
+PATIENCE = 1.0
 
 
 class Ahead:
     """The results of ``work(unit)`` for every unit that ``read`` gives, in order.
 
-    Threads take turns at reading and then work side by side. They stop when the source has ended,
-    when this object is closed, and with the interpreter.
+    Threads take turns at reading and then work side by side. They stop after the last unit, after
+    an error of ``read``, when this object is stopped, and with the interpreter.
+
+    All waiting is done in ``SimpleQueue.get``, which is one call into C: a signal handler that
+    raises leaves no lock in a wrong state there, as it may in a Condition, and ``put`` is safe in
+    signal handlers and finalizers. A flag is only ever set by one side, so no thread can undo what
+    another one asked for.
 
     Args:
         read: Gives the next unit, whose ``last`` says whether it is the last one; one thread at a
             time calls it.
-        work: Makes a result of a unit; any thread calls it.
+        work: Makes a result of a unit; any thread calls it. None: units are the results.
         num_threads: How many threads to start.
-        most: Units under way at most, those included whose results wait; None: one more than
+        most: Units under way at most, including those whose results wait; None: one more than
             there are threads.
+
+    Attributes:
+        stopped: Whether ``stop`` was called, or ``next`` was interrupted.
+
+    Raises:
+        RuntimeError: No thread can be started.
     """
 
     def __init__(
         self,
         read: Callable[[], Any],
-        work: Callable[[Any], Any],
+        work: Callable[[Any], Any] | None,
         num_threads: int,
         most: int | None = None,
     ) -> None:
         self._read = read
         self._work = work
-        self.reading = threading.Lock()  # held while a thread reads
-        self._room = threading.Semaphore(most or num_threads + 1)
-        self._news = threading.Condition()
-        self._results: dict[int, tuple[Any, BaseException | None]] = {}
-        self._num_read = 0
-        self._num_given = 0
-        self._ended = False
+        self._reading = threading.Lock()  # held while a thread reads
+        self._room: SimpleQueue[bool] = SimpleQueue()  # True: read a unit; False: end
+        self._units: SimpleQueue[Any] = SimpleQueue()  # a queue for each result; None: no more
+        self._exits: SimpleQueue[None] = SimpleQueue()  # an entry for each thread that has ended
+        self.stopped = False
+        self._read_all = False
+        self._release: Callable[[], None] | None = None
+        self._counting = threading.Lock()
+        self._inside = 1 + num_threads  # that have not ended; the owner is one, until it closes this
+        self._getpid = os.getpid  # module globals may be gone when a finalizer calls stop()
         self._pid = os.getpid()
-        self._threads = [
-            threading.Thread(target=self._run, name=f"tfwire-{i}", daemon=True)
-            for i in range(num_threads)
-        ]
-        for thread in self._threads:
+        self._threads: list[threading.Thread] = []
+        for _ in range(most or num_threads + 1):
+            self._room.put(True)
+        try:
+            for i in range(num_threads):
+                self._start(f"tfwire-{i}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, name: str) -> None:
+        thread = threading.Thread(target=self._run, name=name, daemon=True)
+        try:
             thread.start()
+        except RuntimeError:  # some limit: go on with fewer
+            self._leave()
+            if not self._threads:
+                raise
+            return
+        self._threads.append(thread)
+
+    # ---- The consumer -------------------------------------------------------------------------
 
     def next(self) -> Any:
-        """The next result; waits for it. Not to be asked again behind the last, or an error.
+        """The next result; waits for it.
 
         Raises:
-            RuntimeError: The process has forked, and the threads are in the other one.
+            RuntimeError: There is no next result, because the last one was given, because this
+                object was stopped (perhaps during the wait), or because the process has forked and
+                the threads are in the other one.
             BaseException: What ``read`` or ``work`` raised.
         """
         if self.forked:
             raise RuntimeError("the threads of this iterator did not survive the fork; begin anew")
-        with self._news:
-            self._news.wait_for(lambda: self._num_given in self._results)
-            result, error = self._results.pop(self._num_given)
-            self._num_given += 1
-        self._room.release()
+        try:
+            unit = self._units.get()
+            if unit is None or self.stopped:
+                self._units.put(None)
+                raise RuntimeError("the iterator is closed")
+            result, error = unit.get()
+        except BaseException:  # also an interrupt: a result may be lost, so none may follow
+            self.stop()
+            raise
+        self._room.put(True)
         if error is not None:
             raise error
         return result
 
     @property
     def forked(self) -> bool:
-        """Whether the threads are in another process. What they were using, their locks too, is
-        here for ever as it was at that moment."""
-        return os.getpid() != self._pid
+        """Whether the threads are in another process. What they were using, including locks, stays
+        here in the state of that moment forever."""
+        return self._getpid() != self._pid
+
+    def between_reads(self) -> threading.Lock:
+        """A lock under which no thread reads.
+
+        Raises:
+            RuntimeError: The process was forked while a thread was reading.
+        """
+        if self.forked and self._reading.locked():
+            raise RuntimeError("a thread was using this iterator during the fork; begin anew")
+        return self._reading
 
     def stop(self) -> None:
-        """Lets the threads end after what they are doing."""
+        """Makes the threads end after what they are doing, and ``next`` raise. Never waits."""
+        if not self.forked:
+            self.stopped = True
+            self._room.put(False)
+            self._units.put(None)
+
+    def close(self, release: Callable[[], None] | None = None) -> None:
+        """Stops the threads and waits for them, but not forever.
+
+        Args:
+            release: Called once when no thread is at work any more: before this method returns,
+                or, if a thread does not end within a second, by that thread when it ends. Never
+                called in a process that has forked.
+        """
         if self.forked:
             return
-        self._ended = True
-        self._room.release()
-
-    def close(self) -> None:
-        """Stops the threads and waits for them."""
+        self._release = release
         self.stop()
-        if not self.forked:
-            for thread in self._threads:
-                thread.join()
+        try:
+            self._wait()
+        finally:
+            self._leave()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        with suppress(Empty):
+            for _ in self._threads:
+                self._exits.get(timeout=max(0.0, deadline - time.monotonic()))
+            for thread in self._threads:  # at their very end now
+                thread.join(PATIENCE)
+
+    # ---- The threads --------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while True:
-            self._room.acquire()
-            with self.reading:
-                if self._ended:
-                    break
-                number = self._num_read
-                self._num_read += 1
-                unit, error = _attempt(self._read)
-                self._ended = self._ended or error is not None or unit.last
-            result = None
-            if error is None:
-                result, error = _attempt(self._work, unit)
-            with self._news:
-                self._results[number] = result, error
-                self._news.notify_all()
-        self._room.release()  # the next thread shall see the end, too
+        try:
+            while self._room.get() and self._do_one():
+                pass
+        finally:
+            self._room.put(False)  # the next thread has to see the end, too
+            self._units.put(None)
+            self._leave()
+            self._exits.put(None)
+
+    def _do_one(self) -> bool:
+        """Reads a unit and works on it; False at the end."""
+        result: SimpleQueue[Any] = SimpleQueue()
+        with self._reading:
+            if self.stopped or self._read_all:
+                return False
+            unit, error = _attempt(self._read)
+            self._read_all = error is not None or unit.last
+            self._units.put(result)
+        if error is None and self._work is not None:
+            unit, error = _attempt(self._work, unit)
+        result.put((unit, error))
+        return True
+
+    def _leave(self) -> None:
+        with self._counting:
+            self._inside -= 1
+            last = self._inside == 0
+        if last and self._release is not None:
+            self._release()
 
 
 def _attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:

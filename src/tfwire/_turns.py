@@ -1,11 +1,207 @@
-"""Threads that take turns at one iterator."""
+"""Iterators that threads share: whose turn it is, what state they are in, and how they end.
+
+An iterator is in one of these states:
+
+    new      nothing was asked of it; no thread of its own runs
+    running  it has given something; its threads, if it has some, work ahead
+    ended    everything was given
+    failed   an error was raised, or an interrupt came: what it was about to give is lost
+    closed   close() was called
+    forked   in a process that was forked while another thread was inside: half done forever
+
+    new, running -> running   a step gives something
+    new, running -> ended     a step raises StopIteration
+    new, running -> failed    a step raises anything else, also KeyboardInterrupt
+    any          -> closed    close(), by any thread, at any time, also in a signal handler
+    any          -> forked    in the child
+    new, running, closed -> new    a state is loaded
+
+``next`` raises StopIteration when the iterator is ended, failed or closed, and RuntimeError when it
+is forked. A step that waits while another thread closes the iterator is woken and raises
+StopIteration. What the iterator holds (files, threads) is released once, with no thread inside: by
+``close``, or by the thread inside when it leaves. A process that forked with no thread inside goes
+on by itself; if the iterator has threads of its own, its next step fails with a RuntimeError.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+from queue import Empty, SimpleQueue
+from typing import Any
 
-__all__ = ["Turns"]
+from tfwire._ahead import PATIENCE
+
+__all__ = ["SharedIterator", "State", "Turns"]
+
+
+class State(Enum):
+    """The states of an iterator; see the module."""
+
+    NEW = "new"
+    RUNNING = "running"
+    ENDED = "ended"
+    FAILED = "failed"
+    CLOSED = "closed"
+    FORKED = "forked"
+
+
+# Seconds that close() waits for a thread inside, which may be in a read that never returns.
+_WAITS = (0.01, 0.1, PATIENCE)
+
+_FORKED = "a thread was using this iterator during the fork; begin anew"
+
+
+class SharedIterator:
+    """The states of an iterator, one thread inside at a time.
+
+    Subclasses call ``advance`` in ``__next__``, and define ``stop`` and ``release``.
+
+    Attributes:
+        error: What made it fail, or None.
+    """
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._progress = State.NEW  # written by the thread inside
+        self._closed = False  # apart from it, so that no thread inside can undo a close
+        self._released = False
+        self._lock = threading.Lock()
+        self._inside = 0  # the thread that holds the lock and is at work
+        self._exits: SimpleQueue[None] = SimpleQueue()
+        self._pid = os.getpid()
+
+    def stop(self) -> None:
+        """Makes threads of its own end, and wakes the thread that waits inside, if any: its step
+        raises something. Must not wait; any thread may call it at any time."""
+
+    def release(self) -> None:
+        """Releases files and threads. Called once, with no thread inside."""
+
+    @property
+    def state(self) -> State:
+        if self._forked():
+            return State.FORKED
+        return State.CLOSED if self._closed else self._progress
+
+    @property
+    def over(self) -> bool:
+        """Whether ``next`` gives nothing any more."""
+        return self.state not in (State.NEW, State.RUNNING)
+
+    def advance(self, step: Callable[[], Any]) -> Any:
+        """What step() gives, in this thread's turn.
+
+        Raises:
+            StopIteration: The iterator is ended, failed or closed.
+            RuntimeError: It is forked.
+            ValueError: This thread is inside already.
+        """
+        if self._inside == threading.get_ident():
+            raise ValueError("the iterator is already executing, in this very thread")
+        if self._closed:  # nobody needs to wait for a thread inside to know that
+            self._end()
+        try:
+            return self.exclusively(self._attempt, step)
+        except StopIteration:
+            raise
+        except BaseException as error:  # an interrupt, too, wherever it comes
+            self._progress, self.error = State.FAILED, error
+            self.stop()
+            raise
+
+    def _attempt(self, step: Callable[[], Any]) -> Any:
+        if self._closed or self._progress not in (State.NEW, State.RUNNING):
+            self._end()
+        try:
+            result = step()
+        except StopIteration:
+            self._end()
+        except Exception:
+            if self._closed:  # that is why it failed
+                self._end()
+            raise
+        if self._closed:
+            self._end()
+        self._progress = State.RUNNING
+        return result
+
+    def _end(self) -> None:
+        if self._progress in (State.NEW, State.RUNNING):
+            self._progress = State.ENDED
+            self.stop()
+        raise StopIteration from None
+
+    def exclusively(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(*arguments) with no other thread inside."""
+        thread = threading.get_ident()
+        if self._inside == thread:
+            raise ValueError("the iterator is already executing, in this very thread")
+        if self._forked():
+            raise RuntimeError(_FORKED)
+        try:
+            with self._lock:
+                self._inside = thread
+                try:
+                    return function(*arguments)
+                finally:
+                    self._inside = 0
+        finally:
+            if self._closed and not self._released:
+                self._exits.put(None)
+                self._release_once()
+
+    def close(self) -> None:
+        """Ends the iteration. Waits for a thread inside, but not forever."""
+        self._closed = True
+        if self._forked():
+            return
+        for seconds in _WAITS:
+            self.stop()  # again each time: a step may have begun to wait just after the last
+            if self._inside in (0, threading.get_ident()):
+                break
+            with suppress(Empty):
+                self._exits.get(timeout=seconds)
+        self._release_once()
+
+    @contextmanager
+    def reopening(self) -> Iterator[None]:
+        """The thread inside makes the iterator new again: it is, unless an exception is raised.
+
+        Raises:
+            ValueError: The iterator is ended or failed.
+        """
+        if self._progress not in (State.NEW, State.RUNNING):
+            raise ValueError("the iterator is at its end; load the state into a new one")
+        closed, released = self._closed, self._released
+        self._closed = self._released = False  # first, so that a close from here on counts
+        try:
+            yield
+        except BaseException:
+            if closed:
+                self._closed, self._released = True, released
+            raise
+        self._progress = State.NEW
+
+    def _release_once(self) -> None:
+        if self._inside:  # that thread does it when it leaves
+            return
+        with self._lock:
+            released, self._released = self._released, True
+        if not released:
+            self.release()
+
+    def _forked(self) -> bool:
+        """Whether this process was forked while another thread was inside."""
+        if self._pid == os.getpid() or self._inside == threading.get_ident():
+            return False
+        if self._lock.locked():
+            return self._pid != os.getpid()  # or a thread of this process has come in just now
+        self._pid = os.getpid()
+        return False
 
 
 class Turns:
@@ -23,7 +219,7 @@ class Turns:
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
             if self._pid != os.getpid():
-                raise RuntimeError("a thread was using this iterator during the fork; begin anew")
+                raise RuntimeError(_FORKED)
             self._lock.acquire()
         self._pid = os.getpid()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.stage import Cursor, Stage
-from tfwire._turns import Turns
+from tfwire._turns import SharedIterator, State
 
 __all__ = ["DatasetIterator", "iterate"]
 
@@ -61,7 +61,7 @@ class DatasetIterator(chain[Any]):
             >>> _ = next(elements)
             >>> saved = json.dumps(elements.state_dict())
         """
-        return self._pieces.state()
+        return self._pieces.saved()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on where another iterator stood, over the same pipeline on the same files: with the
@@ -123,15 +123,16 @@ def iterate(
     return elements
 
 
-class _Pieces(Iterator[Iterator[Any]]):
+class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
     """The elements of a pass, some at a time.
 
-    Threads that find in the common chain that a piece is used up come here one after the other; who
-    comes later gets the same piece, as long as there is something in it.
+    Threads that find in the common chain that a piece is used up come here one after the other;
+    those that come later get the same piece, as long as there is something in it. A chain that once
+    met the end, or an error, never asks again.
     """
 
     def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
-        self._lock = Turns()
+        super().__init__()
         self._stage = stage
         self._show = show
         self._size = 1
@@ -140,29 +141,21 @@ class _Pieces(Iterator[Iterator[Any]]):
         self._before: Any = None  # the snapshot before the piece at hand
         self._piece: Iterator[Any] = iter(())
         self._count = 0  # elements of it
-        self._closed = False
-        self._error: BaseException | None = None
-        self._over = False  # a chain that once met the end, or an error, is deaf from then on
 
     def __next__(self) -> Iterator[Any]:
-        with self._lock:
-            if self._over or self._closed:
-                self._over = True
-                raise StopIteration
-            return self._piece if operator.length_hint(self._piece) else self._draw()
+        piece: Iterator[Any] = self.advance(self._step)
+        return piece
+
+    def _step(self) -> Iterator[Any]:
+        return self._piece if operator.length_hint(self._piece) else self._draw()
 
     def _draw(self) -> Iterator[Any]:
-        self._over = True
         cursor = self._opened()
         if self._stage.quiet:
             self._before = cursor.snapshot()
         self._count = 0
         begin = time.perf_counter()
-        try:
-            elements = cursor.take(self._size)
-        except BaseException as error:  # an interrupt, too
-            self._error = error
-            raise
+        elements = cursor.take(self._size)
         if not elements:
             raise StopIteration
         if self._stage.quiet:
@@ -171,7 +164,6 @@ class _Pieces(Iterator[Iterator[Any]]):
             elements = list(map(self._show, elements))
         self._count = len(elements)
         self._piece = iter(elements)
-        self._over = False
         return self._piece
 
     def _adapt(self, seconds: float) -> None:
@@ -181,22 +173,36 @@ class _Pieces(Iterator[Iterator[Any]]):
         elif seconds < _SECONDS / 2:
             self._size = min(2 * self._size, _AT_ONCE)
 
-    def _opened(self, at: Any = None) -> Cursor:
+    def _opened(self) -> Cursor:
         if self._cursor is None:
-            self._cursor = self._stage.open(str(self._pass), at)
+            self._cursor = self._stage.open(str(self._pass))
         return self._cursor
 
-    def state(self) -> dict[str, Any]:
-        with self._lock:
-            return self._state()
+    def stop(self) -> None:
+        cursor = self._cursor
+        if cursor is not None:
+            cursor.stop()
 
-    def _state(self) -> dict[str, Any]:
-        if self._closed:
+    def release(self) -> None:
+        for _ in self._piece:  # the chain holds it too
+            pass
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            cursor.close()
+
+    # ---- States -------------------------------------------------------------------------------
+
+    def saved(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.exclusively(self._saved)
+        return state
+
+    def _saved(self) -> dict[str, Any]:
+        if self.state is State.CLOSED:
             raise ValueError("the iterator is closed: it stands nowhere")
-        if self._error is not None and self._before is None:
-            raise ValueError("an error broke off the last element") from self._error
+        if self.error is not None and self._before is None:
+            raise ValueError("an error broke off the last element") from self.error
         left = operator.length_hint(self._piece)
-        # Not where the cursor stands: it may be behind an error that has yet to be raised.
+        # Not where the cursor stands: it may be past an error that has yet to be raised.
         before = self._before is not None
         at = self._before if before else self._opened().snapshot()
         return {
@@ -210,39 +216,53 @@ class _Pieces(Iterator[Iterator[Any]]):
     def load(self, state: dict[str, Any]) -> None:
         if not isinstance(state, dict) or state.get("version") != _VERSION or state.keys() != _KEYS:
             raise ValueError(f"expected the state of an iterator of version {_VERSION}")
-        if self._over:
-            raise ValueError("the iterator is at its end; load the state into a new one")
         if (found := _describe(self._stage)) != state["pipeline"]:
             raise ValueError(
                 f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
             )
-        self.close()
-        self._before = None
-        self._pass = state["pass"]
-        for stage in self._stage.chain():
-            if isinstance(stage, Shuffle):
-                stage.passes = max(stage.passes, self._pass + 1)
-        cursor = self._opened(state["at"])
-        if state["given"]:  # else nothing is read yet
-            cursor.take(state["given"])
-        self._closed = False
+        self.exclusively(self._load, state)
 
-    def close(self) -> None:
+    def _load(self, state: dict[str, Any]) -> None:
+        with self.reopening():
+            cursor = _resumed(self._stage, state)
+        # Nothing can fail from here on. Until here this iterator is what it was.
         for _ in self._piece:  # the chain holds it too
             pass
-        if self._cursor is not None:
-            self._cursor.close()
-        self._cursor = None
-        self._closed = True
+        old, self._cursor = self._cursor, cursor
+        self._before = None
+        self._pass = state["pass"]
+        for shuffle in _shuffles(self._stage):
+            shuffle.passes = max(shuffle.passes, self._pass + 1)
+        if old is not None:
+            old.stop()
+            old.close()
+
+
+def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
+    """A cursor where the one of the state stood."""
+    cursor = stage.open(str(state["pass"]), state["at"])
+    given = state["given"]
+    try:
+        # Without any, nothing is read yet.
+        if given and len(cursor.take(given)) < given:
+            raise ValueError("the elements that were given before the state are not there any more")
+    except BaseException:
+        cursor.close()
+        raise
+    return cursor
 
 
 def _begin_pass(stage: Stage) -> int:
     """The number of a pass, which no other iterator over its shuffles has."""
-    shuffles = [below for below in stage.chain() if isinstance(below, Shuffle)]
+    shuffles = _shuffles(stage)
     number = max((shuffle.passes for shuffle in shuffles), default=0)
     for shuffle in shuffles:
         shuffle.passes = number + 1
     return number
+
+
+def _shuffles(stage: Stage) -> list[Shuffle]:
+    return [below for below in stage.chain() if isinstance(below, Shuffle)]
 
 
 def _describe(stage: Stage) -> list[str]:

@@ -155,5 +155,5 @@ class NumberedCursor(Gathering):
         self._fetched, self._ready = end, iter(records)
         return []
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         return self._at

@@ -88,8 +88,7 @@ class PackedRecords(Gathering):
         self._limit = 2 * self._size + _SLACK
         self._blocks = [gather(table, self._size)]
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         if self._reader is None:
             return [self._number, 0, 0, 0]
         return [self._number, *self._reader.position, 0]

@@ -16,6 +16,7 @@ __all__ = ["draws", "key_of", "permuted", "randrange"]
 Array = np.ndarray[Any, Any]
 
 _ROUNDS = 6
+_SORTED = 512  # elements, up to which a permutation is made as a whole
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -43,8 +44,12 @@ def permuted(key: int, size: int, places: Array) -> Array:
     """What stands at these places (int64, in [0, size)) of a random order of range(size).
 
     A Feistel network on as many bits as size needs; what falls outside of the range goes through it
-    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). The
+    orders of few elements would not be equally probable there: those are sorted by random numbers.
     """
+    if size <= _SORTED:
+        order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
+        return order
     half = max(1, -(-max(size - 1, 1).bit_length() // 2))
     found = _feistel(key, half, places.astype(np.uint64))
     while (outside := found >= np.uint64(size)).any():

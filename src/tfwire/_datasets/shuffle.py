@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,8 +88,8 @@ class _OrderCursor(NumberedCursor):
         super().__init__(source, lambda places: permuted(key, source.length, places), at)
         self._seed = seed
 
-    def snapshot(self) -> Any:
-        return [self._seed, super().snapshot()]
+    def place(self) -> Any:
+        return [self._seed, super().place()]
 
 
 class _BufferCursor(Gathering):
@@ -185,8 +185,7 @@ class _BufferCursor(Gathering):
         while len(self._places) > 1 and self._places[1][0] <= first:
             self._places.popleft()
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         self._forget_places()
         place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
         return [
@@ -220,8 +219,8 @@ class _BufferCursor(Gathering):
         self._next, held = Numbered(elements, numbers).split(len(at["next"]))
         self._buffer.add(held)
 
-    def close(self) -> None:
-        self._source.close()
+    def parts(self) -> Iterable[Cursor]:
+        return (self._source,)
 
 
 class _PackedCursor(_BufferCursor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -44,8 +45,12 @@ class _Counting(Gathering):
         self._count += len(found)
         return found
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         return self._count
+
+    def stop(self) -> None:
+        if self._owner is not None:
+            self._owner.stop()
 
     def close(self) -> None:
         if self._owner is not None:
@@ -56,9 +61,14 @@ class _Counting(Gathering):
 
 
 class Slices(Stage):
-    """The slices of arrays along their first axis."""
+    """The slices of arrays along their first axis.
 
-    def __init__(self, tensors: Any) -> None:
+    Args:
+        tensors: The arrays.
+        name: What to call them where a pipeline is described.
+    """
+
+    def __init__(self, tensors: Any, name: str = "from_tensor_slices") -> None:
         self._arrays = map_structure(_sliceable, tensors)
         lengths = {len(leaf) for leaf in leaves(self._arrays)}
         if len(lengths) != 1:
@@ -67,6 +77,7 @@ class Slices(Stage):
         self.spec = map_structure(
             lambda array: describe(array.dtype, array.shape[1:]), self._arrays
         )
+        self._name = name
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         first = at or 0
@@ -76,10 +87,11 @@ class Slices(Stage):
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         numbers = share(self.length, num_shards, index, rule)
         wrapped = np.asarray(numbers, np.int64) % max(self.length, 1)
-        return Slices(map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays))
+        rows = map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays)
+        return Slices(rows, f"{self._name}[{numbers.start}:{numbers.stop}]")
 
     def describe(self) -> str:
-        return f"from_tensor_slices({self.length} x {self.spec})"
+        return f"{self._name}({self.length} x {self.spec})"
 
 
 def _sliceable(tensor: Any) -> Array:
@@ -120,14 +132,6 @@ class Generator(Stage):
         return "from_generator"
 
 
-def _some_of(file: _File, count: int) -> list[bytes]:
-    """Records of a file; none before an error, which it raises again."""
-    try:
-        return file.take(count)
-    except Exception:
-        return []
-
-
 # ---- Record files -----------------------------------------------------------------------------
 
 
@@ -137,12 +141,12 @@ class Records(Stage):
     Args:
         paths: The files.
         compression_type: As for ``read_records``.
-        cycle: From how many files to take a record in turn; a file that ends gives its place to
-            the next, as TensorFlow's num_parallel_reads does.
+        cycle: From how many files to take a record in turn.
         options: For ``read_records``.
     """
 
     spec = "string[]"
+    _share = ""  # which of the files these are, if they were divided
 
     def __init__(self, paths: list[Any], compression_type: str, cycle: int, **options: Any) -> None:
         self.paths = paths
@@ -184,10 +188,13 @@ class Records(Stage):
         if rule != "even":
             raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
         share_of_files = self.paths[index::num_shards]
-        return Records(share_of_files, self.compression_type, self.cycle, **self.options)
+        share = Records(share_of_files, self.compression_type, self.cycle, **self.options)
+        share._share = f"{self._share}[{index}::{num_shards}]"
+        return share
 
     def describe(self) -> str:
-        return f"TFRecordDataset({[file_facts(path) for path in self.paths]}, cycle={self.cycle})"
+        facts = [file_facts(path) for path in self.paths]
+        return f"TFRecordDataset({facts}, cycle={self.cycle}){self._share}"
 
 
 class _File(Gathering):
@@ -208,27 +215,37 @@ class _File(Gathering):
             stage.paths[number], stage.compression_type, start=Position(*position), **stage.options
         )
         self._iterator = iter(self._records)
-        self._ready: list[bytes] = []  # records that were put back
-        self._before: Any = None  # the snapshot before the first of those with them
+        self._ready: list[bytes] = []  # records that were read ahead
+        self._before: list[int] = []  # the place before the first of them
+        self._given = 0  # how many of them were given
         if given:
             self.take(given)
 
     def take(self, count: int) -> list[bytes]:
-        found, self._ready = self._ready[:count], self._ready[count:]
-        if found:
-            self._before[-1] += len(found)
-            return found if len(found) == count else found + self.take(count - len(found))
-        return self.gather(self._iterator, count)
+        if not self._ready:
+            return self.gather(self._iterator, count)
+        first, self._given = self._given, self._given + count
+        found = self._ready[first : self._given]
+        if self._given >= len(self._ready):
+            self._ready = []
+        return found
 
-    def put_back(self, records: list[bytes], before: Any, given: int) -> None:
-        """Takes back the last of what came since the snapshot before, save the first given."""
-        self._ready, self._before = records, [*before[:-1], before[-1] + given]
+    def read_ahead(self, count: int) -> int:
+        """Makes count records ready, or those before the end or an error, unless some are ready
+        already. How many are."""
+        if not self._ready and self._error is None:
+            self._before, self._given = self.place(), 0
+            with suppress(Exception):  # take raises it
+                self._ready = self.gather(self._iterator, count)
+        return len(self._ready) - self._given if self._ready else 0
+
+    def place(self) -> Any:
+        """The file's number, the position in it, and how many records after that were given."""
+        return [self._number, *self._records.position, 0]
 
     def snapshot(self) -> Any:
-        """The file's number, the position in it, and how many records behind that were given."""
-        if self._ready:
-            return list(self._before)
-        return [self._number, *self._records.position, 0]
+        # An error is no obstacle: the position is before the record that it is about.
+        return [*self._before[:-1], self._given] if self._ready else self.place()
 
     def close(self) -> None:
         self._records.close()
@@ -260,16 +277,18 @@ class _FilesInTurn(Gathering):
             self._file = self._open()
         return piece
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         return [self._number, 0, 0, 0] if self._file is None else self._file.snapshot()
 
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+    def parts(self) -> Iterable[Cursor]:
+        file = self._file
+        return () if file is None else (file,)
 
 
 class _FileCycle(Gathering):
-    """A record of each of some files in turn."""
+    """A record of each of some files in turn, in the order of TensorFlow's num_parallel_reads: when
+    it is the turn of a file that has ended, the next file takes its place, and the turn passes to
+    the next place."""
 
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
@@ -294,42 +313,30 @@ class _FileCycle(Gathering):
         return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[bytes] | None:
-        rounds = count // len(self._files)
-        if self._turn == 0 and rounds > 1 and None not in self._files:
-            return self._take_rounds(rounds)
-        if any(file is not None for file in self._files):
-            return self._take_one()
-        return None
-
-    def _take_rounds(self, rounds: int) -> list[bytes]:
-        """A record of every file in turn, so many times or until one of the files ends; at least
-        one record, if there is one."""
         files = [file for file in self._files if file is not None]
-        before = [file.snapshot() for file in files]
-        pieces = [_some_of(file, rounds) for file in files]
-        whole = min(map(len, pieces))
-        for file, place, piece in zip(files, before, pieces, strict=True):
-            if len(piece) > whole:
-                file.put_back(piece[whole:], place, whole)
-        found = list(chain.from_iterable(zip(*(piece[:whole] for piece in pieces), strict=True)))
-        return found if found else self._take_one()
+        if not files:
+            return None
+        rounds = count // len(files)
+        if self._turn == 0 and rounds > 1:
+            rounds = min([rounds, *(file.read_ahead(rounds) for file in files)])
+            if rounds:
+                pieces = [file.take(rounds) for file in files]
+                return list(chain.from_iterable(zip(*pieces, strict=True)))
+        return self._take_one()
 
     def _take_one(self) -> list[bytes]:
-        """A record of the file whose turn it is, or of its successor; none if there is no such."""
-        turn, piece = self._turn, list[bytes]()
-        while not piece and (file := self._files[turn]) is not None:
-            piece = file.take(1)
-            if not piece:
-                file.close()
-                self._files[turn] = self._open_next()
-        self._turn = (turn + 1) % len(self._files)
+        """A record of the file whose turn it is; none if it has ended."""
+        file = self._files[self._turn]
+        piece = [] if file is None else file.take(1)
+        if file is not None and not piece:
+            file.close()
+            self._files[self._turn] = self._open_next()
+        self._turn = (self._turn + 1) % len(self._files)
         return piece
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         files = [None if file is None else file.snapshot() for file in self._files]
         return {"turn": self._turn, "next": self._next, "files": files}
 
-    def close(self) -> None:
-        for file in self._files:
-            if file is not None:
-                file.close()
+    def parts(self) -> Iterable[Cursor]:
+        return [file for file in self._files if file is not None]

@@ -8,7 +8,7 @@ users hold) keeps the snapshot that belongs to what it gave away last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -24,11 +24,24 @@ class Cursor:
         raise NotImplementedError
 
     def snapshot(self) -> Any:
-        """Where the pass stands: dicts, lists, numbers and strings, and arrays of integers."""
+        """Where the pass stands, for ``Stage.open``: dicts, lists, numbers and strings, and arrays
+        of integers."""
         raise NotImplementedError
+
+    def parts(self) -> Iterable[Cursor]:
+        """The cursors below."""
+        return ()
+
+    def stop(self) -> None:
+        """Wakes the thread that waits in ``take``, which raises something then. Does not wait; any
+        thread may call it at any time."""
+        for cursor in self.parts():
+            cursor.stop()
 
     def close(self) -> None:
         """Releases files and threads."""
+        for cursor in self.parts():
+            cursor.close()
 
 
 class Stage:
@@ -99,9 +112,31 @@ class Derived(Stage):
 
 
 class Gathering(Cursor):
-    """A cursor whose errors come behind the elements before them, and then again and again."""
+    """A cursor whose errors come after the elements before them, and then again and again.
+
+    Subclasses define ``take``, by ``gather`` or ``collect``, and ``place``.
+    """
 
     _error: Exception | None = None
+
+    def place(self) -> Any:
+        """Where the pass stands, if no error was met."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Any:
+        """Where the pass stands.
+
+        Raises:
+            Exception: The error that was met. The stages below stand after it, so to go on there
+                would pass over what the error kept from being given.
+        """
+        self.raise_pending()
+        return self.place()
+
+    def raise_pending(self) -> None:
+        """Raises the error that was met."""
+        if self._error is not None:
+            raise self._error
 
     def gather(self, iterator: Iterator[Any], count: int) -> list[Any]:
         """count elements of an iterator."""
@@ -122,16 +157,10 @@ class Gathering(Cursor):
         found: list[Any] = []
         try:
             while len(found) < count and (piece := some(count - len(found))) is not None:
-                if piece:  # perhaps a Placed, which nothing but its like can be added to
+                if piece:  # perhaps a Placed, to which only another one can be added
                     found = found + piece if found else piece
         except Exception as error:
             self._error = error
             if not found:
                 raise
         return found
-
-    def raise_pending(self) -> None:
-        """Raises the error that was met. For snapshots, where the stages below stand behind it: to
-        go on there would pass over what the error kept from being given."""
-        if self._error is not None:
-            raise self._error

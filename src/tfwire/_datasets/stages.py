@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tfwire._arguments import integer
@@ -20,12 +20,11 @@ class Through(Gathering):
     def __init__(self, below: Cursor) -> None:
         self._below = below
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         return self._below.snapshot()
 
-    def close(self) -> None:
-        self._below.close()
+    def parts(self) -> Iterable[Cursor]:
+        return (self._below,)
 
 
 # ---- One by one -------------------------------------------------------------------------------
@@ -71,12 +70,15 @@ class _FilterCursor(Through):
         self._predicate = predicate
 
     def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
+        # A generator, as in map.
+        return self.gather(self._accepted(count), count)
 
-    def _some(self, count: int) -> list[Any] | None:
-        piece = self._below.take(count)
-        # By a generator, as in map.
-        return list(e for e in piece if self._predicate(e)) if piece else None  # noqa: C400
+    def _accepted(self, count: int) -> Iterator[Any]:
+        while count and (piece := self._below.take(count)):
+            for element in piece:
+                if self._predicate(element):
+                    count -= 1
+                    yield element
 
 
 # ---- Some of them, or more --------------------------------------------------------------------
@@ -111,7 +113,7 @@ class _TakeCursor(Through):
         self._given += len(found)
         return found
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         return [self._given, self._below.snapshot()]
 
 
@@ -145,7 +147,7 @@ class _SkipCursor(Through):
             self._left -= len(piece)
         return self._below.take(count)
 
-    def snapshot(self) -> Any:
+    def place(self) -> Any:
         return [self._left, self._below.snapshot()]
 
 
@@ -226,14 +228,13 @@ class _RepeatCursor(Gathering):
             self._empty = True
         return piece
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         below = None if self._below is None else self._below.snapshot()
         return [self._epoch, self._empty, below]
 
-    def close(self) -> None:
-        if self._below is not None:
-            self._below.close()
+    def parts(self) -> Iterable[Cursor]:
+        below = self._below
+        return () if below is None else (below,)
 
 
 class Zip(Stage):
@@ -281,10 +282,8 @@ class _ZipCursor(Gathering):
             count = min(count, len(columns[-1]))
         return list(zip(*(column[:count] for column in columns), strict=True)) or None
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         return [cursor.snapshot() for cursor in self._below]
 
-    def close(self) -> None:
-        for cursor in self._below:
-            cursor.close()
+    def parts(self) -> Iterable[Cursor]:
+        return self._below

@@ -16,8 +16,8 @@ from tfwire._ahead import Ahead
 from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing
 from tfwire._parsing.units import Parallel, Sequential
 from tfwire._records.regions import SkippedRegions
-from tfwire._records.streams import BatchReader
-from tfwire._turns import Turns
+from tfwire._records.streams import BatchReader, warn
+from tfwire._turns import SharedIterator
 from tfwire._warnings import warn
 from tfwire.errors import ParseError
 from tfwire.receipts import Receipt
@@ -25,7 +25,7 @@ from tfwire.receipts import Receipt
 __all__ = ["FileBatches"]
 
 
-class FileBatches(Iterator[Any]):
+class FileBatches(SharedIterator, Iterator[Any]):
     """The batches of files, from ``parse_file``. Threads take turns; a context manager.
 
     Every intact record is delivered before an error is raised: the batch before the error may be
@@ -43,12 +43,12 @@ class FileBatches(Iterator[Any]):
         verify: bool,
         drop_remainder: bool,
     ) -> None:
+        super().__init__()
         self._reader = reader
         self._batches: Iterator[Any] = iter(())
         self._error: BaseException | None = None
         self._num_skipped = 0
-        self._last = self._closed = False
-        self._lock = Turns()
+        self._last = False
         self._left_out = LeftOut()
         self._builders = Builders(
             parser, batch_size, self._left_out if skip else None, drop_remainder
@@ -56,23 +56,25 @@ class FileBatches(Iterator[Any]):
         self._ahead: Ahead | None = None
         self._warnings: deque[str] = deque()  # of other threads
         sequential = Sequential(self._builders, reader)
-        self._step: Callable[[], Outcome] = sequential.step
+        self._more: Callable[[], Outcome] = sequential.step
         if num_threads > 1:
             # What a batch holds depends on the records left out before it: where some may be, one
             # thread goes through them all.
             reader.warn = self._warnings.append
             if skip:
-                self._ahead = Ahead(sequential.step, _same, 1)
+                self._ahead = Ahead(sequential.step, None, 1)
             else:
                 parallel = Parallel(self._builders, reader, verify)
                 self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
-            self._step = self._ahead.next
+            self._more = self._ahead.next
             weakref.finalize(self, self._ahead.stop)
 
     @property
     def skipped(self) -> SkippedRegions:
         """The regions of the files that were left out so far."""
-        with nullcontext() if self._ahead is None else self._ahead.reading:
+        if not self._num_skipped:
+            return SkippedRegions()
+        with self._between_reads():
             return self._reader.skipped.first(self._num_skipped)
 
     @property
@@ -83,8 +85,11 @@ class FileBatches(Iterator[Any]):
         Raises:
             ValueError: ``parse_file`` was not asked for it.
         """
-        with nullcontext() if self._ahead is None else self._ahead.reading:
+        with self._between_reads():
             return self._reader.receipt
+
+    def _between_reads(self) -> Any:
+        return nullcontext() if self._ahead is None else self._ahead.between_reads()
 
     @property
     def parse_errors(self) -> list[ParseError]:
@@ -97,16 +102,16 @@ class FileBatches(Iterator[Any]):
         return self._left_out.count
 
     def __next__(self) -> Any:
-        with self._lock:
-            try:
-                return self._next()
-            except BaseException:  # also KeyboardInterrupt: what was read of a batch is lost
-                self._close()
-                raise
+        try:
+            return self.advance(self._step)
+        except BaseException:  # also KeyboardInterrupt: what was read of a batch is lost
+            if self.over:
+                self.close()
+            raise
 
-    def _next(self) -> Any:
-        while (batch := next(self._batches, None)) is None and not (self._last or self._closed):
-            self._batches, self._num_skipped, self._error, self._last = self._step()
+    def _step(self) -> Any:
+        while (batch := next(self._batches, None)) is None and not self._last:
+            self._batches, self._num_skipped, self._error, self._last = self._more()
             self._warn()
         if batch is not None:
             return batch
@@ -114,29 +119,35 @@ class FileBatches(Iterator[Any]):
         raise StopIteration if error is None else error
 
     def close(self) -> None:
-        """Ends the iteration, stops its threads and closes the file at hand."""
-        with self._lock:
-            self._close()
+        """Ends the iteration, stops its threads and closes the file at hand.
 
-    def _close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
+        Another thread that waits for a batch gets StopIteration. A thread that is in the middle of
+        a read of a pipe closes it when the read returns.
+        """
+        super().close()
+
+    def stop(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+
+    def release(self) -> None:
         self._batches = iter(())
-        if self._ahead is not None and self._ahead.forked:
-            return
-        try:
-            if self._ahead is not None:
-                self._ahead.close()
-            self._reader.close()
-        finally:
-            self._builders.release()
+        if self._ahead is None:
+            self._let_go()
+        else:
+            self._ahead.close(self._let_go)
         if self._left_out.count:
             self._warnings.append(
                 f"left out {self._left_out.count} record(s) that do not fit the specification, "
                 f"the first: {self._left_out.errors[0]}"
             )
         self._warn()
+
+    def _let_go(self) -> None:
+        try:
+            self._reader.close()
+        finally:
+            self._builders.release()
 
     def _warn(self) -> None:
         while self._warnings:
@@ -150,7 +161,3 @@ class FileBatches(Iterator[Any]):
 
     def __reduce__(self) -> Any:
         raise TypeError("iterators over files cannot be pickled; pickle the parser")
-
-
-def _same(value: Any) -> Any:
-    return value
