@@ -143,6 +143,79 @@ def test_a_closed_iterator_stands_nowhere(function):
     assert list(range(1, 10)) == drain(elements)[0]
 
 
+def test_a_state_of_one_shard_is_not_taken_by_another(tmp_path):
+    """Also where shards are alike in length and type, or in the names and sizes of their files."""
+    paths = []
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "records")
+        tfw.write_records(paths[-1], [b"%s%d" % (folder.encode(), number) for number in range(4)])
+    sources = [
+        Dataset.from_tensor_slices(np.arange(8)),
+        Dataset.from_tensor_slices({"x": np.arange(16)}).shard_source(2, 0),
+        Dataset.from_generator(lambda: range(8)),
+        TFRecordDataset(paths),
+        TFRecordDataset(paths, indexed=True),
+        Dataset.zip(Dataset.range(8), Dataset.range(8, 16)),
+    ]
+    for source in sources:
+        shards = [source.shard_source(2, number) for number in range(2)]
+        for one, other in (shards, shards[::-1]):
+            elements = iter(one)
+            next(elements)
+            state = elements.state_dict()
+            iter(one).load_state_dict(state)
+            with pytest.raises(ValueError, match="another pipeline"):
+                iter(other).load_state_dict(state)
+    with pytest.raises(ValueError, match="another pipeline"):
+        iter(Dataset.range(8)).load_state_dict(iter(Dataset.range(8, 16)).state_dict())
+
+
+def failing_once(number):
+    """A function that fails at a number, the first time only."""
+    failures = [RuntimeError("of the function")]
+
+    def function(x):
+        if x == number and failures:
+            raise failures.pop()
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize("between", ["map", "prefetch", "generator", "zip"])
+def test_no_state_goes_on_in_the_middle_of_a_round_of_shards(between):
+    """Where an error broke off the round, the state is refused."""
+    once = failing_once(5)
+    numbers = Dataset.range(12).map(once)
+    dataset = {
+        "map": numbers,
+        "prefetch": numbers.prefetch(1),
+        "generator": Dataset.from_generator(lambda: map(once, range(12))),
+        "zip": Dataset.zip(numbers, Dataset.range(12)).map(lambda a, b: a),
+    }[between].shard(2, 0)
+    elements = iter(dataset)
+    given = [int(next(elements)) for _ in range(3)]
+    assert [0, 2, 4] == given
+    with pytest.raises(RuntimeError, match="of the function"):
+        elements.state_dict()
+
+
+def test_what_a_predicate_let_pass_comes_before_its_error():
+    found, error = drain(Dataset.range(12).filter(failing_at(5, lambda x: True)).batch(16))
+    assert [0, 1, 2, 3, 4] == found
+    assert isinstance(error, RuntimeError)
+
+
+def test_a_place_that_cannot_be_told_costs_a_prefetch_no_element():
+    elements = iter(Dataset.range(12).map(failing_at(5)).shard(2, 0).prefetch(2))
+    assert [0, 2, 4] == [int(next(elements)) for _ in range(3)]
+    with pytest.raises(RuntimeError, match="of the function"):
+        elements.state_dict()
+    with pytest.raises(RuntimeError, match="of the function"):
+        next(elements)
+
+
 def test_numbers_of_numpy_make_states_for_json():
     dataset = Dataset.range(np.int64(30)).skip(np.int64(3)).shuffle(np.int32(4), np.int64(5))
     dataset = dataset.take(np.uint8(20)).shard(np.int64(2), np.int64(1)).repeat(np.int64(2))
@@ -215,6 +288,59 @@ def test_functions_must_be_callable():
             method(3)
 
 
+BOOLEANS = {
+    "drop_remainder": [lambda d, b: d.batch(2, b), lambda d, b: d.padded_batch(2, None, None, b)],
+    "reshuffle_each_iteration": [lambda d, b: d.shuffle(2, 1, b)],
+    "allow_smaller_final_batch": [lambda d, b: d.shuffle_batch(1, 3, 2, 1, b)],
+    "indexed": [lambda d, b: TFRecordDataset("a", indexed=b)],
+    "shuffle": [lambda d, b: Dataset.list_files("*", b)],
+}
+
+
+@pytest.mark.parametrize("value", [1, "no", b"", [], 0.0])
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_what_is_no_bool_is_refused_at_once(name, value):
+    for method in BOOLEANS[name]:
+        with pytest.raises(TypeError, match=f"{name} must be a bool, found "):
+            method(Dataset.range(10), value)
+
+
+WRONG = {
+    "padded_shapes": [
+        (TypeError, lambda d, files: d.padded_batch(2, 3)),
+        (TypeError, lambda d, files: d.padded_batch(2, "3")),
+        (TypeError, lambda d, files: d.padded_batch(2, [1.5])),
+        (TypeError, lambda d, files: d.padded_batch(2, {"a": [None], "b": ["x"]})),
+        (ValueError, lambda d, files: d.padded_batch(2, ([-2], [1]))),
+    ],
+    "padding_values": [(ValueError, lambda d, files: d.padded_batch(2, None, [0]))],
+    "max_padding": [
+        (TypeError, lambda d, files: d.padded_batch(2, max_padding=1.5)),
+        (ValueError, lambda d, files: d.padded_batch(2, max_padding=-1)),
+    ],
+    "num_parallel_reads": [
+        (ValueError, lambda d, files: TFRecordDataset(files, num_parallel_reads=0)),
+        (ValueError, lambda d, files: TFRecordDataset(files, num_parallel_reads=-2)),
+    ],
+    "filenames": [
+        (TypeError, lambda d, files: TFRecordDataset([*files, None])),
+        (TypeError, lambda d, files: TFRecordDataset([*files, 3])),
+    ],
+    "args": [(TypeError, lambda d, files: Dataset.from_generator(range, args=3))],
+    "rule": [(ValueError, lambda d, files: d.shard_source(2, 0, "odd"))],
+    "features": [(TypeError, lambda d, files: d.parse_example([SPEC]))],
+    "seed": [(TypeError, lambda d, files: Dataset.list_files("*", seed="x"))],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_argument_is_checked_at_the_call(tmp_path, name):
+    tfw.write_records(tmp_path / "a", [b"1"])
+    for error, method in WRONG[name]:
+        with pytest.raises(error, match=name):
+            method(Dataset.range(10), [tmp_path / "a"])
+
+
 def test_zip_takes_datasets():
     for parts in ((), (3,), ([Dataset.range(2)],), (Dataset.range(2), None)):
         with pytest.raises(TypeError, match="datasets must be one or more Datasets"):
@@ -253,6 +379,25 @@ def test_batches_are_parsed_whatever_gave_them_on(tmp_path, between):
     batches = BETWEEN[between](TFRecordDataset(tmp_path / "a").batch(4))
     expected = [tfw.parse_example(batch, SPEC)["n"].tolist() for batch in batches]
     assert expected == [row["n"].tolist() for row in batches.parse_example(SPEC)]
+
+
+def test_padding_is_limited():
+    """A long element makes all others of its batch as long."""
+    lengths = [1000, 0, 0, 1]
+    dataset = Dataset.from_generator(lambda: [np.zeros(length) for length in lengths])
+    assert (4, 1000) == next(iter(dataset.padded_batch(4))).shape
+    padding = 8 * (4 * 1000 - sum(lengths))
+    assert (4, 1000) == next(iter(dataset.padded_batch(4, max_padding=padding))).shape
+    with pytest.raises(ValueError, match=f"{padding} bytes of padding; max_padding allows 9"):
+        next(iter(dataset.padded_batch(4, max_padding=9)))
+    full = Dataset.from_tensor_slices(np.zeros((4, 10)))
+    assert (4, 10) == next(iter(full.padded_batch(4, max_padding=0))).shape
+
+
+def test_a_batch_of_gigabytes_of_padding_needs_a_word():
+    long = Dataset.from_generator(lambda: [np.zeros(1 << 19), *[np.zeros(0)] * 1023])
+    with pytest.raises(ValueError, match="max_padding"):
+        next(iter(long.padded_batch(1024)))
 
 
 def test_padded_batch_of_scalars():

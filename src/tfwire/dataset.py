@@ -12,13 +12,13 @@ import numpy as np
 
 from tfwire._arguments import integer
 from tfwire._datasets import numbered, sources, stages
-from tfwire._datasets.arguments import check_callable
+from tfwire._datasets.arguments import boolean, check_callable
 from tfwire._datasets.iterator import DatasetIterator
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 from tfwire._datasets.transformations import Transformations
 from tfwire._records.options import make_options
-from tfwire._records.sources import is_url, split_paths
+from tfwire._records.sources import is_file_object, is_url, split_paths
 
 __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 
@@ -95,7 +95,9 @@ class Dataset(Transformations):
             [0, 1, 4, 9]
         """
         check_callable("generator", generator)
-        generate = partial(_generate, generator, args or (), cls._hide)
+        if args is not None and not isinstance(args, (tuple, list)):
+            raise TypeError(f"args must be a tuple, found {type(args).__name__}")
+        generate = partial(_generate, generator, tuple(args or ()), cls._hide)
         return cls._of(sources.Generator(generate), "from_generator")
 
     @classmethod
@@ -116,7 +118,8 @@ class Dataset(Transformations):
             [0, 3, 6, 9]
         """
         numbers = range(*args)
-        return cls.from_tensor_slices(np.arange(numbers.start, numbers.stop, numbers.step))
+        array = np.arange(numbers.start, numbers.stop, numbers.step, np.int64)
+        return cls._of(sources.Slices(array, str(numbers)), "from_tensor_slices")
 
     @classmethod
     def zip(cls: type[D], *datasets: Any, name: str | None = None) -> D:
@@ -168,12 +171,14 @@ class Dataset(Transformations):
             >>> list(Dataset.list_files("*.tfrecord", shuffle=False))
             [b'a.tfrecord', b'b.tfrecord', b'train.tfrecord']
         """
+        shuffled = shuffle is None or boolean("shuffle", shuffle)
+        seed = None if seed is None else integer("seed", seed)
         patterns = map(os.fsdecode, split_paths(file_pattern))
         names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")
         files = cls.from_tensor_slices(list(map(os.fsencode, names)))
-        return files if shuffle is False else files.shuffle(len(names), seed)
+        return files.shuffle(len(names), seed) if shuffled else files
 
 
 class TFRecordDataset(Dataset):
@@ -185,7 +190,7 @@ class TFRecordDataset(Dataset):
         compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
         buffer_size: Bytes read at a time; None chooses.
         num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
-            them; None or 1 reads one file after the other.
+            them; None, 1 or -1 (AUTOTUNE) reads one file after the other.
         on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
             ``read_records``; what is left out of a file is said in a warning at its end.
         indexed: Read by an index of each file, the one saved beside it (``tfwire index``) or one
@@ -221,9 +226,12 @@ class TFRecordDataset(Dataset):
         options = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
         compression_type = "" if compression_type is None else compression_type
         make_options(compression_type, True, on_corrupt, None, buffer_size)  # checks them
-        cycle = (
-            1 if num_parallel_reads is None else integer("num_parallel_reads", num_parallel_reads)
-        )
+        cycle = 1
+        if num_parallel_reads is not None:
+            cycle = integer("num_parallel_reads", num_parallel_reads)
+            if cycle < 1 and cycle != -1:
+                raise ValueError(f"num_parallel_reads must be at least 1, or -1, found {cycle}")
+        indexed = boolean("indexed", indexed)
         stage: Stage = sources.Records(paths, compression_type, cycle, **options)
         if indexed:
             if cycle > 1 or on_corrupt != "raise":
@@ -252,5 +260,8 @@ def _paths(filenames: Any) -> list[Any]:
             filenames = sorted(glob.glob(name)) or [name]  # the name says what is missing
         else:
             filenames = [filenames]
-    paths = split_paths(filenames)
+    paths = list(split_paths(filenames))
+    for path in paths:
+        if not isinstance(path, (str, bytes, os.PathLike)) and not is_file_object(path):
+            raise TypeError(f"filenames must be paths or file objects, found {type(path).__name__}")
     return [os.fsdecode(path) if isinstance(path, bytes) else path for path in paths]

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from tfwire._arguments import integer
+import numpy as np
 
-__all__ = ["check_callable", "shard_of"]
+from tfwire._arguments import integer
+from tfwire._datasets.structure import leaves
+
+__all__ = ["boolean", "check_callable", "check_padding", "shard_of"]
 
 
 def check_callable(name: str, value: Any) -> None:
     if not callable(value):
         raise TypeError(f"{name} must be callable, found {type(value).__name__}")
+
+
+def boolean(name: str, value: Any) -> bool:
+    """An argument that is a bool, numpy's too."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be a bool, found {type(value).__name__}")
+    return bool(value)
+
+
+def check_padding(shapes: Any, values: Any) -> None:
+    """Checks the shapes and values of ``padded_batch``, as far as the elements are not needed."""
+    _check_shapes(shapes)
+    for value in leaves(values):
+        if value is not None and np.ndim(value) != 0:
+            raise ValueError(f"padding_values must be scalars, found {type(value).__name__}")
+
+
+def _check_shapes(shapes: Any) -> None:
+    """A shape is an iterable of sizes, and None is any shape; tuples and dicts are structure."""
+    if shapes is None:
+        return
+    if isinstance(shapes, (str, bytes)) or not isinstance(shapes, Iterable):
+        raise TypeError(f"padded_shapes must be shapes, found {type(shapes).__name__}")
+    for part in shapes.values() if isinstance(shapes, dict) else shapes:
+        nested = isinstance(part, Iterable) and not isinstance(part, (str, bytes))
+        if nested or isinstance(shapes, dict):
+            _check_shapes(part)
+        elif part is not None:
+            integer("a size of padded_shapes", part, -1)
 
 
 def shard_of(num_shards: Any, index: Any) -> tuple[int, int]:

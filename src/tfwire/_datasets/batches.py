@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tfwire._arguments import integer
+from tfwire._datasets.arguments import boolean
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Cursor, Derived, Stage
@@ -98,7 +99,7 @@ class Batch(Derived):
         source: Of the elements.
         count: Elements of a batch.
         drop_remainder: Leave out a last batch of fewer.
-        padding: None, or padded_shapes and padding_values.
+        padding: None, or the padded_shapes, padding_values and max_padding of ``padded_batch``.
     """
 
     def __init__(
@@ -106,9 +107,10 @@ class Batch(Derived):
         source: Stage,
         count: int,
         drop_remainder: bool = False,
-        padding: tuple[Any, Any] | None = None,
+        padding: tuple[Any, Any, int | None] | None = None,
     ) -> None:
         count = integer("batch_size", count, 1)
+        drop_remainder = boolean("drop_remainder", drop_remainder)
         super().__init__(source, count, drop_remainder, padding)
         self.count = count
         self.drop_remainder = drop_remainder

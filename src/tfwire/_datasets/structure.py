@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -132,7 +133,9 @@ def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
     )
 
 
-def pad_and_stack(elements: Sequence[Any], padded_shapes: Any, padding_values: Any) -> Any:
+def pad_and_stack(
+    elements: Sequence[Any], padded_shapes: Any, padding_values: Any, max_padding: int | None
+) -> Any:
     """As ``stack``, every leaf padded at its ends first.
 
     Args:
@@ -140,13 +143,15 @@ def pad_and_stack(elements: Sequence[Any], padded_shapes: Any, padding_values: A
         padded_shapes: For every leaf, or for all: the shape to pad to, None (or -1) in it, or in
             place of it, for the longest of these elements.
         padding_values: For every leaf, or for all; None is 0 or b"".
+        max_padding: How many bytes of padding a leaf may get; None: any number.
 
     Raises:
-        ValueError: A leaf is larger than its padded shape, or of another rank.
+        ValueError: A leaf is larger than its padded shape, or of another rank, or would get more
+            padding.
     """
     columns = zip_structures(lambda *values: _Leaf(values), *elements)
     return zip_structures(
-        lambda leaf, shape, value: _pad_leaves(leaf.values, shape, value),
+        lambda leaf, shape, value: _pad_leaves(leaf.values, shape, value, max_padding),
         columns,
         _as_shapes(padded_shapes, columns),
         padding_values,
@@ -171,21 +176,20 @@ def _as_shapes(shapes: Any, columns: Any) -> Any:
     return None if shapes is None else list(shapes)
 
 
-def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any) -> Any:
+def _pad_leaves(
+    values: Sequence[Any], shape: Sequence[Any] | None, padding: Any, max_padding: int | None
+) -> Any:
     if isinstance(values[0], (bytes, str, SparseTensor, RaggedTensor)):
         return _stack_leaves(*values)
     arrays = list(map(as_array, values))
-    ranks = {array.ndim for array in arrays}
-    if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
-        raise ValueError(f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}")
-    longest = np.max([array.shape for array in arrays], axis=0, initial=0)
-    wanted = [
-        int(most) if size is None or size == -1 else operator.index(size)
-        for most, size in zip(longest, shape if shape is not None else longest, strict=True)
-    ]
-    if (longest > wanted).any():
-        raise ValueError(f"an element of shape {longest.tolist()} does not fit into {wanted}")
+    wanted = _padded_shape(arrays, shape)
     dtype = np.result_type(*arrays)
+    size = math.prod(wanted) * len(arrays) - sum(array.size for array in arrays)
+    if max_padding is not None and size * dtype.itemsize > max_padding:
+        raise ValueError(
+            f"a batch of {len(arrays)} elements of shape {wanted} would hold "
+            f"{size * dtype.itemsize} bytes of padding; max_padding allows {max_padding}"
+        )
     if padding is None:
         padding = b"" if dtype.kind == "O" else 0
     if dtype.kind in "biu" and dtype.type(padding) != padding:
@@ -196,3 +200,18 @@ def _pad_leaves(values: Sequence[Any], shape: Sequence[Any] | None, padding: Any
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array
     return result
+
+
+def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[int]:
+    """The shape that arrays of one rank are padded to."""
+    ranks = {array.ndim for array in arrays}
+    if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
+        raise ValueError(f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}")
+    longest = np.max([array.shape for array in arrays], axis=0, initial=0)
+    wanted = [
+        int(most) if size is None or size == -1 else operator.index(size)
+        for most, size in zip(longest, shape if shape is not None else longest, strict=True)
+    ]
+    if (longest > wanted).any():
+        raise ValueError(f"an element of shape {longest.tolist()} does not fit into {wanted}")
+    return wanted

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tfwire._arguments import integer
 from tfwire._datasets import batches, numbered, stages
-from tfwire._datasets.arguments import check_callable, shard_of
+from tfwire._datasets.arguments import boolean, check_callable, check_padding, shard_of
 from tfwire._datasets.pipeline import Pipeline
 from tfwire._datasets.prefetch import Prefetch
 from tfwire._datasets.shuffle import Shuffle
@@ -104,6 +104,8 @@ class Transformations(Pipeline):
         padding_values: Any = None,
         drop_remainder: bool = False,
         name: str | None = None,
+        *,
+        max_padding: int | None = 1 << 30,
     ) -> P:
         """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
 
@@ -113,16 +115,22 @@ class Transformations(Pipeline):
                 the batch.
             padding_values: For every leaf, or for all of them; None is 0 or b"".
             drop_remainder: Leave out a last batch of fewer elements.
+            max_padding: Bytes of padding that a leaf of a batch may get: a single long element
+                makes all others of its batch as long. None: no limit.
 
         Raises:
-            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape.
+            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape, or
+                would get more padding than ``max_padding``.
 
         Example:
             >>> ds = Dataset.from_generator(lambda: [np.arange(1), np.arange(3)])
             >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
             [[0, -1, -1], [0, 1, 2]]
         """
-        padding = (padded_shapes, padding_values)
+        check_padding(padded_shapes, padding_values)
+        if max_padding is not None:
+            max_padding = integer("max_padding", max_padding, 0)
+        padding = (padded_shapes, padding_values, max_padding)
         stage = batches.Batch(self._stage, batch_size, drop_remainder, padding)
         return self._next(stage, "padded_batch")
 
@@ -158,7 +166,9 @@ class Transformations(Pipeline):
         Raises:
             ValueError: ``buffer_size`` is below 1.
         """
-        again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        again = True
+        if reshuffle_each_iteration is not None:
+            again = boolean("reshuffle_each_iteration", reshuffle_each_iteration)
         return self._next(Shuffle(self._stage, buffer_size, seed, again), "shuffle")
 
     def shuffle_batch(
@@ -187,9 +197,10 @@ class Transformations(Pipeline):
             raise ValueError(
                 f"min_after_dequeue must be within [1, capacity], found {least} and capacity {most}"
             )
+        smaller = boolean("allow_smaller_final_batch", allow_smaller_final_batch)
         shuffled = Shuffle(self._stage, most, seed, True, least)
         return self._next(shuffled, "shuffle_batch").batch(
-            batch_size, drop_remainder=not allow_smaller_final_batch
+            batch_size, drop_remainder=not smaller
         )
 
     def repeat(self: P, count: int | None = None, name: str | None = None) -> P:
