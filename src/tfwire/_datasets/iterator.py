@@ -6,7 +6,7 @@ import operator
 import time
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,33 +138,33 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
         self._size = 1
         self._pass = _begin_pass(stage) if number is None else number
         self._cursor: Cursor | None = None
-        self._before: Any = None  # the snapshot before the piece at hand
-        self._piece: Iterator[Any] = iter(())
-        self._count = 0  # elements of it
+        self._piece = _Piece()
 
     def __next__(self) -> Iterator[Any]:
         piece: Iterator[Any] = self.advance(self._step)
         return piece
 
     def _step(self) -> Iterator[Any]:
-        return self._piece if operator.length_hint(self._piece) else self._draw()
+        if not self._piece.left:
+            self._draw()
+        return self._piece.elements
 
-    def _draw(self) -> Iterator[Any]:
-        cursor = self._opened()
-        if self._stage.quiet:
-            self._before = cursor.snapshot()
-        self._count = 0
+    def _draw(self) -> None:
+        cursor, quiet = self._opened(), self._stage.quiet
+        if quiet and self._piece.after is None:
+            self._piece = _Piece(after=_Place(cursor))
+        before = self._piece.after
         begin = time.perf_counter()
         elements = cursor.take(self._size)
         if not elements:
             raise StopIteration
-        if self._stage.quiet:
+        if quiet:
             self._adapt(time.perf_counter() - begin)
         if self._show is not None:
             elements = list(map(self._show, elements))
-        self._count = len(elements)
-        self._piece = iter(elements)
-        return self._piece
+        after = _Place(cursor) if quiet else None
+        # All at once: an interrupt may come at any point.
+        self._piece = _Piece(iter(elements), len(elements), before, after)
 
     def _adapt(self, seconds: float) -> None:
         """Takes more elements at a time, or fewer, after so many took so long."""
@@ -184,8 +184,7 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
             cursor.stop()
 
     def release(self) -> None:
-        for _ in self._piece:  # the chain holds it too
-            pass
+        self._piece.drop()
         cursor, self._cursor = self._cursor, None
         if cursor is not None:
             cursor.close()
@@ -199,18 +198,23 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
     def _saved(self) -> dict[str, Any]:
         if self.state is State.CLOSED:
             raise ValueError("the iterator is closed: it stands nowhere")
-        if self.error is not None and self._before is None:
+        piece = self._piece
+        if self.error is not None and not self._stage.quiet:
             raise ValueError("an error broke off the last element") from self.error
-        left = operator.length_hint(self._piece)
-        # Not where the cursor stands: it may be past an error that has yet to be raised.
-        before = self._before is not None
-        at = self._before if before else self._opened().snapshot()
+        given = 0
+        if piece.before is not None and piece.left:
+            # Not where the cursor stands: it may be past an error that has yet to be raised.
+            at, given = piece.before.snapshot(), piece.count - piece.left
+        elif piece.after is not None:
+            at = piece.after.snapshot()
+        else:
+            at = self._opened().snapshot()
         return {
             "version": _VERSION,
             "pipeline": _describe(self._stage),
             "pass": self._pass,
             "at": _plain(at),
-            "given": self._count - left if before else 0,
+            "given": given,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -226,16 +230,50 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
         with self.reopening():
             cursor = _resumed(self._stage, state)
         # Nothing can fail from here on. Until here this iterator is what it was.
-        for _ in self._piece:  # the chain holds it too
-            pass
+        self._piece.drop()
+        self._piece = _Piece()
         old, self._cursor = self._cursor, cursor
-        self._before = None
         self._pass = state["pass"]
         for shuffle in _shuffles(self._stage):
             shuffle.passes = max(shuffle.passes, self._pass + 1)
         if old is not None:
             old.stop()
             old.close()
+
+
+class _Place:
+    """Where a cursor stood, or the error for which nobody can tell."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._found: Any = None
+        self._error: Exception | None = None
+        try:
+            self._found = cursor.snapshot()
+        except Exception as error:
+            self._error = error
+
+    def snapshot(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+class _Piece(NamedTuple):
+    """Elements, and the places before and after them; None where no places are kept."""
+
+    elements: Iterator[Any] = iter(())
+    count: int = 0
+    before: _Place | None = None
+    after: _Place | None = None
+
+    @property
+    def left(self) -> int:
+        """How many elements were not given yet."""
+        return operator.length_hint(self.elements)
+
+    def drop(self) -> None:
+        for _ in self.elements:  # the chain holds it too
+            pass
 
 
 def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:

@@ -30,15 +30,13 @@ class _Counting(Gathering):
     """Elements that are found again by counting.
 
     Args:
-        elements: Those behind the first count.
+        elements: Those after the first count.
         count: How many were given.
-        owner: What to close.
     """
 
-    def __init__(self, elements: Iterator[Any], count: int, owner: Any = None) -> None:
+    def __init__(self, elements: Iterator[Any], count: int) -> None:
         self._elements = elements
         self._count = count
-        self._owner = owner
 
     def take(self, count: int) -> list[Any]:
         found = self.gather(self._elements, count)
@@ -48,13 +46,24 @@ class _Counting(Gathering):
     def place(self) -> Any:
         return self._count
 
+
+class _Parsed(_Counting):
+    """The batches of ``parse_file``, after the first count."""
+
+    def __init__(self, batches: Any, count: int) -> None:
+        super().__init__(islice(batches, count, None) if count else batches, count)
+        self._batches = batches
+
+    def place(self) -> Any:
+        if self._batches.pending_error is not None:  # the last batch may have been incomplete
+            raise self._batches.pending_error
+        return super().place()
+
     def stop(self) -> None:
-        if self._owner is not None:
-            self._owner.stop()
+        self._batches.stop()
 
     def close(self) -> None:
-        if self._owner is not None:
-            self._owner.close()
+        self._batches.close()
 
 
 # ---- Arrays and generators --------------------------------------------------------------------
@@ -169,7 +178,7 @@ class Records(Stage):
             on_corrupt=self.options.get("on_corrupt", "raise"),
             drop_remainder=drop_remainder,
         )
-        return _Counting(islice(batches, at, None) if at else batches, at or 0, batches)
+        return _Parsed(batches, at or 0)
 
     def begins_short(self) -> bool:
         """Whether the first record is a short one of a plain file: its header begins with its

@@ -12,6 +12,7 @@ from tfwire._datasets.stage import Cursor, Derived, Gathering, Stage
 __all__ = ["Filter", "Map", "MapCursor", "Repeat", "Shard", "Skip", "Take", "Through", "Zip"]
 
 _AT_ONCE = 256  # elements passed over at a time
+_END = "end"  # the place of a cursor that has given everything
 
 
 class Through(Gathering):
@@ -253,6 +254,8 @@ class Zip(Stage):
         self.quiet = all(source.quiet for source in sources)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
+        if at == _END:
+            return _ZipCursor([])
         parts = at or [None] * len(self.sources)
         pairs = zip(self.sources, parts, strict=True)
         return _ZipCursor([source.open(epoch, part) for source, part in pairs])
@@ -269,21 +272,39 @@ class Zip(Stage):
 
 
 class _ZipCursor(Gathering):
+    """Of the others it may draw more than the one that ends first has, so that where they stand
+    means nothing any more when that one has met its end, or an error."""
+
     def __init__(self, below: list[Cursor]) -> None:
         self._below = below
+        self._ended = not below
 
     def take(self, count: int) -> list[Any]:
         return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
+        self.raise_pending()
+        if self._ended:
+            return None
         columns: list[list[Any]] = []
+        least = count
         for cursor in self._below:
-            columns.append(cursor.take(count))
-            count = min(count, len(columns[-1]))
-        return list(zip(*(column[:count] for column in columns), strict=True)) or None
+            columns.append(cursor.take(least))
+            least = min(least, len(columns[-1]))
+        if least < count:
+            self._meet_end(next(i for i, column in enumerate(columns) if len(column) == least))
+        return list(zip(*(column[:least] for column in columns), strict=True))
+
+    def _meet_end(self, number: int) -> None:
+        """Finds out what a cursor has met that gave fewer elements than it was asked for."""
+        try:
+            self._below[number].take(1)
+            self._ended = True
+        except Exception as error:
+            self._error = error
 
     def place(self) -> Any:
-        return [cursor.snapshot() for cursor in self._below]
+        return _END if self._ended else [cursor.snapshot() for cursor in self._below]
 
     def parts(self) -> Iterable[Cursor]:
         return self._below

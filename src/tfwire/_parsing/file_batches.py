@@ -46,7 +46,8 @@ class FileBatches(SharedIterator, Iterator[Any]):
         super().__init__()
         self._reader = reader
         self._batches: Iterator[Any] = iter(())
-        self._error: BaseException | None = None
+        self._following: Any = None  # the batch that comes next, if an error comes after it
+        self._error: BaseException | None = None  # at the end of the batches at hand
         self._num_skipped = 0
         self._last = False
         self._left_out = LeftOut()
@@ -110,13 +111,28 @@ class FileBatches(SharedIterator, Iterator[Any]):
             raise
 
     def _step(self) -> Any:
-        while (batch := next(self._batches, None)) is None and not self._last:
+        batch, self._following = self._following, None
+        while batch is None and (batch := next(self._batches, None)) is None and not self._last:
             self._batches, self._num_skipped, self._error, self._last = self._more()
             self._warn()
-        if batch is not None:
-            return batch
-        error, self._error = self._error, None
-        raise StopIteration if error is None else error
+        if batch is None:
+            error, self._error = self._error, None
+            raise StopIteration if error is None else error
+        if self._error is not None:
+            self._look_ahead()
+        return batch
+
+    def _look_ahead(self) -> None:
+        """Finds out whether a batch comes before the error. All records before it are parsed."""
+        try:
+            self._following = next(self._batches, None)
+        except Exception as error:
+            self._error = error
+
+    @property
+    def pending_error(self) -> BaseException | None:
+        """The error that comes next, before which a batch may be incomplete."""
+        return self._error if self._following is None else None
 
     def close(self) -> None:
         """Ends the iteration, stops its threads and closes the file at hand.
@@ -131,7 +147,7 @@ class FileBatches(SharedIterator, Iterator[Any]):
             self._ahead.stop()
 
     def release(self) -> None:
-        self._batches = iter(())
+        self._batches, self._following = iter(()), None
         if self._ahead is None:
             self._let_go()
         else:

@@ -1,0 +1,384 @@
+"""Random pipelines of datasets beside a model of their elements in plain Python.
+
+A pipeline is a source and a list of stages, each a name and its arguments. ``build`` makes the
+dataset, ``model`` generates what it should give, as flat lists of numbers. A fault is a function
+that fails once, or a record that is damaged until it is mended.
+
+As a program, it searches for so many seconds and prints how many cases it ran::
+
+    python pipelines.py SEED SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import tfwire as tfw
+from tfwire import Dataset, TFRecordDataset
+
+SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
+SIZES = (11, 0, 4, 7, 1)
+TOTAL = sum(SIZES)
+PADDING = -1  # no number of an element
+RECORDS = [tfw.encode_example({"n": number}) for number in range(TOTAL)]
+NUMBERS = {record: number for number, record in enumerate(RECORDS)}
+
+
+class Fault(Exception):
+    """What the functions of a pipeline raise."""
+
+
+def flat(element):
+    """The numbers in an element."""
+    if isinstance(element, bytes):
+        return [NUMBERS[element]] if element else []
+    if isinstance(element, dict):
+        element = tuple(element.values())
+    if isinstance(element, (tuple, list, np.ndarray)) and np.ndim(element) != 0:
+        return [number for part in element for number in flat(part)]
+    return [] if int(element) == PADDING else [int(element)]
+
+
+def flattened(elements):
+    return [number for element in elements for number in flat(element)]
+
+
+class Once:
+    """A function of elements that fails once, at an element with a number; never for None."""
+
+    def __init__(self, number, result):
+        self._number, self._result = number, result
+
+    def __call__(self, *element):
+        numbers = flat(element)
+        if self._number in numbers:
+            self._number = None
+            raise Fault("of a function")
+        return self._result(*element)
+
+
+def is_kept(numbers):
+    return sum(numbers) % 4 != 1
+
+
+# ---- Sources -------------------------------------------------------------------------------------
+
+
+def write_files(folder):
+    first = 0
+    for i, size in enumerate(SIZES):
+        part = RECORDS[first : first + size]
+        tfw.write_records(Path(folder) / f"plain-{i}", part)
+        tfw.write_records(Path(folder) / f"gzip-{i}", part, "GZIP")
+        first += size
+
+
+def flip(folder, number):
+    """Flips a bit in the payload of a record, which damages or mends it."""
+    file, index = next(
+        (i, number - sum(SIZES[:i])) for i in range(len(SIZES)) if number < sum(SIZES[: i + 1])
+    )
+    with open(Path(folder) / f"plain-{file}", "r+b") as stream:
+        place = sum(16 + len(record) for record in RECORDS[number - index : number]) + 12
+        stream.seek(place)
+        byte = stream.read(1)[0]
+        stream.seek(place)
+        stream.write(bytes([byte ^ 1]))
+
+
+def paths(folder, kind):
+    return [str(Path(folder) / f"{kind}-{i}") for i in range(len(SIZES))]
+
+
+def generated(function):
+    """What a generator gives that fails in the middle."""
+    for number in range(TOTAL):
+        yield function(number)
+
+
+SOURCES = {
+    "range": lambda folder, once: Dataset.range(TOTAL),
+    "arrays": lambda folder, once: Dataset.from_tensor_slices({"n": np.arange(TOTAL)}),
+    "generator": lambda folder, once: Dataset.from_generator(generated, args=(once,)),
+    "files": lambda folder, once: TFRecordDataset(paths(folder, "plain")),
+    "gzip": lambda folder, once: TFRecordDataset(paths(folder, "gzip"), "GZIP"),
+    "2 in turn": lambda folder, once: TFRecordDataset(
+        paths(folder, "plain"), num_parallel_reads=2
+    ),
+    "3 in turn": lambda folder, once: TFRecordDataset(
+        paths(folder, "plain"), num_parallel_reads=3
+    ),
+    "indexed": lambda folder, once: TFRecordDataset(paths(folder, "plain"), indexed=True),
+}
+OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed"}
+DAMAGEABLE = OF_RECORDS - {"gzip"}
+
+
+def in_turn(sizes, cycle):
+    """The numbers of records of files read in turn, in TensorFlow's order."""
+    first, files = 0, []
+    for size in sizes:
+        files.append(list(range(first, first + size)))
+        first += size
+    slots, files = files[:cycle], files[cycle:]
+    turn = 0
+    while any(slot is not None for slot in slots):
+        if slots[turn]:
+            yield slots[turn].pop(0)
+        elif slots[turn] is not None:  # it has ended, and gives its turn away
+            slots[turn] = files.pop(0) if files else None
+        turn = (turn + 1) % len(slots)
+
+
+def model_source(case):
+    numbers = range(TOTAL)
+    if case.source.endswith("in turn"):
+        numbers = in_turn(SIZES, int(case.source[0]))
+    for number in numbers:
+        if case.fault == ("damage", number):
+            raise Fault
+        if case.source == "generator":
+            case.fail_once("source", [number])
+        yield [number]
+
+
+# ---- Stages --------------------------------------------------------------------------------------
+
+
+def build(case, folder, faults=True):
+    """A dataset, made anew: nothing of it is shared with another."""
+    kind, number = case.fault if faults else (None, None)
+
+    def once(name, result):
+        return Once(number if name == kind else None, result)
+
+    dataset = SOURCES[case.source](folder, once("source", lambda x: x))
+    for i, (name, *arguments) in enumerate(case.stages):
+        if name == "map":
+            dataset = dataset.map(once(i, lambda *x: x if len(x) > 1 else x[0]))
+        elif name == "filter":
+            dataset = dataset.filter(once(i, lambda *x: is_kept(flat(x))))
+        elif name == "parse":
+            dataset = dataset.parse_example(SPEC)
+        elif name == "padded_batch":
+            values = b"" if case.is_bytes(i) else PADDING
+            dataset = dataset.padded_batch(arguments[0], None, values)
+        elif name == "zip":
+            dataset = Dataset.zip(dataset, Dataset.range(arguments[0]).prefetch(1))
+        else:
+            dataset = getattr(dataset, name)(*arguments)
+    return dataset
+
+
+def model(case, stages=None):
+    """The elements of a pipeline, each as its flat numbers; raises Fault where an error comes."""
+    stages = list(enumerate(case.stages)) if stages is None else stages
+    if not stages:
+        yield from model_source(case)
+        return
+    i, (name, *arguments) = stages[-1]
+
+    def below():
+        return model(case, stages[:-1])
+
+    if name == "batch" or name == "padded_batch":
+        yield from batches(below(), *arguments)
+    elif name == "repeat":
+        for _ in range(arguments[0]):
+            yield from below()
+    elif name == "take":
+        yield from (e for _, e in zip(range(arguments[0]), below()))
+    elif name in ("skip", "shard"):
+        size, first = arguments if name == "shard" else (1, 0)
+        drop = arguments[0] if name == "skip" else 0
+        for place, element in enumerate(below()):
+            if place >= drop and place % size == first:
+                yield element
+    elif name == "zip":
+        yield from (one + [other] for one, other in zip(below(), range(arguments[0])))
+    else:
+        for element in below():
+            if name in ("map", "filter"):
+                case.fail_once(i, element)
+            if name != "filter" or is_kept(element):
+                yield element
+
+
+def batches(elements, size, drop_remainder=False):
+    batch = count = None
+    try:
+        for element in elements:
+            batch, count = (batch or []) + element, (count or 0) + 1
+            if count == size:
+                yield batch
+                batch = count = None
+    finally:
+        error = sys.exc_info()[0]
+        if error is not GeneratorExit and count and not drop_remainder:
+            yield batch
+
+
+class Case:
+    """A pipeline and its fault: ("damage", record), ("source", number), (stage, number) or none."""
+
+    def __init__(self, chance):
+        self.source = chance.choice(sorted(SOURCES))
+        self.stages = []
+        for _ in range(chance.randrange(6)):
+            self._add(chance)
+        self.fault = self._fault(chance)
+        self._failed = False
+
+    def is_bytes(self, i):
+        return self.source in OF_RECORDS and ["parse"] not in [s[:1] for s in self.stages[:i]]
+
+    @property
+    def shuffled(self):
+        return any(stage[0] == "shuffle" for stage in self.stages)
+
+    def fail_once(self, place, numbers):
+        if self.fault[0] == place and self.fault[1] in numbers and not self._failed:
+            self._failed = True
+            raise Fault
+
+    def mended(self):
+        """The same without its fault."""
+        other = object.__new__(Case)
+        other.source, other.stages, other.fault = self.source, self.stages, (None, None)
+        return other
+
+    def _add(self, chance):
+        names = {stage[0] for stage in self.stages}
+        batched = names & {"batch", "padded_batch"}
+        size = chance.randint(1, 9)
+        shards = chance.randint(1, 4)
+        choices = [
+            ["shard", shards, chance.randrange(shards)],
+            ["shuffle", chance.choice([1, 3, 10, 1000]), chance.randrange(9)],
+            ["repeat", chance.randrange(4)],
+            ["skip", chance.randrange(12)],
+            ["prefetch", chance.randint(1, 4)],
+        ]
+        if "parse" not in names:
+            choices += [["map"], ["filter"]]
+        if not batched:  # else an incomplete batch might be the last one taken, without its error
+            choices.append(["take", chance.randrange(40)])
+        if not batched and "zip" not in names:
+            choices += [["batch", size, chance.random() < 0.3]] * 2
+            if "parse" not in names:
+                choices += [["padded_batch", size], ["zip", chance.randrange(50)]]
+        if self.source in OF_RECORDS and not names & {"parse", "zip", "padded_batch"}:
+            choices += [["parse"]] * 2
+        self.stages.append(chance.choice(choices))
+
+    def _fault(self, chance):
+        places = [i for i, stage in enumerate(self.stages) if stage[0] in ("map", "filter")]
+        places += ["source"] * (self.source == "generator")
+        places += ["damage"] * (self.source in DAMAGEABLE)
+        if not places or chance.random() < 0.2:
+            return None, None
+        return chance.choice(places), chance.randrange(TOTAL)
+
+    def __repr__(self):
+        return f"{self.source} {self.stages} fault={self.fault}"
+
+
+# ---- The check -----------------------------------------------------------------------------------
+
+
+def drained(elements):
+    """All elements, and whether an error followed."""
+    found = []
+    try:
+        for element in elements:
+            found.append(flat(element))
+    except (Fault, tfw.DataLossError):
+        return found, True
+    return found, False
+
+
+def check(case, folder, chance):
+    """Draws the elements, saves and resumes at random places, and compares all with the model."""
+    whole, failed = drained(build(case.mended(), folder))
+    assert not failed
+    expected = list(model(case.mended()))
+    if not case.shuffled:
+        assert whole == expected
+    elif all(s[0] in ("shuffle", "prefetch", "map", "repeat", "parse") for s in case.stages):
+        assert sorted(whole) == sorted(expected)
+    damaged = case.fault[1] if case.fault[0] == "damage" else None
+    if damaged is not None:
+        flip(folder, damaged)
+    try:
+        given, failed, states = drained_and_saved(case, folder, chance)
+    finally:
+        if damaged is not None:
+            flip(folder, damaged)
+    if case.shuffled:
+        assert flattened(whole)[: len(flattened(given))] == flattened(given)
+        assert failed or given == whole
+    else:
+        assert (given, failed) == drained(model(case))
+    for before, state in chance.sample(states, min(len(states), 4)):
+        if state is not None:
+            resumed = iter(build(case, folder, faults=False))
+            resumed.load_state_dict(state)
+            rest, failed = drained(resumed)
+            assert not failed
+            assert flattened(before + rest) == flattened(whole)
+
+
+def drained_and_saved(case, folder, chance):
+    """The elements, whether an error followed, and states with the elements before them."""
+    elements, given, states, failed = iter(build(case, folder)), [], [], False
+    often = chance.choice([0.1, 1])
+    while True:
+        if chance.random() < often:
+            states.append((list(given), saved(elements)))
+        try:
+            given.append(flat(next(elements)))
+        except StopIteration:
+            break
+        except (Fault, tfw.DataLossError):
+            failed = True
+            break
+    states.append((list(given), saved(elements)))
+    elements.close()
+    return given, failed, states
+
+
+def saved(elements):
+    """A state after a way through JSON; None where there is none because of an error."""
+    try:
+        return json.loads(json.dumps(elements.state_dict()))
+    except (Fault, tfw.DataLossError, ValueError):
+        return None
+
+
+def search(seed, seconds, least=0):
+    """How many cases were run, of how many with an error."""
+    end, count = time.monotonic() + seconds, 0
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_files(folder)
+        while count < least or time.monotonic() < end:
+            chance = random.Random(f"{seed}/{count}")
+            case = Case(chance)
+            try:
+                check(case, folder, chance)
+            except Exception as error:
+                raise AssertionError(f"case {seed}/{count}: {case}") from error
+            count += 1
+    return count
+
+
+if __name__ == "__main__":
+    print(search(sys.argv[1], float(sys.argv[2])))
