@@ -110,12 +110,8 @@ SOURCES = {
     "generator": lambda folder, once: Dataset.from_generator(generated, args=(once,)),
     "files": lambda folder, once: TFRecordDataset(paths(folder, "plain")),
     "gzip": lambda folder, once: TFRecordDataset(paths(folder, "gzip"), "GZIP"),
-    "2 in turn": lambda folder, once: TFRecordDataset(
-        paths(folder, "plain"), num_parallel_reads=2
-    ),
-    "3 in turn": lambda folder, once: TFRecordDataset(
-        paths(folder, "plain"), num_parallel_reads=3
-    ),
+    "2 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=2),
+    "3 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=3),
     "indexed": lambda folder, once: TFRecordDataset(paths(folder, "plain"), indexed=True),
 }
 OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed"}
@@ -195,7 +191,7 @@ def model(case, stages=None):
         for _ in range(arguments[0]):
             yield from below()
     elif name == "take":
-        yield from (e for _, e in zip(range(arguments[0]), below()))
+        yield from (e for _, e in zip(range(arguments[0]), below(), strict=False))
     elif name in ("skip", "shard"):
         size, first = arguments if name == "shard" else (1, 0)
         drop = arguments[0] if name == "skip" else 0
@@ -203,7 +199,8 @@ def model(case, stages=None):
             if place >= drop and place % size == first:
                 yield element
     elif name == "zip":
-        yield from (one + [other] for one, other in zip(below(), range(arguments[0])))
+        pairs = zip(below(), range(arguments[0]), strict=False)
+        yield from ([*one, other] for one, other in pairs)
     else:
         for element in below():
             if name in ("map", "filter"):
@@ -268,7 +265,7 @@ class Case:
             ["prefetch", chance.randint(1, 4)],
         ]
         if "parse" not in names:
-            choices += [["map"], ["filter"]]
+            choices += [["map"]] if batched else [["map"], ["filter"]]
         if not batched:  # else an incomplete batch might be the last one taken, without its error
             choices.append(["take", chance.randrange(40)])
         if not batched and "zip" not in names:

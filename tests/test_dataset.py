@@ -242,7 +242,7 @@ def test_records_of_several_files(files):
 
 
 def test_parallel_reads_take_files_in_turn(files):
-    """The second one is empty: its turn is lost, and the third takes its place in the next round."""
+    """The second is empty: its turn is lost, and the third takes its place in the next round."""
     parsed = TFRecordDataset(files, num_parallel_reads=2).parse_example(SPEC)
     assert [0, 1, 2, 3, 4] == [int(row["n"]) for row in parsed]
     parsed = TFRecordDataset(files[::2], num_parallel_reads=2).parse_example(SPEC)
@@ -258,10 +258,10 @@ def test_records_come_before_the_damage_in_another_file_read_in_turn(tmp_path):
     data[3 * 17 + 12] ^= 1  # in the payload of record 3, each being 17 bytes long
     paths[0].write_bytes(data)
     for batch_size in (1, 2, 3, 16):
+        batches = iter(TFRecordDataset(paths, num_parallel_reads=2).batch(batch_size))
         found = []
         with pytest.raises(tfw.DataLossError, match="record 3 "):
-            for batch in TFRecordDataset(paths, num_parallel_reads=2).batch(batch_size):
-                found += batch.tolist()
+            found.extend(record for batch in batches for record in batch)
         assert [b"0", b"0", b"1", b"1", b"2", b"2"] == found
 
 

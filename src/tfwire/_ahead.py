@@ -60,7 +60,9 @@ class Ahead:
         self._read_all = False
         self._release: Callable[[], None] | None = None
         self._counting = threading.Lock()
-        self._inside = 1 + num_threads  # that have not ended; the owner is one, until it closes this
+        self._inside = (
+            1 + num_threads
+        )  # that have not ended; the owner is one, until it closes this
         self._getpid = os.getpid  # module globals may be gone when a finalizer calls stop()
         self._pid = os.getpid()
         self._threads: list[threading.Thread] = []

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
+from threading import get_ident
 from typing import Any
 
 from tfwire._ahead import PATIENCE
@@ -52,13 +53,17 @@ class State(Enum):
 # Seconds that close() waits for a thread inside, which may be in a read that never returns.
 _WAITS = (0.01, 0.1, PATIENCE)
 
+_EXECUTING = "the iterator is already executing, in this very thread"
 _FORKED = "a thread was using this iterator during the fork; begin anew"
 
 
-class SharedIterator:
+_GOING = (State.RUNNING, State.NEW)
+
+
+class SharedIterator(Iterator[Any]):
     """The states of an iterator, one thread inside at a time.
 
-    Subclasses call ``advance`` in ``__next__``, and define ``stop`` and ``release``.
+    Subclasses define ``step``, ``stop`` and ``release``, and ``over_now`` if they need it.
 
     Attributes:
         error: What made it fail, or None.
@@ -66,13 +71,21 @@ class SharedIterator:
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._progress = State.NEW  # written by the thread inside
+        self._progress = State.NEW
         self._closed = False  # apart from it, so that no thread inside can undo a close
         self._released = False
         self._lock = threading.Lock()
         self._inside = 0  # the thread that holds the lock and is at work
         self._exits: SimpleQueue[None] = SimpleQueue()
         self._pid = os.getpid()
+
+    def step(self) -> Any:
+        """The next result, with no other thread inside.
+
+        Raises:
+            StopIteration: There is none.
+        """
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Makes threads of its own end, and wakes the thread that waits inside, if any: its step
@@ -81,78 +94,78 @@ class SharedIterator:
     def release(self) -> None:
         """Releases files and threads. Called once, with no thread inside."""
 
+    def over_now(self) -> None:
+        """Called after the step by which the iterator ended or failed, with no thread inside."""
+
     @property
     def state(self) -> State:
         if self._forked():
             return State.FORKED
         return State.CLOSED if self._closed else self._progress
 
-    @property
-    def over(self) -> bool:
-        """Whether ``next`` gives nothing any more."""
-        return self.state not in (State.NEW, State.RUNNING)
-
-    def advance(self, step: Callable[[], Any]) -> Any:
-        """What step() gives, in this thread's turn.
-
-        Raises:
-            StopIteration: The iterator is ended, failed or closed.
-            RuntimeError: It is forked.
-            ValueError: This thread is inside already.
-        """
-        if self._inside == threading.get_ident():
-            raise ValueError("the iterator is already executing, in this very thread")
-        if self._closed:  # nobody needs to wait for a thread inside to know that
-            self._end()
-        try:
-            return self.exclusively(self._attempt, step)
-        except StopIteration:
-            raise
-        except BaseException as error:  # an interrupt, too, wherever it comes
-            self._progress, self.error = State.FAILED, error
-            self.stop()
-            raise
-
-    def _attempt(self, step: Callable[[], Any]) -> Any:
-        if self._closed or self._progress not in (State.NEW, State.RUNNING):
-            self._end()
-        try:
-            result = step()
-        except StopIteration:
-            self._end()
-        except Exception:
-            if self._closed:  # that is why it failed
-                self._end()
-            raise
-        if self._closed:
-            self._end()
-        self._progress = State.RUNNING
-        return result
-
-    def _end(self) -> None:
-        if self._progress in (State.NEW, State.RUNNING):
-            self._progress = State.ENDED
-            self.stop()
-        raise StopIteration from None
-
-    def exclusively(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """function(*arguments) with no other thread inside."""
-        thread = threading.get_ident()
+    def __next__(self) -> Any:
+        thread = get_ident()
         if self._inside == thread:
-            raise ValueError("the iterator is already executing, in this very thread")
-        if self._forked():
+            raise ValueError(_EXECUTING)
+        if self._closed:  # nobody needs to wait for a thread inside to know that
+            self._end(StopIteration())
+            raise StopIteration
+        if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)
         try:
             with self._lock:
                 self._inside = thread
                 try:
+                    if self._closed or self._progress not in _GOING:
+                        raise StopIteration
+                    result = self.step()
+                    if self._closed:
+                        raise StopIteration
+                    self._progress = State.RUNNING
+                    return result
+                finally:
+                    self._inside = 0
+        except BaseException as error:  # an interrupt, too, wherever it comes
+            closed = self._closed
+            self._end(error)
+            if closed and isinstance(error, Exception):  # the close may be its cause
+                raise StopIteration from None
+            raise
+        finally:
+            self._leave()
+
+    def _end(self, error: BaseException) -> None:
+        """Notes how the iterator ended, if it did so just now."""
+        if self._progress not in _GOING:
+            return
+        if isinstance(error, StopIteration):
+            self._progress = State.ENDED
+        else:
+            self._progress, self.error = State.FAILED, error
+        self.stop()
+        self.over_now()
+
+    def exclusively(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(*arguments) with no other thread inside."""
+        if self._inside == get_ident():
+            raise ValueError(_EXECUTING)
+        if self._forked():
+            raise RuntimeError(_FORKED)
+        try:
+            with self._lock:
+                self._inside = get_ident()
+                try:
                     return function(*arguments)
                 finally:
                     self._inside = 0
         finally:
-            if self._closed and not self._released:
-                self._exits.put(None)
-                self._release_once()
+            self._leave()
+
+    def _leave(self) -> None:
+        """Ends what a close in the meantime has left to the thread inside."""
+        if self._closed and not self._released:
+            self._exits.put(None)
+            self._release_once()
 
     def close(self) -> None:
         """Ends the iteration. Waits for a thread inside, but not forever."""
@@ -161,7 +174,7 @@ class SharedIterator:
             return
         for seconds in _WAITS:
             self.stop()  # again each time: a step may have begun to wait just after the last
-            if self._inside in (0, threading.get_ident()):
+            if self._inside in (0, get_ident()):
                 break
             with suppress(Empty):
                 self._exits.get(timeout=seconds)
@@ -174,7 +187,7 @@ class SharedIterator:
         Raises:
             ValueError: The iterator is ended or failed.
         """
-        if self._progress not in (State.NEW, State.RUNNING):
+        if self._progress not in _GOING:
             raise ValueError("the iterator is at its end; load the state into a new one")
         closed, released = self._closed, self._released
         self._closed = self._released = False  # first, so that a close from here on counts
@@ -196,7 +209,7 @@ class SharedIterator:
 
     def _forked(self) -> bool:
         """Whether this process was forked while another thread was inside."""
-        if self._pid == os.getpid() or self._inside == threading.get_ident():
+        if self._pid == os.getpid() or self._inside == get_ident():
             return False
         if self._lock.locked():
             return self._pid != os.getpid()  # or a thread of this process has come in just now

@@ -118,7 +118,7 @@ class Dataset(Transformations):
             [0, 3, 6, 9]
         """
         numbers = range(*args)
-        array = np.arange(numbers.start, numbers.stop, numbers.step, np.int64)
+        array = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
         return cls._of(sources.Slices(array, str(numbers)), "from_tensor_slices")
 
     @classmethod

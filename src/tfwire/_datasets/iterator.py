@@ -123,7 +123,7 @@ def iterate(
     return elements
 
 
-class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
+class _Pieces(SharedIterator):
     """The elements of a pass, some at a time.
 
     Threads that find in the common chain that a piece is used up come here one after the other;
@@ -140,11 +140,7 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
         self._cursor: Cursor | None = None
         self._piece = _Piece()
 
-    def __next__(self) -> Iterator[Any]:
-        piece: Iterator[Any] = self.advance(self._step)
-        return piece
-
-    def _step(self) -> Iterator[Any]:
+    def step(self) -> Iterator[Any]:
         if not self._piece.left:
             self._draw()
         return self._piece.elements
@@ -204,7 +200,7 @@ class _Pieces(SharedIterator, Iterator[Iterator[Any]]):
         given = 0
         if piece.before is not None and piece.left:
             # Not where the cursor stands: it may be past an error that has yet to be raised.
-            at, given = piece.before.snapshot(), piece.count - piece.left
+            at, given = piece.before.snapshot(), piece.size - piece.left
         elif piece.after is not None:
             at = piece.after.snapshot()
         else:
@@ -262,7 +258,7 @@ class _Piece(NamedTuple):
     """Elements, and the places before and after them; None where no places are kept."""
 
     elements: Iterator[Any] = iter(())
-    count: int = 0
+    size: int = 0
     before: _Place | None = None
     after: _Place | None = None
 

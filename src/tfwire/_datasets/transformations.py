@@ -199,9 +199,7 @@ class Transformations(Pipeline):
             )
         smaller = boolean("allow_smaller_final_batch", allow_smaller_final_batch)
         shuffled = Shuffle(self._stage, most, seed, True, least)
-        return self._next(shuffled, "shuffle_batch").batch(
-            batch_size, drop_remainder=not smaller
-        )
+        return self._next(shuffled, "shuffle_batch").batch(batch_size, drop_remainder=not smaller)
 
     def repeat(self: P, count: int | None = None, name: str | None = None) -> P:
         """The elements ``count`` times over; for ever when ``count`` is None or -1.

@@ -25,7 +25,7 @@ from tfwire.receipts import Receipt
 __all__ = ["FileBatches"]
 
 
-class FileBatches(SharedIterator, Iterator[Any]):
+class FileBatches(SharedIterator):
     """The batches of files, from ``parse_file``. Threads take turns; a context manager.
 
     Every intact record is delivered before an error is raised: the batch before the error may be
@@ -102,15 +102,7 @@ class FileBatches(SharedIterator, Iterator[Any]):
         """How many records were left out so far because they do not fit."""
         return self._left_out.count
 
-    def __next__(self) -> Any:
-        try:
-            return self.advance(self._step)
-        except BaseException:  # also KeyboardInterrupt: what was read of a batch is lost
-            if self.over:
-                self.close()
-            raise
-
-    def _step(self) -> Any:
+    def step(self) -> Any:
         batch, self._following = self._following, None
         while batch is None and (batch := next(self._batches, None)) is None and not self._last:
             self._batches, self._num_skipped, self._error, self._last = self._more()
@@ -145,6 +137,9 @@ class FileBatches(SharedIterator, Iterator[Any]):
     def stop(self) -> None:
         if self._ahead is not None:
             self._ahead.stop()
+
+    def over_now(self) -> None:
+        self.close()
 
     def release(self) -> None:
         self._batches, self._following = iter(()), None
