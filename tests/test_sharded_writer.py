@@ -245,7 +245,7 @@ def test_a_folder_that_cannot_be_synced_leaves_no_files(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "not on disk")
 
     writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, index=True)
-    monkeypatch.setattr("tfwire._records.sharded_writer.sync_folder", fail)
+    monkeypatch.setattr("tfwire._records.shard_set.sync_folder", fail)
     with pytest.raises(OSError, match="not on disk"):
         writer.close()
     assert [] == os.listdir(tmp_path)
@@ -275,15 +275,42 @@ def test_a_pipe_or_device_is_not_replaced(tmp_path):
     assert ["b1"] == os.listdir(tmp_path)
 
 
-def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path):
+@contextlib.contextmanager
+def few_files(spare):
+    """Lets the process open so many more files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 20
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 5, hard))
+    lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + spare, hard))
     try:
-        with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
-            ShardedWriter(tmp_path / "{shard}", num_shards=20)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+def test_there_may_be_more_shards_than_files_that_a_process_may_open(tmp_path, options):
+    with (
+        few_files(8),
+        ShardedWriter(tmp_path / "{shard}", num_shards=100, options=options, index=True) as writer,
+    ):
+        writer.write_many([b"%d" % i for i in range(1000)])
+    assert [[b"%d" % k for k in range(i, 1000, 100)] for i in range(100)] == contents(writer)
+    assert 200 == len(os.listdir(tmp_path))
+
+
+def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
+    opened, really_open = [], os.open
+
+    def fail_at_the_tenth(path, *arguments, **options):
+        opened.append(path)
+        if len(opened) == 10:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return really_open(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", fail_at_the_tenth)
+    with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+        ShardedWriter(tmp_path / "{shard}", num_shards=20)
     assert [] == os.listdir(tmp_path)
 
 

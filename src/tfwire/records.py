@@ -13,6 +13,7 @@ from tfwire._arguments import seconds
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.followed import FollowedFile
 from tfwire._records.options import as_position, make_options
+from tfwire._records.payloads import as_records, chunks
 from tfwire._records.record_batches import RecordBatches
 from tfwire._records.regions import Position, SkippedRegion, SkippedRegions, Tail
 from tfwire._records.sources import is_path
@@ -216,10 +217,14 @@ def write_records(path: Any, records: Iterable[Any], options: Any = None) -> int
         The number of records.
 
     Raises:
-        As TFRecordWriter; the records before a fault are in the file.
+        As TFRecordWriter; the records before a fault are in the file. It is not opened if already
+        the first record cannot be written.
     """
+    pieces = chunks(records)
+    first = next(pieces, [])
+    as_records(first)  # an existing file is not emptied for what cannot be written
     with TFRecordWriter(path, options) as writer:
-        return writer.write_many(records)
+        return writer._write_chunks(itertools.chain([first], pieces))
 
 
 class RecordIterator:

@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._records.compression import TFRecordOptions
+from tfwire._records.compression import compressor
 from tfwire._records.damage import display_name
+from tfwire._records.file_sinks import DraftSink
 from tfwire._records.options import make_options
 from tfwire._records.packing import FRAME
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import FlippedBit, FlippedBits, SkippedRegions
-from tfwire._records.sinks import DeflatedSink, FileSink, Sink
-from tfwire._records.sources import check_input, is_file_object, local_path, open_source
+from tfwire._records.sinks import DeflatedSink, Sink
+from tfwire._records.sources import (
+    Path,
+    check_input,
+    is_file_object,
+    is_url,
+    local_path,
+    open_source,
+)
 from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
@@ -60,7 +68,9 @@ def repair_file(
 
     Args:
         path: The damaged file: a path, a URL or a file object. It is only read.
-        out_path: The new file, compressed as the old one is. It appears when it is complete.
+        out_path: The new file, compressed as the old one is. It appears when it is complete, with
+            the permissions of the file that it replaces; if there is none, by the umask, and not
+            more than the damaged file has.
         compression_type: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
@@ -101,7 +111,7 @@ def repair_file(
     out_path = local_path("out_path", out_path)
     _check_output(path, out_path, overwrite)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
-        return _copy(file, out_path)
+        return _copy(file, out_path, None if is_file_object(path) or is_url(path) else path)
 
 
 def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
@@ -116,11 +126,12 @@ def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(out_path))
 
 
-def _copy(file: RecordFile, out_path: str | os.PathLike[str]) -> RepairReport:
+def _copy(file: RecordFile, out_path: str | os.PathLike[str], like: Path | None) -> RepairReport:
     """Copies all records that verify; the sink is completed only if there are some."""
-    sink: Sink = FileSink(out_path, atomic=True)
-    if file.compression:
-        sink = DeflatedSink(sink, TFRecordOptions(file.compression), None)
+    sink: Sink = DraftSink(out_path, like)
+    compressed = compressor(file.compression, None)
+    if compressed is not None:
+        sink = DeflatedSink(sink, compressed)
     records = payload_bytes = 0
     batch = ffi.new("tfw_batch *")
     try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 from tfwire._arguments import integer
+from tfwire._records.shard_set import MARKER, restore_set
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire._warnings import warn
 
-__all__ = ["ShardedWriter", "recommend_num_shards"]
+__all__ = ["MARKER", "ShardedWriter", "recommend_num_shards", "recover_shards"]
 
 # What the TFRecord tutorial of TensorFlow advises.
 _FILES_PER_HOST = 10
@@ -47,3 +51,29 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
         f"each, too little for reading ahead: {count} instead"
     )
     return count
+
+
+def recover_shards(folder: Any = ".") -> list[str]:
+    """Puts back the files that a killed ShardedWriter was replacing.
+
+    A ShardedWriter gives its files their names one by one. While it does, a few milliseconds long,
+    a file called ``.tfwire-publishing`` (``MARKER``) is in the folder. If the writer is killed in
+    that time, the marker stays, and the files of the set may be partly old and partly new. This
+    function, and the next ShardedWriter in the folder, restores the old files and removes the
+    marker. If a ShardedWriter is publishing its files right now, this waits until it is done.
+
+    Args:
+        folder: The folder of the files.
+
+    Returns:
+        The names of the files in the interrupted set; an empty list if there was none.
+
+    Raises:
+        PermissionError: The set belongs to another user.
+        OSError: The old files cannot be restored.
+
+    Example:
+        >>> recover_shards(".")
+        []
+    """
+    return restore_set(os.path.abspath(os.fsdecode(folder)))

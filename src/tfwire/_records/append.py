@@ -5,43 +5,46 @@ from __future__ import annotations
 import contextlib
 import os
 
-from tfwire._core import ffi, lib
+from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.damage import Reading
 from tfwire._records.options import make_options
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import Position
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
-from tfwire._records.tally import crc32c_of_file
 from tfwire._text import show_path
 from tfwire.errors import DataLossError
 
 __all__ = ["append_position"]
 
+_BLOCK = 1 << 18  # bytes read at a time
+_BUFFER = 1 << 18  # for headers
+_AT_ONCE = 1 << 16  # records walked over at a time, between which a user may interrupt
 
-def append_position(path: Path, compression: str, repair_tail: bool) -> tuple[int, int]:
+
+def append_position(path: Path, fd: int, compression: str, repair_tail: bool) -> tuple[int, int]:
     """Checks that a file ends with a whole record.
 
     Every header is checked and the payload of the last record; in a GZIP file everything.
 
     Args:
-        path: The file; it may be missing.
+        path: The file.
+        fd: The same file, opened for reading.
         compression: "", "GZIP" or "ZLIB", as the new records will be written.
         repair_tail: Leave out a torn last record: one that is cut, one whose data were not written
             (its checksum is wrong), and a rest of nothing but zeros, as a crash of the system may
-            leave it. Not one behind whose beginning other records verify: they would be lost.
+            leave it. It stays an error if records that verify follow: they would be lost.
 
     Returns:
-        The offset behind the last whole record, and the CRC-32C of the file up to there.
+        The offset after the last whole record, and the CRC-32C of the file up to there.
 
     Raises:
         DataLossError: The file is damaged, or its tail torn and repair_tail False.
         ValueError: The file is compressed in another way, or in one that cannot be continued.
+        OSError: It cannot be read, or was replaced meanwhile.
     """
-    try:
-        head, size = _head(path)
-    except FileNotFoundError:
-        return 0, 0
+    size = os.fstat(fd).st_size
     if size == 0:
         return 0, 0
     if compression == "ZLIB":
@@ -49,73 +52,85 @@ def append_position(path: Path, compression: str, repair_tail: bool) -> tuple[in
             f"{show_path(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
             "first stream only; use GZIP"
         )
-    found = detect_compression(head)
+    found = detect_compression(os.pread(fd, DETECT_SIZE, 0))
     if found != compression:
         raise ValueError(
             f"{show_path(path)}: the file is {found or 'not compressed'}, options say "
             f"{compression or 'not compressed'}"
         )
     if compression == "GZIP":
-        with BatchReader(path, compression, max_record_size=None, receipt=True) as reader:
-            while reader.next() is not None:
-                pass
-            crc32c = reader.file_crc32c
-        return size, crc32c_of_file(path) if crc32c is None else crc32c
-    return _end_of_records(path, size, repair_tail)
+        _read_through(path)
+        end, crc32c = size, _crc32c(fd, 0, size)
+    else:
+        end, crc32c = _end_of_records(path, fd, size, repair_tail)
+    if not os.path.samestat(os.fstat(fd), os.stat(path)):
+        raise OSError(f"{os.fspath(path)}: the file was replaced while it was being checked")
+    return end, crc32c
 
 
-def _head(path: Path) -> tuple[bytes, int]:
-    source = FileSource(path)
-    try:
-        return source.peek(DETECT_SIZE), source.size() or 0
-    finally:
-        source.close()
+def _read_through(path: Path) -> None:
+    """Verifies all of a GZIP file."""
+    with BatchReader(path, "GZIP", max_record_size=None) as reader:
+        while reader.next() is not None:
+            pass
 
 
-def _end_of_records(path: Path, size: int, repair_tail: bool) -> tuple[int, int]:
-    """The size and the CRC-32C of a file that ends with a whole record, or with a torn tail that
-    is cut off."""
-    try:
-        last, crc32c = _walk(path)
-        if last is not None:
-            _check_record(path, *last)
-    except DataLossError as error:
-        begin = error.offset or 0
-        torn = error.reason in ("truncated", "data crc") or _is_zero(path, begin)
-        if not torn:
-            raise
-        if not repair_tail:
-            error.args = (f"{error}; repair_tail=True would cut the file there",)
-            raise
-        if _holds_records(path, Position(error.record_index or 0, begin)):
-            error.args = (
-                f"{error}; records that verify lie behind it: 'tfwire repair' keeps them",
-            )
-            raise
-        os.truncate(path, begin)
-        return _end_of_records(path, begin, repair_tail) if begin else (0, 0)
-    return size, crc32c
+def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[int, int]:
+    """Where the last whole record ends: at the end of the file, or before a torn tail. And the
+    CRC-32C of what precedes."""
+    end, count, crc32c = size, 0, 0
+    begins: list[int] = []  # of the last of those records before the end, where it is known
+    while end:
+        try:
+            if not begins:
+                count, begins, crc32c = _walk(path, fd, end)
+                walked = end
+            _check_record(path, fd, count - 1, begins[-1], end)
+            return end, crc32c if end == walked else _crc32c(fd, 0, end)
+        except DataLossError as error:
+            end = _end_before(error, path, fd, end, repair_tail)
+            count, begins = count - 1, begins[:-1]
+    return 0, 0
 
 
-def _walk(path: Path) -> tuple[tuple[int, int, int] | None, int]:
-    """Number, offset and size of the last record, and the CRC-32C of the file, by a walk over all
-    headers."""
-    last = None
-    with BatchReader(path, "", verify=False, max_record_size=None, receipt=True) as reader:
-        while (batch := reader.next()) is not None:
-            span = batch.spans[batch.count - 1]
-            number = batch.first_record + batch.count - 1
-            begin = batch.offset + span.offset - lib.TFW_HEADER_SIZE
-            last = number, begin, span.length + lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
-        return last, reader.file_crc32c or 0
+def _end_before(error: DataLossError, path: Path, fd: int, end: int, repair_tail: bool) -> int:
+    """Where a torn tail begins, if the damage is one that may be cut off."""
+    begin = error.offset or 0
+    torn = error.reason in ("truncated", "data crc") or _is_zero(fd, begin, end)
+    if not torn:
+        raise error
+    if not repair_tail:
+        error.args = (f"{error}; repair_tail=True would cut the file there",)
+        raise error
+    if _holds_records(path, Position(error.record_index or 0, begin)):
+        error.args = (f"{error}; records that verify lie behind it: 'tfwire repair' keeps them",)
+        raise error
+    return begin
 
 
-def _check_record(path: Path, number: int, begin: int, size: int) -> None:
-    """Verifies the payload of one record."""
-    with open(path, "rb", buffering=0) as file:
-        record = os.pread(file.fileno(), size, begin)
-    crc = lib.tfw_crc32c(0, ffi.from_buffer(record) + lib.TFW_HEADER_SIZE, size - 16)
-    if lib.tfw_crc32c_mask(crc) != int.from_bytes(record[-lib.TFW_FOOTER_SIZE :], "little"):
+def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
+    """Walks over the headers of a file that is not empty, up to a size. How many records there are,
+    where the last ones begin, and the CRC-32C of all."""
+    buffer, at = ffi.new("uint8_t[]", _BUFFER), ffi.new("uint64_t *")
+    offsets, found, error = ffi.new("int64_t[]", _AT_ONCE), ffi.new("size_t *"), new_error()
+    count, last, crc32c, status = 0, 0, 0, lib.TFW_OK
+    while status == lib.TFW_OK:
+        before = at[0]
+        status = lib.tfw_walk(fd, size, at, buffer, _BUFFER, offsets, _AT_ONCE, found, error)
+        if status in DAMAGE_REASONS:
+            error.record += count
+            raise Reading(path, "", False).record_error(status, error)
+        check(status, error, path)
+        count, last = count + found[0], found[0] or last
+        crc32c = _crc32c(fd, before, at[0], crc32c)  # now, while the system has it at hand
+    return count, ffi.unpack(offsets, last), crc32c
+
+
+def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> None:
+    """Verifies the payload of a record."""
+    stored = os.pread(fd, lib.TFW_FOOTER_SIZE, end - lib.TFW_FOOTER_SIZE)
+    crc = _crc32c(fd, begin + lib.TFW_HEADER_SIZE, end - lib.TFW_FOOTER_SIZE)
+    if lib.tfw_crc32c_mask(crc) != int.from_bytes(stored, "little"):
         raise DataLossError(
             f"{os.fspath(path)}: record {number} at byte {begin}: its payload does not agree with "
             "its checksum",
@@ -126,6 +141,20 @@ def _check_record(path: Path, number: int, begin: int, size: int) -> None:
         )
 
 
+def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
+    """The CRC-32C of a part of a file, after that of what precedes. One read gives 2 GiB at most,
+    and may give less."""
+    block = bytearray(_BLOCK)
+    view, data = memoryview(block), ffi.from_buffer("uint8_t[]", block)
+    while begin < end:
+        got = os.preadv(fd, [view[: end - begin]], begin)
+        if not got:
+            raise OSError("the file became shorter while it was being checked")
+        crc = lib.tfw_crc32c(crc, data, got)
+        begin += got
+    return crc
+
+
 def _holds_records(path: Path, start: Position) -> bool:
     """Whether any record verifies from a place on."""
     options = make_options("", True, "skip", None, None)
@@ -133,8 +162,11 @@ def _holds_records(path: Path, start: Position) -> bool:
         return file.next(1, ffi.new("tfw_batch *"))
 
 
-def _is_zero(path: Path, begin: int) -> bool:
-    """Whether the file holds nothing but zeros from a place on."""
-    with open(path, "rb") as file:
-        file.seek(begin)
-        return not any(any(block) for block in iter(lambda: file.read(1 << 20), b""))
+def _is_zero(fd: int, begin: int, end: int) -> bool:
+    """Whether a part of a file holds nothing but zeros."""
+    while begin < end:
+        data = os.pread(fd, min(_BLOCK, end - begin), begin)
+        if not data or data.count(0) < len(data):
+            return False
+        begin += len(data)
+    return True

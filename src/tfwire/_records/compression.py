@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfwire._core import lib
 
@@ -15,9 +15,10 @@ except ImportError:  # no wheel for this platform
 
 __all__ = [
     "DETECT_SIZE",
+    "Compressor",
     "TFRecordOptions",
     "compression_name",
-    "deflater",
+    "compressor",
     "detect_compression",
     "fast_zlib",
     "window_bits",
@@ -157,11 +158,41 @@ def _begins_record(data: bytes) -> bool:
 
 # zlib's levels that isal has something like, and its own ones. It has no better ones, and makes
 # Huffman codes where level 0 of zlib just copies.
-_FLUSH_MODES = zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH
+_ISAL_FLUSH_MODES = zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH
 _FAST_LEVELS = {-1: 2, 1: 1, 2: 2, 3: 3}
 
+# Z_FINISH is not among them: it would end the stream after the first block.
+_FLUSH_MODES = *_ISAL_FLUSH_MODES, zlib.Z_PARTIAL_FLUSH, zlib.Z_BLOCK
 
-def deflater(options: Any, level: int | None) -> Any:
+
+class Compressor(NamedTuple):
+    """What compresses one stream.
+
+    Attributes:
+        deflater: A compressobj.
+        flush_mode: How the stream is flushed after every block.
+    """
+
+    deflater: Any
+    flush_mode: int
+
+
+def compressor(options: Any, level: int | None) -> Compressor | None:
+    """What compresses as options say; None where they ask for no compression.
+
+    Raises:
+        ValueError, TypeError: Options that zlib does not know.
+    """
+    if not compression_name(options):
+        return None
+    flush_mode = getattr(options, "flush_mode", None)
+    flush_mode = _or_default(flush_mode, zlib.Z_NO_FLUSH)
+    if flush_mode not in _FLUSH_MODES:
+        raise ValueError(f"flush_mode must be one of zlib's {_FLUSH_MODES}, found {flush_mode!r}")
+    return Compressor(_deflater(options, level), flush_mode)
+
+
+def _deflater(options: Any, level: int | None) -> Any:
     """A compressobj with TensorFlow's parameters; ``level`` takes precedence.
 
     It is isal's for fast levels, unless other parameters that are zlib's own ask for zlib. The gzip
@@ -206,7 +237,7 @@ def _suits_isal(options: Any) -> bool:
     return (
         all(getattr(options, name, None) is None for name in own)
         and getattr(options, "window_bits", None) in (None, 15, 31)
-        and getattr(options, "flush_mode", None) in (None, *_FLUSH_MODES)
+        and getattr(options, "flush_mode", None) in (None, *_ISAL_FLUSH_MODES)
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import ffi, lib
+from tfwire._records.file_sinks import write_file
 from tfwire._records.layout import identity_saved
 from tfwire._records.packing import FRAME
-from tfwire._records.sinks import FileSink
 from tfwire._records.sources import Path, open_regular
 from tfwire.errors import DataLossError
 
@@ -58,8 +58,14 @@ class Contents(NamedTuple):
     lengths: Array
 
 
-def write_index(path: Path, contents: Contents) -> None:
-    """Writes an index, or nothing: it takes its name when it is complete."""
+def write_index(path: Path, contents: Contents, like: Path | None = None) -> None:
+    """Writes an index, or nothing: it takes its name when it is complete.
+
+    Args:
+        path: The index.
+        contents: What it says.
+        like: A file whose permissions a new index must not exceed.
+    """
     compression, size, mtime_ns, fingerprint, lengths = contents
     width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
     number = _COMPRESSIONS.index(compression)
@@ -68,7 +74,7 @@ def write_index(path: Path, contents: Contents) -> None:
     )
     body = lengths.astype(f"<u{width}").tobytes()
     checksum = lib.tfw_crc32c_mask(_crc(body, _crc(header)))
-    _write(path, [header, body, _CHECKSUM.pack(checksum)])
+    write_file(path, [header, body, _CHECKSUM.pack(checksum)], like)
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
@@ -151,10 +157,10 @@ def offsets_of_lengths(lengths: Array) -> Array:
 # ---- The text of tfrecord2idx ------------------------------------------------------------------
 
 
-def write_text(path: Path, offsets: Array) -> None:
-    """Writes a line "offset size" per record; sizes are with the frame."""
+def write_text(path: Path, offsets: Array, like: Path | None = None) -> None:
+    """Writes a line "offset size" per record; sizes are with the frame. Else as ``write_index``."""
     lines = zip(offsets[:-1].tolist(), np.diff(offsets).tolist(), strict=True)
-    _write(path, ["".join(map("%d %d\n".__mod__, lines)).encode()])
+    write_file(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
 
 
 def read_text(path: Path, record_path: Path, size: int, compression: str) -> Array:
@@ -200,16 +206,6 @@ def _ends_of(path: Path, table: Array, begin: int, number: int) -> Array:
         line = number + wrong[0] + 1
         raise _damaged(path, f"line {line} does not go on where the one before it ends")
     return ends
-
-
-def _write(path: Path, pieces: list[bytes]) -> None:
-    sink = FileSink(path, atomic=True)
-    try:
-        sink.write(pieces)
-    except BaseException:
-        sink.discard()
-        raise
-    sink.close()
 
 
 def _crc(data: bytes, value: int = 0) -> int:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
 from typing import Any
 
+from tfwire._records.guarded import again
+
 __all__ = ["Lanes"]
 
 _MOST = 8  # pieces of work that may wait in a lane, some hundred KiB of records each
@@ -16,7 +18,7 @@ class Lanes:
     """Threads, each with a queue of its own: what is given for one number is done by one thread,
     in the order in which it was given.
 
-    Behind a piece of work that failed none is begun, in no lane.
+    After a piece of work that failed none is begun, in any lane.
 
     Args:
         count: How many threads; 1: none, work is done at once by the thread that gives it.
@@ -26,13 +28,13 @@ class Lanes:
         pools = range(count) if count > 1 else ()
         self._pools = [ThreadPoolExecutor(1, "tfwire-shard") for _ in pools]
         self._rooms = [Semaphore(_MOST) for _ in pools]
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
 
     def submit(self, number: int, work: Callable[..., Any], *arguments: Any) -> None:
         """Has work done; waits while its lane is full.
 
         Raises:
-            BaseException: What this or earlier work raised.
+            Exception: What this or earlier work raised.
         """
         self._check()
         if not self._pools:
@@ -46,7 +48,7 @@ class Lanes:
         """Waits until all work is done.
 
         Raises:
-            BaseException: What some of it raised.
+            Exception: What some of it raised.
         """
         for future in [pool.submit(int) for pool in self._pools]:
             future.result()
@@ -68,9 +70,9 @@ class Lanes:
 
     def fail(self, error: BaseException) -> None:
         """Begins no more work: every further call raises."""
-        interrupted = not isinstance(error, Exception)
-        self._failure = RuntimeError("writing was interrupted") if interrupted else error
+        interrupted = RuntimeError("writing was interrupted")
+        self._failure = again(error) if isinstance(error, Exception) else interrupted
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise self._failure
+            raise again(self._failure)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-from tfwire._records.packing import Packer, frame_apart
+from tfwire._records.packing import FRAME, Packer, ends_of_records, frame_apart
 from tfwire._records.sinks import Sink
 from tfwire._records.tally import Tally
 from tfwire.receipts import Receipt
@@ -37,16 +38,26 @@ class Output:
             self.write_leading(records)
 
     def write_leading(self, records: Sequence[Any]) -> int:
-        """Writes records up to the first that is no bytes object; returns how many."""
+        """Writes records up to the first that is not a bytes object; returns how many."""
         done = 0
-        for block, count in self._packer.blocks(records):
-            self.write_block(block)
-            done += count
+        while done < len(records):
+            for block, count in self._packer.blocks(records[done:] if done else records):
+                self.write_block(block)
+                done += count
+            if done == len(records) or type(records[done]) is not bytes:
+                break
+            self._write_long(records[done : done + 1])  # it does not fit into a block
+            done += 1
         return done
 
     def write_block(self, block: memoryview) -> None:
         """Writes framed records."""
-        self.sink.write([block])
+        try:
+            self.sink.write([block])
+        except BaseException:
+            block = block[: self._salvage(ends_of_records(block))]
+            self._tally.add_block(block, len(block))
+            raise
         self._tally.add_block(block, len(block))
 
     def _write_long(self, records: Sequence[bytes]) -> None:
@@ -57,9 +68,24 @@ class Output:
             header, footer, crc = frame_apart(record)
             buffers += header, record, footer
             crcs.append(crc)
-        self.sink.write(buffers)
-        for record, crc in zip(records, crcs, strict=True):
+        try:
+            self.sink.write(buffers)
+        except BaseException:
+            ends = [0, *accumulate(len(record) + FRAME for record in records)]
+            self._add_long(crcs[: ends.index(self._salvage(ends))], records)
+            raise
+        self._add_long(crcs, records)
+
+    def _add_long(self, crcs: list[int], records: Sequence[bytes]) -> None:
+        for crc, record in zip(crcs, records, strict=False):
             self._tally.add_record(crc, len(record))
+
+    def _salvage(self, ends: Sequence[int]) -> int:
+        """Keeps the whole records of a write that failed; their bytes."""
+        try:
+            return self.sink.salvage(ends)
+        except OSError:  # the first failure says more
+            return 0
 
     @property
     def receipt(self) -> Receipt:

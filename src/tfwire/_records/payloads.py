@@ -66,7 +66,7 @@ def as_records(values: Sequence[Any]) -> Sequence[bytes]:
 
 
 def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """An iterable in lists, which hold the more items the shorter these are.
+    """An iterable in lists, which hold more items when items are short.
 
     Raises:
         TypeError: One record instead of many, or columns.
@@ -77,7 +77,10 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
         raise TypeError("expected an iterable of records, found a mapping: see write_examples")
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
         raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
-    iterator = iter(values)
+    return _chunks(iter(values))
+
+
+def _chunks(iterator: Iterator[Any]) -> Iterator[list[Any]]:
     count = 1
     while chunk := list(islice(iterator, count)):
         yield chunk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 from typing import Any
 
 import numpy as np
@@ -202,13 +204,15 @@ class RecordIndex:
     # ---- Saving it ----------------------------------------------------------------------------
 
     def save(self, index_path: Any = None) -> None:
-        """Saves the index; it takes its name when it is complete.
+        """Saves the index; it takes its name when it is complete, and the permissions of the index
+        that it replaces. A new one may not be read by more users than the record file.
 
         Args:
             index_path: None: the path of the file with ".tfwindex" behind it.
 
         Raises:
             OSError: It cannot be written.
+            shutil.SameFileError: index_path is the record file itself.
 
         Example:
             >>> RecordIndex.build("train.tfrecord").save("index of train")
@@ -216,9 +220,11 @@ class RecordIndex:
             <RecordIndex of 3 records in 'train.tfrecord'>
         """
         index_path = _index_path(self.path, index_path)
+        self._check_output(index_path)
         write_index(
             index_path,
             Contents(self.compression, self.size, self.mtime_ns, self.fingerprint, self.lengths),
+            self.path,
         )
         save_identity(index_path, self._identity)
 
@@ -231,6 +237,7 @@ class RecordIndex:
 
         Raises:
             OSError: It cannot be written.
+            shutil.SameFileError: index_path is the record file itself.
 
         Example:
             >>> from pathlib import Path
@@ -240,7 +247,15 @@ class RecordIndex:
             19 19
             38 20
         """
-        write_text(local_path("index_path", index_path), self.offsets)
+        index_path = local_path("index_path", index_path)
+        self._check_output(index_path)
+        write_text(index_path, self.offsets, self.path)
+
+    def _check_output(self, index_path: str) -> None:
+        """Refuses to write an index over the file that it is for."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samefile(index_path, self.path):
+                raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
 
     # ---- Using it -----------------------------------------------------------------------------
 

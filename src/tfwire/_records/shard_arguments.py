@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import operator
+import os
 import re
 
-__all__ = ["bytes_of_size", "check_pattern"]
+from tfwire._arguments import integer
+
+__all__ = ["bytes_of_size", "names_of_shards"]
 
 _UNITS = {
     "": 1,
@@ -15,20 +17,30 @@ _UNITS = {
 }
 
 
-def check_pattern(name: str) -> None:
-    """Raises ValueError where a file's name does not tell one shard from another."""
+def names_of_shards(name: str, count: int) -> list[str]:
+    """The names that a pattern gives to so many files.
+
+    Raises:
+        ValueError: A name is not valid, or does not tell one file from another.
+    """
     try:
-        tells = name.format(shard=0, shards=2) != name.format(shard=1, shards=2)
-    except (LookupError, ValueError) as error:
-        raise ValueError(f"{name!r} is no pattern of {{shard}} and {{shards}}: {error}") from None
-    if not tells:
+        names = [name.format(shard=i, shards=count) for i in range(count)]
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+        ) from None
+    for found in names:
+        if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
+            raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
+    if len(set(names)) < count:
         raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")
+    return names
 
 
 def bytes_of_size(size: int | str) -> int:
     """A size in bytes, from a number or a string with a unit."""
     if not isinstance(size, str):
-        count = operator.index(size)
+        count = integer("shard_size", size)
     else:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
         if found is None or found[2].upper() not in _UNITS:

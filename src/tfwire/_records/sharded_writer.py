@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import secrets
-import threading
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from tfwire._arguments import integer
+from tfwire._records.drafts import remove
+from tfwire._records.file_sinks import ShardSink
+from tfwire._records.guarded import Guarded
 from tfwire._records.lanes import Lanes
 from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
-from tfwire._records.shard_arguments import bytes_of_size, check_pattern
-from tfwire._records.sinks import check_replaceable, remove, sync_file, sync_folder
+from tfwire._records.shard_arguments import bytes_of_size, names_of_shards
+from tfwire._records.shard_set import Renaming, publish_set, restore_set
 from tfwire._records.sources import is_url
 from tfwire._records.writer import TFRecordWriter
 from tfwire._text import show_path
@@ -27,18 +27,27 @@ from tfwire.receipts import Receipt
 
 __all__ = ["ShardedWriter"]
 
+_SAMPLE = 100  # files whose names are checked when their number is not known
 
-class ShardedWriter:
+
+class ShardedWriter(Guarded):
     """Writes records to several files, which all appear when all are complete.
 
-    Until ``close`` they have temporary names in the same folder, as the names may tell how many
-    there are. An exception within ``with``, or a fault in ``close``, removes them; a process that
-    is killed leaves them, hidden (``.*.tmp``), and no others. Threads may share a writer: every
-    record is written once and whole.
+    Until ``close`` the files have temporary names in the same folder, and only their owner may read
+    them. An exception within ``with``, or a failure in ``close``, removes them and leaves the files
+    of before as they were. A killed process leaves hidden files (``.tfwire-*.tmp``), which can be
+    removed. Threads may share a writer: every record is written once and whole.
+
+    A file system renames one file at a time. While the files get their names, in ``close``, the
+    folder holds a file ``.tfwire-publishing``; whoever does not see it sees the old set or the new
+    one, whole. If the process is killed in that time, the marker stays: the next ShardedWriter in
+    the folder, or ``tfwire.sharding.recover_shards``, restores the old files. Files that are not in
+    the new set are left alone; with {shards} in the pattern, sets of different sizes are apart.
 
     Args:
-        pattern: The path of the files, no URL, with fields {shard} and {shards} in the file's
-            name, as str.format knows them.
+        pattern: The path of the files, not a URL, with fields {shard} and {shards} in the file's
+            name, as str.format knows them. It may be relative to the current directory, even if
+            that changes.
         shard_size: Fill the files in turn, each with so many bytes of records (before
             compression) at most, save that it holds at least one record: a number, or a string
             like "150MB" or "128MiB".
@@ -49,13 +58,15 @@ class ShardedWriter:
         num_threads: Compress, write and index so many files side by side; what the files hold does
             not depend on it. Filled in turn, a file is completed while the next one is filled.
 
+    A set may have more files than a process may open: a file is open only while it is written to.
+
     Attributes:
-        paths: The files, once the writer is closed; None before.
+        paths: The files, once the writer is closed, relative if the pattern is; None before.
         num_records: How many records were written.
 
     Raises:
-        OSError: A file cannot be opened.
-        ValueError, TypeError: Arguments that are not valid.
+        OSError: A file cannot be opened, or its name is too long.
+        ValueError, TypeError: Arguments that are not valid; nothing was opened.
 
     Example:
         >>> pattern = "train-{shard:05d}-of-{shards:05d}.tfrecord"
@@ -77,38 +88,43 @@ class ShardedWriter:
         index: bool = False,
         num_threads: int = 1,
     ) -> None:
-        self._closed = True  # until all went well
+        super().__init__()
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
         if is_url(pattern):
             raise ValueError(
                 f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
             )
-        self._folder, self._name = os.path.split(os.fsdecode(pattern))
+        self._given_folder, self._name = os.path.split(os.fsdecode(pattern))
+        self._folder = os.path.abspath(self._given_folder)  # also after the process went elsewhere
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
-        count = 1 if num_shards is None else integer("num_shards", num_shards, 1)
+        count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)
-        if num_shards != 1:
-            check_pattern(self._name)
-        os.stat(self._folder or os.curdir)  # an error names it, and no temporary file in it
+        os.stat(self._given_folder or os.curdir)  # an error names it, and no temporary file in it
+        self._index = index
+        self._check_names(names_of_shards(self._name, count or _SAMPLE))
+        restore_set(self._folder)
         self.paths: list[str] | None = None
         self.num_records = 0
         self._options = options
         self._level = compression_level
-        self._index = index
-        self._token = secrets.token_hex(6)
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._sinks: list[ShardSink] = []
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, when they are filled in turn
-        self._lanes = Lanes(threads if num_shards is None else min(threads, count))
+        self._lanes = Lanes(threads if count is None else min(threads, count))
         try:
-            for _ in range(count):
+            for _ in range(count or 1):
                 self._open_next()
         except BaseException:
-            self._discard()
+            self._drop()
             raise
-        self._closed = False
+        self._open()
+
+    def _check_names(self, names: list[str]) -> None:
+        """Names that the file system refuses are an error now, and not after all the work."""
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.stat(os.path.join(self._folder, index_path_of(name) if self._index else name))
 
     # ---- Taking records -----------------------------------------------------------------------
 
@@ -121,7 +137,8 @@ class ShardedWriter:
         Raises:
             TypeError, ValueError, OSError: As TFRecordWriter.write; ValueError also when the writer
                 is closed.
-            RuntimeError: The process was forked behind the writer's back.
+            RuntimeError: The process was forked since the writer was made, or the caller is a
+                signal handler that interrupted the writer.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
@@ -183,20 +200,19 @@ class ShardedWriter:
         self.write_many(encode_examples(columns))
 
     def _add(self, payloads: Sequence[bytes]) -> None:
-        if self._pid != os.getpid():
-            raise RuntimeError("the writer belongs to the process that made it, before a fork")
-        with self._lock:
-            if self._closed:
-                raise ValueError("Writer is closed.")
-            try:
-                if self._shard_size is None:
-                    self._deal(payloads)
-                else:
-                    self._fill(payloads, self._shard_size)
-            except BaseException as error:
-                self._lanes.fail(error)
-                raise
-            self.num_records += len(payloads)
+        self._run(self._distribute, payloads)
+
+    def _distribute(self, payloads: Sequence[bytes]) -> None:
+        self._check()
+        if self._shard_size is None:
+            self._deal(payloads)
+        else:
+            self._fill(payloads, self._shard_size)
+        self.num_records += len(payloads)
+
+    def _fail(self, failure: Exception) -> None:
+        super()._fail(failure)
+        self._lanes.fail(failure)
 
     def _deal(self, payloads: Sequence[bytes]) -> None:
         """Writes one record to every file, and so on."""
@@ -222,12 +238,14 @@ class ShardedWriter:
             first, begin = last, ends[last - 1]
 
     def _open_next(self) -> None:
-        path = self._temporary(len(self._writers))
-        self._writers.append(TFRecordWriter(path, self._options, compression_level=self._level))
+        sink = ShardSink(self._folder)
+        self._sinks.append(sink)
+        self._writers.append(TFRecordWriter(sink, self._options, compression_level=self._level))
         self._filled = 0
 
-    def _temporary(self, number: int) -> str:
-        return os.path.join(self._folder, f".{self._token}-{number}.tmp")
+    def _index_draft(self, number: int) -> str:
+        """The temporary name of a file's index."""
+        return self._sinks[number].draft.path.replace(".tmp", ".index.tmp")
 
     # ---- What was written ---------------------------------------------------------------------
 
@@ -261,7 +279,9 @@ class ShardedWriter:
         in a forked process.
 
         Raises:
-            OSError: Writing failed, now or before. No file is left then.
+            OSError: Writing failed, now or before. None of the files is left then, and those of
+                before are as they were.
+            RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
 
         Example:
             >>> writer = ShardedWriter("part-{shard}-of-{shards}", num_shards=2)
@@ -269,62 +289,63 @@ class ShardedWriter:
             >>> writer.paths
             ['part-0-of-2', 'part-1-of-2']
         """
-        if self._pid != os.getpid():
+        if not self._closed:
+            self._run(self._complete_all)
+
+    def _complete_all(self) -> None:
+        if self._closed:  # by another thread
             return
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            try:
-                done = 0 if self._shard_size is None else len(self._writers) - 1
-                for number in range(done, len(self._writers)):
-                    self._lanes.submit(number, self._complete, number)
-                self._lanes.wait()
-                self.paths = self._publish()
-            except BaseException:
-                self._discard()
-                raise
-            self._lanes.close()
+        self._closed = True
+        try:
+            self._check()
+            done = 0 if self._shard_size is None else len(self._writers) - 1
+            for number in range(done, len(self._writers)):
+                self._lanes.submit(number, self._complete, number)
+            self._lanes.wait()
+            self.paths = self._publish()
+        except BaseException:
+            self._drop()
+            raise
+        self._lanes.close()
+        self._fail(ValueError("Writer is closed."))
 
     def _complete(self, number: int) -> None:
         """Has a file on disk, with its index."""
         self._writers[number].close()
-        sync_file(self._temporary(number))
         if self._index:
-            RecordIndex.build(self._temporary(number)).save()
+            index = RecordIndex.build(self._sinks[number].draft.path)
+            index.save(self._index_draft(number))
 
     def _publish(self) -> list[str]:
-        """Gives the files, which are complete, their names; the names."""
-        count = len(self._writers)
-        names = [self._name.format(shard=i, shards=count) for i in range(count)]
-        paths = [os.path.join(self._folder, name) for name in names]
-        for path in paths:
-            check_replaceable(path)
-        moves = [(self._temporary(i), path) for i, path in enumerate(paths)]
-        if self._index:
-            moves += [(index_path_of(temporary), index_path_of(path)) for temporary, path in moves]
-        with contextlib.ExitStack() as undo:
-            for temporary, path in moves:
-                os.replace(temporary, path)
-                undo.callback(remove, path)
-            sync_folder(os.path.realpath(self._folder))
-            undo.pop_all()
-        return paths
+        """Gives the files, which are complete, their names; the paths."""
+        names = names_of_shards(self._name, len(self._writers))
+        renamings = []
+        for number, (name, sink) in enumerate(zip(names, self._sinks, strict=True)):
+            draft = os.path.basename(sink.draft.path)
+            renamings.append(Renaming(draft, name, sink.draft.mode))
+            if self._index:
+                draft = os.path.basename(self._index_draft(number))
+                renamings.append(Renaming(draft, index_path_of(name), sink.draft.mode))
+        publish_set(self._folder, renamings)
+        return [os.path.join(self._given_folder, name) for name in names]
 
     def _discard(self) -> None:
-        """Removes the files, unless they belong to the process that forked this one."""
-        self._closed = True
-        if self._pid != os.getpid():
-            return
-        self._lanes.close()
-        for number, writer in enumerate(self._writers):
-            writer._discard()
-            temporary = self._temporary(number)
-            remove(temporary)
-            remove(index_path_of(temporary))
+        self._run(self._drop)
 
-    def __enter__(self) -> ShardedWriter:
-        return self
+    def _drop(self) -> None:
+        """Removes the files."""
+        self._closed = True
+        self._fail(ValueError("Writer is closed."))
+        self._lanes.close()
+        for number, sink in enumerate(self._sinks):
+            if number < len(self._writers):
+                self._writers[number]._discard()
+            sink.discard()
+            if self._index:
+                remove(self._index_draft(number))
+
+    def _let_go(self) -> None:
+        self._discard()
 
     def __exit__(
         self,
@@ -337,16 +358,6 @@ class ShardedWriter:
         elif not self._closed:
             self._discard()
 
-    def __del__(self) -> None:
-        if getattr(self, "_closed", True):
-            return
-        if self._pid == os.getpid():
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2, source=self)
-        self._discard()
-
     def __repr__(self) -> str:
-        path = os.path.join(self._folder, self._name)
+        path = os.path.join(self._given_folder, self._name)
         return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("writers cannot be pickled; open files in the other process")

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
-import warnings
-import weakref
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from tfwire._records.guarded import Guarded
 from tfwire._records.output import LONG, Output
 from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
-from tfwire._records.sinks import open_sink
+from tfwire._records.targets import open_sink
 from tfwire.receipts import Receipt
 
 __all__ = ["TFRecordWriter"]
 
 _BLOCK = 1 << 18  # bytes collected before they are framed and written
 
-# So many records at once are worth a write of their own; fewer are collected.
-_MANY = 64
+# So many rows or records at once are encoded and written by themselves; fewer are collected.
+_MANY_ROWS = 64
+_MANY_RECORDS = 1024
 
 
-class TFRecordWriter:
+class TFRecordWriter(Guarded):
     """Writes records to a TFRecord file.
 
     Records are collected and written in blocks, by the thread that completes a block. Threads may
     share a writer: every record is written once and whole. After a fork the writer belongs to the
     process that made it.
+
+    A write that fails leaves every whole record in the file that reached it, and nothing else; from
+    then on every call raises what failed. A file that is being appended to cannot be opened by
+    another writer, and a writer notices when somebody else changes its file.
 
     Args:
         path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``; the last
@@ -42,12 +45,13 @@ class TFRecordWriter:
         repair_tail: With append, cut off a torn last record instead of refusing the file, unless
             records that verify lie behind it.
         atomic: Write to a temporary file in the same folder. ``close`` gives it the name when
-            all is on disk; an exception within ``with`` discards it.
+            all is on disk; an exception within ``with`` discards it. A file that is replaced passes
+            on its permissions, and its owner as far as the process may do that.
 
     Raises:
-        OSError: The file cannot be opened.
+        OSError: The file cannot be opened. BlockingIOError: Another writer has it open.
         DataLossError: append to a file that is damaged.
-        ValueError, TypeError: Arguments that are not valid.
+        ValueError, TypeError: Arguments that are not valid; nothing was opened.
 
     Example:
         >>> with TFRecordWriter("pets.tfrecord") as writer:
@@ -66,18 +70,17 @@ class TFRecordWriter:
         repair_tail: bool = False,
         atomic: bool = False,
     ) -> None:
-        self._closed = True  # until all went well
+        super().__init__()
         self._path = path
         self._pending: list[bytes] = []
         self._room = _BLOCK
-        self._lock = threading.Lock()
-        self._failure: Exception | None = None
+        self._least: float = 0  # of room: with less, write() does more than collect
+        self._saved = False  # whether close() has written everything
         self._atomic = atomic
         self._output = Output(
             *open_sink(path, options, compression_level, append, repair_tail, atomic)
         )
-        self._closed = False
-        _open_writers.add(self)
+        self._open()
 
     # ---- Taking records -----------------------------------------------------------------------
 
@@ -90,15 +93,16 @@ class TFRecordWriter:
 
         Raises:
             TypeError: Anything else.
-            ValueError: The writer is closed.
+            ValueError: The writer is closed. The record is not in the file; any other is whose
+                ``write`` returned.
             OSError: Writing failed, now or before.
         """
         if type(record) is not bytes:
             record = as_record(record)
         self._pending.append(record)
-        self._room -= len(record) + FRAME
-        if self._room < 0:
-            self._drain()
+        room = self._room = self._room - len(record) - FRAME
+        if room < self._least:  # read after the record was added; close() sets it before it drains
+            self._settle([record])
 
     def write_many(self, records: Iterable[Any]) -> int:
         """Writes records in bulk.
@@ -113,17 +117,20 @@ class TFRecordWriter:
         Raises:
             TypeError, ValueError, OSError: As ``write``; records before a faulty one are written.
         """
+        return self._write_chunks(chunks(records))
+
+    def _write_chunks(self, pieces: Iterable[list[Any]]) -> int:
         count = 0
         encode = None
-        for chunk in chunks(records):
+        for chunk in pieces:
             count += len(chunk)
-            if len(chunk) < _MANY:
-                self._collect(chunk)
-            elif isinstance(chunk[0], Mapping):
+            if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
                 encode = encode or _rows_encoder()
                 self._write_rows(encode, chunk)
-            else:
+            elif len(chunk) >= _MANY_RECORDS:
                 self._write_records(chunk)
+            else:
+                self._collect(chunk)
         return count
 
     def write_examples(self, columns: Mapping[str, Any]) -> None:
@@ -138,19 +145,17 @@ class TFRecordWriter:
         """
         from tfwire.example import encode_framed
 
-        self._drain()
+        self._run(self._write_pending)
         for block in encode_framed(columns):
-            with self._lock:
-                self._guarded(self._output.write_block, block.view)
+            self._run(self._write_block, block.view)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
-        self._drain()
+        self._run(self._write_pending)
         done = 0
         try:
             for block in encode(rows):
-                with self._lock:
-                    self._guarded(self._output.write_block, block.view)
+                self._run(self._write_block, block.view)
                 done += len(block.spans)
         except (TypeError, ValueError):  # also for records among the rows
             for record in rows[done:]:
@@ -158,9 +163,7 @@ class TFRecordWriter:
 
     def _write_records(self, records: Sequence[Any]) -> None:
         """Writes bytes objects, framed at once; what follows another type is collected."""
-        self._drain()
-        with self._lock:
-            done = self._guarded(self._output.write_leading, records)
+        done = self._run(self._write_leading, records)
         if done < len(records):
             self._collect(records[done:])
 
@@ -172,9 +175,9 @@ class TFRecordWriter:
                 self.write(record)
             return
         self._pending.extend(payloads)
-        self._room -= sum(map(len, payloads)) + FRAME * len(payloads)
-        if self._room < 0:
-            self._drain()
+        room = self._room = self._room - sum(map(len, payloads)) - FRAME * len(payloads)
+        if room < self._least:
+            self._settle(payloads)
 
     # ---- Writing ------------------------------------------------------------------------------
 
@@ -185,47 +188,65 @@ class TFRecordWriter:
         Raises:
             ValueError: The writer is closed.
             OSError: Writing failed, now or before.
+            RuntimeError: Called by a signal handler that interrupted the writer. The records will
+                be written, but not by this call.
         """
-        self._drain()
-        with self._lock:
-            self._guarded(self._output.sink.flush)
+        self._run(self._flush)
 
-    def _drain(self) -> None:
-        """Writes the records collected so far. Other threads may append to them meanwhile."""
-        with self._lock:
-            self._check()
-            size, self._room = _BLOCK - self._room, _BLOCK
-            records = self._pending[:]
-            last = len(records[-1]) if records else 0
-            if last >= LONG and len(records) > 1:
-                self._guarded(self._output.write, records[:-1], size - last)
-                del self._pending[: len(records) - 1]
-                records, size = records[-1:], last
-            self._guarded(self._output.write, records, size)
-            del self._pending[: len(records)]
+    def _flush(self) -> None:
+        self._write_pending()
+        self._output.sink.flush()
 
-    def _guarded(self, operation: Any, *arguments: Any) -> Any:
-        """Runs an operation of the output. After one that failed nothing more is written, so that
-        the file is a prefix of what was asked for."""
+    def _settle(self, added: Sequence[bytes]) -> None:
+        """Writes what is collected, and with it what this call has just added."""
+        with self._lock:
+            if self._busy:  # the exception that follows means that they are not written
+                self._take_back(added)
+            self._run(self._write_pending, added)
+
+    def _write_block(self, block: memoryview) -> None:
         self._check()
-        try:
-            return operation(*arguments)
-        except Exception as error:
-            self._fail(error)
-            raise
-        except BaseException:
-            self._fail(RuntimeError("writing was interrupted"))
-            raise
+        self._output.write_block(block)
 
-    def _check(self) -> None:
-        if self._failure is not None:
-            self._pending.clear()
-            raise self._failure
+    def _write_leading(self, records: Sequence[Any]) -> int:
+        self._write_pending()
+        return self._output.write_leading(records)
+
+    def _write_pending(self, added: Sequence[bytes] = ()) -> None:
+        """Writes the records collected so far. Other threads may add to them meanwhile.
+
+        Args:
+            added: Records that this call has just added. They may have come too late for
+                ``close``, or in time.
+        """
+        if self._saved and added and not self._take_back(added):
+            return
+        self._check()
+        if not self._pending:
+            return
+        size, self._room = _BLOCK - self._room, _BLOCK
+        records = self._pending[:]
+        last = len(records[-1])
+        if last >= LONG and len(records) > 1:
+            self._output.write(records[:-1], size - last)
+            del self._pending[: len(records) - 1]
+            records, size = records[-1:], last
+        self._output.write(records, size)
+        del self._pending[: len(records)]
+
+    def _take_back(self, added: Sequence[bytes]) -> bool:
+        """Removes records from those that wait, if they are among them."""
+        for i, record in enumerate(self._pending):
+            if record is added[0]:
+                del self._pending[i : i + len(added)]
+                return True
+        return False
 
     def _fail(self, failure: Exception) -> None:
-        """Makes every further call raise."""
-        self._failure = failure
-        self._room = -1
+        super()._fail(failure)
+        self._least = math.inf
+        if not self._saved:
+            self._pending.clear()
 
     # ---- What was written ---------------------------------------------------------------------
 
@@ -255,36 +276,43 @@ class TFRecordWriter:
 
         Raises:
             OSError: Writing failed, now or before: the file holds only what came before that.
+            RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
         """
-        if self._closed:
+        if not self._closed:
+            self._run(self._complete)
+
+    def _complete(self) -> None:
+        if self._closed:  # by another thread
             return
+        self._least = math.inf  # what is added from now on waits for the end of this
         try:
-            self._drain()
+            self._write_pending()
+            self._closed = True
+            self._output.sink.close()
         except BaseException:
-            self._discard()
+            self._drop()
             raise
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._guarded(self._output.sink.close)
-                self._fail(ValueError("Writer is closed."))
+        self._saved = True
+        self._fail(ValueError("Writer is closed."))
 
     def _discard(self) -> None:
+        self._run(self._drop)
+
+    def _drop(self) -> None:
         self._closed = True
         self._output.sink.discard()
         self._fail(ValueError("Writer is closed."))
 
+    def _let_go(self) -> None:
+        if self._atomic:
+            self._discard()
+        else:
+            self.close()
+
     def _disown(self) -> None:
-        """In a forked process: what is pending is the other process's to write."""
-        self._closed = True
-        self._lock = threading.Lock()
-        self._pending.clear()
+        super()._disown()
         with contextlib.suppress(OSError):
             self._output.sink.abandon()
-        self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
-
-    def __enter__(self) -> TFRecordWriter:
-        return self
 
     def __exit__(
         self,
@@ -297,20 +325,8 @@ class TFRecordWriter:
         elif not self._closed:  # the exception on its way says more than close could
             self._discard()
 
-    def __del__(self) -> None:
-        if getattr(self, "_closed", True):
-            return
-        warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2, source=self)
-        if self._atomic:
-            self._discard()
-        else:
-            self.close()
-
     def __repr__(self) -> str:
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("writers cannot be pickled; open a file in the other process")
 
 
 def _rows_encoder() -> Any:
@@ -318,14 +334,3 @@ def _rows_encoder() -> Any:
     from tfwire.example import FramedRows
 
     return FramedRows().encode
-
-
-_open_writers: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
-
-
-def _disown_all() -> None:
-    for writer in list(_open_writers):
-        writer._disown()
-
-
-os.register_at_fork(after_in_child=_disown_all)

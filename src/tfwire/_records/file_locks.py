@@ -1,0 +1,60 @@
+"""Locks that keep writers of one file apart. They are advisory: other programs may ignore them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+
+__all__ = ["lock_to_append", "lock_to_write", "unlock", "wait_for_lock"]
+
+# A file system without locks. There the size of the file, compared before each write, must do.
+_UNSUPPORTED = errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF
+
+
+def lock_to_append(fd: int, path: str) -> None:
+    """Locks a file that is appended to: against every other writer.
+
+    Raises:
+        BlockingIOError: Another writer has the file open.
+    """
+    _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, path)
+
+
+def lock_to_write(fd: int, path: str) -> None:
+    """Locks a file that is emptied and written: against writers that append.
+
+    Raises:
+        BlockingIOError: A writer has the file open to append to it.
+    """
+    _lock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB, path)
+
+
+def unlock(fd: int) -> None:
+    """Gives the lock of a file up, also where a forked process has not closed it yet."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def wait_for_lock(fd: int, path: str) -> bool:
+    """Waits until nobody else holds the lock of a file, and takes it.
+
+    Returns:
+        False where the file system has no locks.
+    """
+    return _lock(fd, fcntl.LOCK_EX, path)
+
+
+def _lock(fd: int, operation: int, path: str) -> bool:
+    try:
+        fcntl.flock(fd, operation)
+        return True
+    except BlockingIOError:
+        raise BlockingIOError(
+            errno.EWOULDBLOCK, "another writer has the file open", os.fspath(path)
+        ) from None
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        return False

@@ -1,0 +1,257 @@
+"""Giving several files their names, all or none.
+
+A file system renames one file at a time. So that nobody takes a set that is half old and half new
+for a whole one, a marker stands in the folder meanwhile, with all that is needed to put the old
+files back. Whoever finds the marker of a process that is gone does that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tfwire._records.drafts import check_replaceable, grant, remove, sync_folder
+from tfwire._records.file_locks import wait_for_lock
+from tfwire._records.file_sinks import write_all
+
+__all__ = ["MARKER", "Renaming", "publish_set", "restore_set"]
+
+MARKER = ".tfwire-publishing"
+
+_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Renaming(NamedTuple):
+    """A file and the name that it will take, both in the folder of the set.
+
+    Attributes:
+        draft: Its temporary name.
+        name: The name.
+        mode: Its permissions, unless a file of that name has some.
+    """
+
+    draft: str
+    name: str
+    mode: int
+
+
+class _Step(NamedTuple):
+    """A renaming as the marker has it.
+
+    Attributes:
+        draft, name: As of the Renaming.
+        inode: Of the new file.
+        backup: A name that keeps the old file until the set is complete; None: there is none.
+    """
+
+    draft: str
+    name: str
+    inode: int
+    backup: str | None
+
+
+def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
+    """Gives files that are complete and on disk their names.
+
+    Raises:
+        OSError: The set is as it was before, with its old files. If they cannot be put back, the
+            marker stays.
+    """
+    for renaming in renamings:
+        check_replaceable(os.path.join(folder, renaming.name))
+    steps = [_prepare(folder, renaming) for renaming in renamings]
+    with _marked(folder) as marker:
+        try:
+            _keep_old_files(folder, steps)
+            _write_marker(folder, marker, steps)
+            _rename(folder, steps)
+            os.ftruncate(marker, 0)  # from here on there is nothing to undo
+            os.fsync(marker)
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first failure says more
+                _undo(folder, steps)
+            raise
+        remove(os.path.join(folder, MARKER))
+    for step in steps:
+        if step.backup is not None:
+            remove(os.path.join(folder, step.backup))
+
+
+def restore_set(folder: str) -> list[str]:
+    """Puts the old files back where a process was killed while it published a set. Where a process
+    is publishing one, waits for its end.
+
+    Args:
+        folder: The folder of the set.
+
+    Returns:
+        The names in the set; empty if there was nothing to do.
+
+    Raises:
+        PermissionError: The set is another user's.
+        OSError: The old files cannot be put back.
+    """
+    names: list[str] = []
+    path = os.path.join(folder, MARKER)
+    while True:
+        try:
+            marker = _open_marker(path)
+        except FileNotFoundError:
+            return names
+        try:
+            if not wait_for_lock(marker, path):
+                raise OSError(errno.ENOLCK, "no locks here: a process may be publishing", path)
+            if _is_at(marker, path):
+                names += _restore(folder, marker)
+        finally:
+            os.close(marker)
+
+
+# ---- The marker -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _marked(folder: str) -> Iterator[int]:
+    """Holds the marker of a folder, which is empty at first."""
+    path = os.path.join(folder, MARKER)
+    while True:
+        restore_set(folder)
+        try:
+            marker = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o666)
+        except FileExistsError:
+            continue
+        try:
+            wait_for_lock(marker, path)
+            if _is_at(marker, path):  # else somebody took it for one of a process that is gone
+                yield marker
+                return
+        except BaseException:
+            if os.fstat(marker).st_size == 0:
+                remove(path)
+            raise
+        finally:
+            with contextlib.suppress(OSError):  # the set is old or new by now
+                os.close(marker)
+
+
+def _open_marker(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | _OPEN)
+    except PermissionError:  # another user's, to wait for
+        return os.open(path, os.O_RDONLY | _OPEN)
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Whether a path is still the name of an open file."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _write_marker(folder: str, marker: int, steps: Sequence[_Step]) -> None:
+    """Has on disk what ``_undo`` needs, before anything is renamed."""
+    write_all(marker, [json.dumps(steps).encode()])
+    os.fsync(marker)
+    sync_folder(folder)
+
+
+def _read_marker(marker: int) -> list[_Step]:
+    """The steps that a marker tells. There are none before anything is renamed, when it may be
+    incomplete, and after everything is, when it is empty."""
+    with os.fdopen(os.dup(marker), "rb") as file:
+        text = file.read()
+    try:
+        steps = [_Step(*step) for step in json.loads(text)]
+    except (ValueError, TypeError):
+        return []
+    names = [name for step in steps for name in (step.draft, step.name, step.backup or "x")]
+    if any(os.path.basename(name) != name for name in names):
+        raise ValueError(f"{MARKER} names files of another folder")
+    return steps
+
+
+def _restore(folder: str, marker: int) -> list[str]:
+    """Puts back what the marker of a process that is gone tells."""
+    owner = os.fstat(marker).st_uid
+    if owner != os.geteuid():
+        text = f"user {owner} left a set half published, and must begin a writer or remove this"
+        raise PermissionError(errno.EPERM, text, os.path.join(folder, MARKER))
+    steps = _read_marker(marker)
+    _undo(folder, steps)
+    return [step.name for step in steps]
+
+
+# ---- The steps --------------------------------------------------------------------------------
+
+
+def _prepare(folder: str, renaming: Renaming) -> _Step:
+    """Gives a file its permissions, and notes what undoing its renaming takes."""
+    draft, name, mode = renaming
+    target = os.path.join(folder, name)
+    fd = os.open(os.path.join(folder, draft), os.O_RDONLY | _OPEN)
+    try:
+        grant(fd, target, mode)
+        inode = os.fstat(fd).st_ino
+    finally:
+        os.close(fd)
+    backup = None if _inode(target) is None else f".tfwire-{secrets.token_hex(8)}.tmp"
+    return _Step(draft, name, inode, backup)
+
+
+def _keep_old_files(folder: str, steps: Sequence[_Step]) -> None:
+    """Gives the old files a second name, where the file system allows that."""
+    for step in steps:
+        if step.backup is not None:
+            with contextlib.suppress(OSError):
+                os.link(
+                    os.path.join(folder, step.name),
+                    os.path.join(folder, step.backup),
+                    follow_symlinks=False,
+                )
+
+
+def _rename(folder: str, steps: Sequence[_Step]) -> None:
+    for draft, name, _, backup in steps:
+        target = os.path.join(folder, name)
+        if backup is not None and _inode(os.path.join(folder, backup)) is None:
+            os.replace(target, os.path.join(folder, backup))
+        os.replace(os.path.join(folder, draft), target)
+    sync_folder(folder)
+
+
+def _undo(folder: str, steps: Sequence[_Step]) -> None:
+    """Puts the old files back, whatever has been done of the steps. A file that is neither the old
+    nor the new one was written by somebody else since, and stays."""
+    for _, name, inode, backup in steps:
+        target = os.path.join(folder, name)
+        found = _inode(target)
+        if found in (None, inode):
+            if backup is None:
+                _unlink(target)
+            elif _inode(os.path.join(folder, backup)) is not None:
+                os.replace(os.path.join(folder, backup), target)
+    with contextlib.suppress(OSError):  # where it fails, what can be seen is right all the same
+        sync_folder(folder)
+    _unlink(os.path.join(folder, MARKER))
+    for step in steps:
+        remove(os.path.join(folder, step.draft))
+        if step.backup is not None:
+            remove(os.path.join(folder, step.backup))
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _inode(path: str) -> int | None:
+    try:
+        return os.stat(path, follow_symlinks=False).st_ino
+    except FileNotFoundError:
+        return None
