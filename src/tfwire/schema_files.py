@@ -17,6 +17,7 @@ from google.protobuf import text_format
 from tfwire._arguments import file_path
 from tfwire._examples.schema_metadata import Metadata, from_metadata, to_metadata
 from tfwire._examples.schema_tfds import from_tfds, to_tfds
+from tfwire._records.file_sinks import write_file
 from tfwire._text import printable, shorten, show_path
 from tfwire.features import as_feature
 from tfwire.inference import Schema
@@ -76,7 +77,7 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
 
 
 def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Writes feature specifications as a schema file.
+    """Writes feature specifications as a schema file, which appears when it is complete.
 
     Args:
         features: Specifications by key, of tfwire or TensorFlow; a Schema.
@@ -87,6 +88,7 @@ def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> N
         ValueError: There are no features, or a specification that the file cannot hold: a default
             value, a RaggedFeature, feature lists; a FixedLenSequenceFeature in a schema.pbtxt, a
             SparseFeature in a features.json.
+        OSError: The file cannot be written; the old one stays.
     """
     path = file_path("path", path)
     if not isinstance(features, Mapping):
@@ -103,4 +105,4 @@ def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> N
         text = json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
     else:
         text = text_format.MessageToString(to_metadata(known))
-    Path(path).write_text(text, encoding="utf-8")
+    write_file(path, [text.encode()])
