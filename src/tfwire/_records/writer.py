@@ -100,8 +100,9 @@ class TFRecordWriter(Guarded):
         if type(record) is not bytes:
             record = as_record(record)
         self._pending.append(record)
-        room = self._room = self._room - len(record) - FRAME
-        if room < self._least:  # read after the record was added; close() sets it before it drains
+        self._room -= len(record) + FRAME
+        # close() raises the least before it drains: who does not see that is drained.
+        if self._room < self._least:
             self._settle([record])
 
     def write_many(self, records: Iterable[Any]) -> int:
@@ -175,8 +176,8 @@ class TFRecordWriter(Guarded):
                 self.write(record)
             return
         self._pending.extend(payloads)
-        room = self._room = self._room - sum(map(len, payloads)) - FRAME * len(payloads)
-        if room < self._least:
+        self._room -= sum(map(len, payloads)) + FRAME * len(payloads)
+        if self._room < self._least:
             self._settle(payloads)
 
     # ---- Writing ------------------------------------------------------------------------------
