@@ -40,7 +40,7 @@ def toolchain() -> str:
 
 
 def build() -> Path:
-    """The driver with the library, optimised as the Python module is."""
+    """The driver with the library, optimised as the Python module is, without its hardening."""
     BUILD.mkdir(parents=True, exist_ok=True)
     program = BUILD / "counts"
     flags = ["-std=c11", "-O3", "-DTFW_TEST_FAULTS", f"-I{ROOT}/csrc", f"-I{ROOT}/tests/c"]
