@@ -133,7 +133,8 @@ check-tiers: build/c/.replayed
 	    for target in $(FUZZ_TARGETS); do \
 	        build/c/$$target tests/fuzz/corpus/$${target#fuzz_} || exit 1; done; \
 	done
-TIER_TESTS = $(filter-out records/test_correct records/test_resync records/test_reader,$(C_TESTS))
+TIER_TESTS = $(filter-out records/test_correct records/test_large records/test_reader \
+    records/test_resync,$(C_TESTS))
 
 # Valgrind emulates no AVX-512: the best tier it has, and none. Of the Python tests, some over the
 # release build; values without a definition are CPython's own (ints of no digits), so they are

@@ -1,0 +1,86 @@
+"""Objects that say something else than the memory that they show: sizes are those of the memory."""
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+
+MESSAGE = tfw.encode_example({"i": 1})
+SPEC = {"i": tfw.FixedLenFeature([], tfw.int64)}
+
+
+class Long(bytes):
+    """A byte string that says it is far longer than it is."""
+
+    def __len__(self):
+        return 1 << 40
+
+    def __bytes__(self):
+        return self
+
+
+class LongText(str):
+    def encode(self, *_):
+        return Long(b"key")
+
+
+def test_a_key_has_the_length_of_its_bytes():
+    plain = tfw.encode_examples({b"key": np.arange(2)})
+    for key in (Long(b"key"), LongText("key")):
+        assert tfw.encode_examples({key: np.arange(2)}) == plain
+        assert tfw.encode_example({key: 1}) == tfw.encode_example({"key": 1})
+
+
+def test_a_message_has_the_length_of_its_bytes():
+    lying = Long(MESSAGE)
+    assert tfw.decode_example(lying)["i"].tolist() == [1]
+    assert tfw.decode_examples([lying])[0]["i"].tolist() == [1]
+    assert tfw.parse_example([MESSAGE, lying], SPEC)["i"].tolist() == [1, 1]
+    assert tfw.parse_single_example(lying, SPEC)["i"] == 1
+
+
+def test_a_string_has_the_length_of_its_bytes():
+    for strings in ([Long(b"abc")] * 3, [b"abc", Long(b"abc"), b"abc"]):
+        try:
+            encoded = tfw.encode_examples({"s": strings})
+        except ValueError:  # offsets that leave the strings
+            continue
+        assert encoded == tfw.encode_examples({"s": [b"abc"] * 3})
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (2, 2), ()])
+def test_row_splits_have_rank_one(shape):
+    ragged = tfw.RaggedTensor(np.arange(3), np.zeros(shape, np.int64))
+    with pytest.raises(ValueError, match="row_splits"):
+        tfw.encode_examples({"r": ragged})
+
+
+@pytest.mark.parametrize("name", ["data", "offsets"])
+def test_a_column_whose_arrays_have_no_memory(name):
+    column = tfw.BytesColumn(MESSAGE * 3, np.arange(4) * len(MESSAGE))
+    setattr(column, name, np.zeros((100, 0), getattr(column, name).dtype))
+    for call in (
+        column.to_numpy,
+        lambda: tfw.parse_example(column, SPEC),
+        lambda: tfw.decode_examples(column),
+        lambda: tfw.encode_examples({"s": column}),
+    ):
+        with pytest.raises(ValueError, match=r"offsets|records|rank"):
+            call()
+
+
+def test_an_array_that_lies_about_its_shape():
+    class Lying(np.ndarray):
+        shape = (1000, 1000)
+        ndim = 2
+        size = 10**6
+
+        def __len__(self):
+            return 1000
+
+        def ravel(self, *_):
+            return np.arange(3)
+
+    array = np.arange(6).view(Lying)
+    with pytest.raises((ValueError, TypeError)):
+        tfw.encode_examples({"a": array})
