@@ -22,15 +22,15 @@ def as_record(value: Any) -> bytes:
         TypeError: Anything else.
     """
     if isinstance(value, bytes):
-        return bytes(value)
+        return memoryview(value).tobytes()  # bytes(value) may be of a subclass, with its own len()
     if isinstance(value, str):
-        return value.encode()
+        return str.encode(value)
     if isinstance(value, Mapping):
         from tfwire.example import encode_example
 
         return encode_example(value)
     if hasattr(value, "SerializeToString"):
-        return bytes(value.SerializeToString())
+        return memoryview(value.SerializeToString()).tobytes()
     if hasattr(value, "numpy"):
         return as_record(value.numpy())
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
