@@ -153,7 +153,7 @@ def test_queue_initializer(path):
 
 
 def test_queue_error(tmp_path):
-    """An error behind a batch: TensorFlow raises it when threads are joined."""
+    """An error of a reader that a batch draws on: TensorFlow raises it when threads are joined."""
 
     def build(v1):
         return v1.train.batch([records(v1, tmp_path / "nowhere")], 1)

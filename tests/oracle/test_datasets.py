@@ -332,6 +332,30 @@ def test_generators(signature, elements, shape):
     )
 
 
+def test_arguments_of_generators():
+    """They are numpy values."""
+
+    def generate(count, name):
+        for number in range(count.item()):
+            yield name + b"%d" % number
+
+    check(
+        lambda tf: tf.data.Dataset.from_generator(
+            generate, args=(3, "x\0"), output_signature=tf.TensorSpec([], tf.string)
+        )
+    )
+
+
+def test_zip_of_one():
+    for build in (
+        lambda tf: tf.data.Dataset.zip(tf.data.Dataset.range(2)),
+        lambda tf: tf.data.Dataset.zip((tf.data.Dataset.range(2),)),
+        lambda tf: tf.data.Dataset.zip(datasets=(tf.data.Dataset.range(2),)),
+        lambda tf: tf.data.Dataset.zip({"a": tf.data.Dataset.range(2)}),
+    ):
+        check(build)
+
+
 @pytest.mark.parametrize("state", [0, (0, 1), {"a": 0}])
 def test_reduce(state):
     def add(state, x):

@@ -66,7 +66,7 @@ class RecordIterator:
         self._closed = True
 
     def reopen(self) -> None:
-        """Goes on after ``close``, behind the last record that was given.
+        """Goes on after ``close``, after the last record that was given.
 
         Raises:
             FailedPreconditionError: The iterator is not closed.

@@ -74,7 +74,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     def element_spec(self) -> Any:
         """The structure of an element with a TensorSpec, or its like, for every leaf.
 
-        Behind a function of the user the first two elements are made to tell; None if there are
+        After a function of the user, the first two elements are made to find out; None if there are
         none.
         """
         return specs.element_spec(self._stage)
@@ -124,7 +124,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         signature = output_signature
         if signature is None and output_types is not None:
             signature = signatures.of_types(output_types, output_shapes)
-        arguments = tuple(cls._show(to_numpy(one)) for one in args or ())
+        arguments = tuple(map(to_numpy, args or ()))
         made = super().from_generator(partial(_generate, generator, signature), args=arguments)
         if signature is not None:
             made._stage.spec = map_structure(specs.described, signature)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
 from tfwire._datasets.replayed import Replayed
 from tfwire._datasets.stage import Stage
-from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, stored
 from tfwire.compat._data.making import Making, path_of
 
@@ -28,7 +26,7 @@ class Keeping(Making):
             filename: A path; "" keeps them in memory. The file is tfwire's own: see
                 docs/differences.md.
         """
-        path = os.fsdecode(to_numpy(filename))
+        path = path_of(filename)
         if path:
             keep = partial(stored.kept, path, None, self._stage)
         else:
@@ -47,7 +45,7 @@ class Keeping(Making):
 
         Args:
             path: The folder.
-            compression: "AUTO" and None for none, "GZIP", "SNAPPY" is not known.
+            compression: "GZIP", or "AUTO" or None for none.
             reader_func: Is called with a dataset of datasets, of which there is one.
             shard_func: Accepted; there is one file.
         """
@@ -58,7 +56,7 @@ class Keeping(Making):
         return found if reader_func is None else reader_func(self._listed([found]))
 
     def _keeping(self, name: str, keep: Any) -> Stage:
-        """A stage over what this pipeline gives, which opens that itself: its first pass only."""
+        """A stage that reads this pipeline in its first pass only."""
         return _Kept(name, self._stage, keep)
 
     def save(
@@ -74,7 +72,7 @@ class Keeping(Making):
 
 
 class _Kept(Replayed):
-    """A Replayed whose function opens the source by itself, or does not need it."""
+    """A Replayed whose function opens the source itself, if it needs it."""
 
     def __init__(self, name: str, source: Stage, generate: Any) -> None:
         facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
