@@ -39,7 +39,7 @@ $(READY): pyproject.toml
 
 # In place, so that the sources, the tests and the editable install see the same module.
 $(NATIVE): $(READY) setup.py csrc/ffi_build.py $(SOURCES) $(HEADERS)
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BIN)/python setup.py --quiet build_ext --force --inplace
 	mkdir -p build && touch $@
 
 $(ORACLE_READY): pyproject.toml
@@ -163,7 +163,7 @@ check-sanitized: $(READY)
 	rm -rf build/sanitized && mkdir -p build/sanitized
 	cp -r csrc src tests docs examples setup.py pyproject.toml README.md LICENSE build/sanitized
 	cd build/sanitized && export PYTHONPATH=$$PWD/src && rm -f src/tfwire/_native*.so && \
-	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace && \
+	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --force --inplace && \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	    $(abspath $(BIN))/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
@@ -176,12 +176,12 @@ lint: $(BIN)/ruff
 	$(BIN)/mypy
 
 oracle: $(ORACLE_READY) $(NATIVE)
-	$(ORACLE)/bin/python setup.py --quiet build_ext --inplace
+	$(ORACLE)/bin/python setup.py --quiet build_ext --force --inplace
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python -m pytest -q tests/oracle
 
 # PyTorch, Grain and JAX, each with our adapter, as their users run them.
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
-	$(NEIGHBOURS)/bin/python setup.py --quiet build_ext --inplace
+	$(NEIGHBOURS)/bin/python setup.py --quiet build_ext --force --inplace
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
 gen:

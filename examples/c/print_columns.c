@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     tfw_schema *schema = NULL;
     tfw_columns *columns = NULL;
     tfw_reader *reader = NULL;
-    int status = tfw_schema_create(features, NUM_FEATURES, &schema, &error);
+    int status = tfw_schema_create(features, NUM_FEATURES, 0, &schema, &error);
     if (status == TFW_OK) {
         status = tfw_columns_create(schema, 0, &columns, &error);
     }

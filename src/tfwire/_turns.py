@@ -73,7 +73,8 @@ class SharedIterator(Iterator[Any]):
         self.error: BaseException | None = None
         self._progress = State.NEW
         self._closed = False  # apart from it, so that no thread inside can undo a close
-        self._released = False
+        self._unreleased: SimpleQueue[None] = SimpleQueue()  # whoever gets the entry releases
+        self._unreleased.put(None)
         self._lock = threading.Lock()
         self._inside = 0  # the thread that holds the lock and is at work
         self._exits: SimpleQueue[None] = SimpleQueue()
@@ -147,13 +148,14 @@ class SharedIterator(Iterator[Any]):
 
     def exclusively(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(*arguments) with no other thread inside."""
-        if self._inside == get_ident():
+        thread = get_ident()
+        if self._inside == thread:
             raise ValueError(_EXECUTING)
         if self._forked():
             raise RuntimeError(_FORKED)
         try:
             with self._lock:
-                self._inside = get_ident()
+                self._inside = thread
                 try:
                     return function(*arguments)
                 finally:
@@ -163,7 +165,7 @@ class SharedIterator(Iterator[Any]):
 
     def _leave(self) -> None:
         """Ends what a close in the meantime has left to the thread inside."""
-        if self._closed and not self._released:
+        if self._closed and not self._unreleased.empty():
             self._exits.put(None)
             self._release_once()
 
@@ -189,23 +191,25 @@ class SharedIterator(Iterator[Any]):
         """
         if self._progress not in _GOING:
             raise ValueError("the iterator is at its end; load the state into a new one")
-        closed, released = self._closed, self._released
-        self._closed = self._released = False  # first, so that a close from here on counts
+        closed, self._closed = self._closed, False  # first, so that a close from here on counts
         try:
             yield
         except BaseException:
-            if closed:
-                self._closed, self._released = True, released
+            self._closed |= closed
             raise
         self._progress = State.NEW
+        if self._unreleased.empty():
+            self._unreleased.put(None)
 
     def _release_once(self) -> None:
+        # A thread that comes in now sees that the iterator is closed, and leaves.
         if self._inside:  # that thread does it when it leaves
             return
-        with self._lock:
-            released, self._released = self._released, True
-        if not released:
-            self.release()
+        try:
+            self._unreleased.get_nowait()
+        except Empty:
+            return
+        self.release()
 
     def _forked(self) -> bool:
         """Whether this process was forked while another thread was inside."""

@@ -438,6 +438,8 @@ def test_accepted_dtypes():
         with pytest.raises(TypeError):
             tf.as_dtype(dtype)
     assert (compat.int64, compat.string) == (compat.as_dtype(int), compat.as_dtype(str))
+
+
 # ---- Images -------------------------------------------------------------------------------------
 
 
@@ -480,3 +482,22 @@ def test_image_options():
     assert (40, 60, 3) == tf.io.decode_jpeg(cut, try_recover_truncated=True).shape
     with pytest.raises(ValueError, match="not available"):
         compat.io.decode_jpeg(cut, try_recover_truncated=True)
+
+
+# ---- Datasets -------------------------------------------------------------------------------
+
+
+def test_padding_limit():
+    """TensorFlow is shown a batch of 32 MiB, not of the 2 GiB that tfwire refuses."""
+
+    def elements(longest):
+        return lambda: [np.zeros(longest), *[np.zeros(0)] * 1023]
+
+    spec = tf.TensorSpec([None], tf.float64)
+    theirs = tf.data.Dataset.from_generator(elements(1 << 12), output_signature=spec)
+    assert (1024, 1 << 12) == next(iter(theirs.padded_batch(1024))).shape
+    ours = tfw.Dataset.from_generator(elements(1 << 12))
+    assert (1024, 1 << 12) == next(iter(ours.padded_batch(1024))).shape
+    ours = tfw.Dataset.from_generator(elements(1 << 18))
+    with pytest.raises(ValueError, match="max_padding"):
+        next(iter(ours.padded_batch(1024)))

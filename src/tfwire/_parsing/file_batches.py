@@ -16,7 +16,7 @@ from tfwire._ahead import Ahead
 from tfwire._parsing.builder import Builders, LeftOut, Outcome, Parsing
 from tfwire._parsing.units import Parallel, Sequential
 from tfwire._records.regions import SkippedRegions
-from tfwire._records.streams import BatchReader, warn
+from tfwire._records.streams import BatchReader
 from tfwire._turns import SharedIterator
 from tfwire._warnings import warn
 from tfwire.errors import ParseError
