@@ -18,7 +18,7 @@ from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 from tfwire._datasets.transformations import Transformations
 from tfwire._records.options import make_options
-from tfwire._records.sources import is_file_object, is_url, split_paths
+from tfwire._records.sources import is_url, split_paths
 
 __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 
@@ -260,8 +260,5 @@ def _paths(filenames: Any) -> list[Any]:
             filenames = sorted(glob.glob(name)) or [name]  # the name says what is missing
         else:
             filenames = [filenames]
-    paths = list(split_paths(filenames))
-    for path in paths:
-        if not isinstance(path, (str, bytes, os.PathLike)) and not is_file_object(path):
-            raise TypeError(f"filenames must be paths or file objects, found {type(path).__name__}")
+    paths = split_paths(filenames, "filenames")
     return [os.fsdecode(path) if isinstance(path, bytes) else path for path in paths]

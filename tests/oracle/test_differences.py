@@ -22,7 +22,6 @@ import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
-
 from cases import wire
 from cases.differences import PATTERNS
 from pictures import others, pngs

@@ -304,8 +304,8 @@ def open_url(url: str, mode: str) -> Any:
     return fsspec.open(url, mode).open()
 
 
-def split_paths(paths: Any) -> Iterator[Any]:
-    """The inputs that a ``paths`` argument names: one, or an iterable of them.
+def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
+    """The inputs that an argument of that name holds: one, or an iterable of them.
 
     Raises:
         TypeError: Neither. The items of a list or tuple are checked at once, those of other
@@ -318,14 +318,15 @@ def split_paths(paths: Any) -> Iterator[Any]:
     if is_path(paths) or is_file_object(paths):
         return iter((paths,))
     if isinstance(paths, (list, tuple)):
-        return iter([_checked_input(path) for path in paths])
+        return iter([_checked_item(path, name) for path in paths])
     try:
-        return map(_checked_input, iter(paths))
+        items = iter(paths)
     except TypeError:
         raise TypeError(
-            "paths must be a path, a file object or an iterable of them, found "
+            f"{name} must be a path, a file object or an iterable of them, found "
             f"{type(paths).__name__}"
         ) from None
+    return (_checked_item(path, name) for path in items)
 
 
 def is_path(value: Any) -> bool:
@@ -345,6 +346,6 @@ def check_input(name: str, value: Any) -> None:
         )
 
 
-def _checked_input(path: Any) -> Any:
-    check_input("every item of paths", path)
+def _checked_item(path: Any, name: str) -> Any:
+    check_input(f"every item of {name}", path)
     return path

@@ -237,10 +237,14 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         padding_values: Any = None,
         drop_remainder: bool = False,
         name: str | None = None,
+        *,
+        max_padding: int | None = 1 << 30,
     ) -> Any:
         """As :meth:`tfwire.Dataset.padded_batch`, with tensors as arguments too."""
         values = None if padding_values is None else map_structure(_value, padding_values)
-        return super().padded_batch(batch_size, padded_shapes, values, bool(drop_remainder))
+        return super().padded_batch(
+            batch_size, padded_shapes, values, bool(drop_remainder), max_padding=max_padding
+        )
 
     # ---- TensorFlow 1 -------------------------------------------------------------------------
 
