@@ -18,7 +18,7 @@ def bench_encode_examples(versus, work, name, target):
     few = w.rows[: max(200, min(w.count, SMALL) // 10)]
 
     def ours():
-        return len(tfw.encode_examples(w.columns))
+        return len(tfw.encode_columns(w.columns))
 
     rivals = {"protobuf messages": (lambda: peers.serialize_rows(few, w.fields), target)}
     versus("columns to a list of bytes", name, ours, rivals, w.size / w.count)
@@ -31,7 +31,7 @@ def bench_encode_examples_in_one_column(versus, work, name, target):
     few = w.rows[: max(200, min(w.count, SMALL) // 10)]
 
     def ours():
-        return len(tfw.encode_examples(w.columns, bytes_as="column"))
+        return len(tfw.encode_columns(w.columns, bytes_as="column"))
 
     rivals = {"protobuf messages": (lambda: peers.serialize_rows(few, w.fields), target)}
     versus("columns to bytes in a column", name, ours, rivals, w.size / w.count)
@@ -57,7 +57,7 @@ def bench_write_examples(versus, work, scratch, name, target):
 
     def ours():
         with tfw.TFRecordWriter(scratch / "ours") as writer:
-            writer.write_examples(w.columns)
+            writer.write_columns(w.columns)
         return w.count
 
     rivals = {}

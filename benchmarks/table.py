@@ -21,7 +21,7 @@ def machine() -> str:
     return (
         f"{cpu_model()}, {cores} core{'s' * (cores > 1)} used, {platform.system()} "
         f"{platform.release()}\nPython {platform.python_version()}, {packages}\n"
-        f"tfwire {tfw.__version__}, CRC-32C by {tfw.crc32c_kernel()}"
+        f"tfwire {tfw.__version__}, CRC-32C by {tfw.checksum.crc32c_kernel()}"
     )
 
 

@@ -137,7 +137,7 @@ class Workload:
 
     def write(self, path: Path) -> None:
         with tfw.TFRecordWriter(path, self.compression) as writer:
-            writer.write_examples(self.columns)
+            writer.write_columns(self.columns)
 
     @cached_property
     def records(self) -> list[bytes]:

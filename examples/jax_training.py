@@ -27,7 +27,7 @@ def write_dataset(folder, count=20_000):
     label = (x @ rng.normal(size=8) > 0.5).astype(np.int64)
     pattern = folder / "points-{shard:05d}-of-{shards:05d}.tfrecord"
     with tfw.ShardedWriter(pattern, num_shards=4) as writer:
-        writer.write_examples({"x": x, "label": label})
+        writer.write_columns({"x": x, "label": label})
     return writer.paths
 
 

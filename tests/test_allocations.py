@@ -21,7 +21,7 @@ except ValueError:
 ROWS = {"a": np.arange(20).reshape(10, 2), "s": [b"%d" % i for i in range(10)]}
 SPEC = {"a": tfw.FixedLenFeature([2], "int64"), "s": tfw.FixedLenFeature([], "string")}
 PARSER = tfw.Parser(SPEC)
-EXAMPLES = [bytes(example) for example in tfw.encode_examples(ROWS)]
+EXAMPLES = [bytes(example) for example in tfw.encode_columns(ROWS)]
 
 
 def repaired(path):
@@ -36,7 +36,7 @@ CALLS = {
     "parse": lambda path: PARSER.parse(EXAMPLES),
     "parse_file": lambda path: list(PARSER.parse_file(path, batch_size=3)),
     "decode_examples": lambda path: tfw.decode_examples(EXAMPLES),
-    "encode_examples": lambda path: [bytes(one) for one in tfw.encode_examples(ROWS)],
+    "encode_columns": lambda path: [bytes(one) for one in tfw.encode_columns(ROWS)],
     "read_records": lambda path: [bytes(record) for record in tfw.read_records(path)],
     "skip": lambda path: [bytes(one) for one in tfw.read_records(path, on_corrupt="skip")],
     "verify": lambda path: verify_file(path).records,

@@ -25,8 +25,14 @@ def crc_of_zeros(size: int) -> int:
     crc, length, power, power_length = 0, 0, tfw.crc32c(b"\0"), 1
     while size:
         if size & 1:
-            crc, length = tfw.combine_crc32c(crc, power, power_length), length + power_length
-        power, power_length = tfw.combine_crc32c(power, power, power_length), 2 * power_length
+            crc, length = (
+                tfw.checksum.combine_crc32c(crc, power, power_length),
+                length + power_length,
+            )
+        power, power_length = (
+            tfw.checksum.combine_crc32c(power, power, power_length),
+            2 * power_length,
+        )
         size >>= 1
     return crc
 
@@ -35,9 +41,9 @@ def append_sparse(path, size: int, head: bytes = b"") -> None:
     """Appends a record of a head and zeros."""
     length = struct.pack("<Q", size)
     zeros = size - len(head)
-    crc = tfw.combine_crc32c(tfw.crc32c(head), crc_of_zeros(zeros), zeros)
+    crc = tfw.checksum.combine_crc32c(tfw.crc32c(head), crc_of_zeros(zeros), zeros)
     with path.open("ab") as file:
-        file.write(length + struct.pack("<I", tfw.masked_crc32c(length)) + head)
+        file.write(length + struct.pack("<I", tfw.checksum.masked_crc32c(length)) + head)
         file.truncate(file.tell() + zeros)
         file.seek(0, os.SEEK_END)
         file.write(struct.pack("<I", mask_crc(crc)))

@@ -34,7 +34,7 @@ SPEC = {
     "v": tfw.VarLenFeature(tfw.int64),
 }
 ROWS = [{"i": n, "f": [float(n)] * 3, "s": b"s%d" % n, "v": [n] * (n % 4)} for n in range(COUNT)]
-MESSAGES = tfw.encode_rows(ROWS)
+MESSAGES = tfw.encode_examples(ROWS)
 SEQUENCES = [tfw.encode_sequence_example({"i": n}, {"l": [[n]] * (n % 5)}) for n in range(COUNT)]
 PARSER = tfw.Parser(SPEC)
 COLUMN_PARSER = tfw.Parser(SPEC, bytes_as="column")
@@ -360,14 +360,14 @@ def column_copied(rng):
 
 @case
 def encode_a_column_of_strings(rng):
-    return a_column(rng, lambda column: tfw.encode_examples({"s": column, "i": np.arange(COUNT)}))
+    return a_column(rng, lambda column: tfw.encode_columns({"s": column, "i": np.arange(COUNT)}))
 
 
 # ---- Columns to encode --------------------------------------------------------------------------
 
 
 def encoded(columns):
-    return lambda: tfw.encode_examples(columns)
+    return lambda: tfw.encode_columns(columns)
 
 
 @case
@@ -491,7 +491,7 @@ def encode_rows_that_change(rng):
         for decoded in tfw.decode_examples(result):
             assert decoded["s"] == [ROWS[decoded["i"][0]]["s"]]
 
-    return lambda: tfw.encode_rows(held), change, check
+    return lambda: tfw.encode_examples(held), change, check
 
 
 @case
@@ -539,7 +539,7 @@ def write_a_list(rng, tmp):
 def write_columns(rng, tmp):
     strings = [b"s%d" % n for n in range(COUNT)]
     held, change = change_list(rng, strings)
-    return written(tmp, lambda writer: writer.write_examples({"l": held})), change, anything
+    return written(tmp, lambda writer: writer.write_columns({"l": held})), change, anything
 
 
 @case

@@ -67,7 +67,7 @@ def test_known_values(data, crc):
     ],
 )
 def test_masked_values_that_tensorflow_writes(data, masked):
-    assert masked == tfw.masked_crc32c(data)
+    assert masked == tfw.checksum.masked_crc32c(data)
 
 
 @given(st.binary(max_size=600), uint32s)
@@ -79,15 +79,15 @@ def test_it_is_the_definition(data, value):
 def test_continuing_and_combining_are_concatenation(a, b):
     whole = tfw.crc32c(a + b)
     assert whole == tfw.crc32c(b, tfw.crc32c(a))
-    assert whole == tfw.combine_crc32c(a=tfw.crc32c(a), b=tfw.crc32c(b), len_b=len(b))
+    assert whole == tfw.checksum.combine_crc32c(a=tfw.crc32c(a), b=tfw.crc32c(b), len_b=len(b))
 
 
 @given(uint32s)
 def test_masking_is_undone_and_changes_every_value(crc):
-    masked = tfw.mask_crc(crc)
+    masked = tfw.checksum.mask_crc(crc)
     assert crc != masked
-    assert crc != tfw.mask_crc(masked)
-    assert crc == tfw.unmask_crc(crc=masked)
+    assert crc != tfw.checksum.mask_crc(masked)
+    assert crc == tfw.checksum.unmask_crc(crc=masked)
 
 
 # ---- What holds the bytes --------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_masking_is_undone_and_changes_every_value(crc):
 )
 def test_every_holder_of_bytes_gives_the_same_value(wrap):
     assert CHECK_CRC == tfw.crc32c(wrap(CHECK))
-    assert tfw.mask_crc(CHECK_CRC) == tfw.masked_crc32c(wrap(CHECK))
+    assert tfw.checksum.mask_crc(CHECK_CRC) == tfw.checksum.masked_crc32c(wrap(CHECK))
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">i8", "?", "<c16", "datetime64[s]", "S5"])
@@ -142,10 +142,10 @@ def test_what_holds_no_bytes_is_refused(wrong):
 def test_checksums_have_32_bits(number):
     for call in (
         lambda: tfw.crc32c(b"", number),
-        lambda: tfw.mask_crc(number),
-        lambda: tfw.unmask_crc(number),
-        lambda: tfw.combine_crc32c(number, 0, 0),
-        lambda: tfw.combine_crc32c(0, number, 0),
+        lambda: tfw.checksum.mask_crc(number),
+        lambda: tfw.checksum.unmask_crc(number),
+        lambda: tfw.checksum.combine_crc32c(number, 0, 0),
+        lambda: tfw.checksum.combine_crc32c(0, number, 0),
     ):
         with pytest.raises(OverflowError):
             call()
@@ -168,7 +168,7 @@ def in_new_process(kernel):
 
 def test_the_best_supported_kernel_is_used_unless_one_is_forced():
     best = next(name for name, supported in kernels() if supported)
-    assert os.environ.get("TFWIRE_CRC32C") or best == tfw.crc32c_kernel()
+    assert os.environ.get("TFWIRE_CRC32C") or best == tfw.checksum.crc32c_kernel()
 
 
 def test_the_portable_kernel_is_last_and_always_supported():

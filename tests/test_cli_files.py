@@ -44,7 +44,7 @@ def files(tmp_path):
     (tmp_path / "flipped").write_bytes(flipped)
     length = struct.pack("<Q", 2**63)
     (tmp_path / "huge").write_bytes(
-        length + struct.pack("<I", tfw.masked_crc32c(length)) + b"x" * 40
+        length + struct.pack("<I", tfw.checksum.masked_crc32c(length)) + b"x" * 40
     )
     return tmp_path
 

@@ -148,7 +148,7 @@ def content(rng: random.Random) -> bytes:
 def framed(record: bytes) -> bytes:
     """As ``frame``, by the library, for it is long."""
     length = header(len(record))
-    return length + record + tfw.masked_crc32c(record).to_bytes(4, "little")
+    return length + record + tfw.checksum.masked_crc32c(record).to_bytes(4, "little")
 
 
 def damaged(rng: random.Random, data: bytes) -> bytes:

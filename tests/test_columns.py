@@ -80,8 +80,8 @@ def test_offsets_that_do_not_fit_the_shape_are_refused(offsets, shape):
 
 def test_a_column_is_encoded_where_it_is():
     """A parsed column can be written again without Python objects."""
-    expected = tfw.encode_examples({"s": STRINGS})
-    assert expected == tfw.encode_examples({"s": column_of(STRINGS)})
+    expected = tfw.encode_columns({"s": STRINGS})
+    assert expected == tfw.encode_columns({"s": column_of(STRINGS)})
 
 
 @pytest.mark.parametrize("index", [5, -6])

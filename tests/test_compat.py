@@ -15,7 +15,7 @@ SPEC = {
     "sparse": tf.io.VarLenFeature(tf.int64),
     "ragged": tf.io.RaggedFeature(tf.string),
 }
-SERIALIZED = tfwire.encode_rows(
+SERIALIZED = tfwire.encode_examples(
     [{"sparse": [1, 2], "ragged": ["a"]}, {"ragged": ["b", "c"]}, {"sparse": [3]}]
 )
 

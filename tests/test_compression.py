@@ -77,7 +77,6 @@ WRONG = ["SNAPPY", "LZ4", "auto", 3, 1.5, [], object(), True, False, np.True_, 1
 WRONG += [("GZIP",), b"\xff", Endless(), {"compression_type": "GZIP"}]
 READERS = [
     lambda path, wrong: tfw.read_records(path, wrong),
-    lambda path, wrong: tfw.tf_record_iterator(path, wrong),
     lambda path, wrong: next(tfw.follow_records(path, wrong)),
     lambda path, wrong: tfw.RecordIndex.build(path, compression_type=wrong),
     lambda path, wrong: tfw.verify_file(path, compression_type=wrong),

@@ -392,7 +392,7 @@ def test_records_between_damaged_ones_keep_their_numbers_and_places(tmp_path):
         assert expected == list(records.with_positions())
     assert tfw.Receipt.of([b"good"] * 50) == records.receipt
     assert (50, 50 * 19) == (records.skipped.num_regions, records.skipped.num_bytes)
-    assert tfw.Position(100, 50 * 39) == records.position
+    assert tfw.RecordPosition(100, 50 * 39) == records.position
     parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
     for num_threads in (1, 2):
         batches = parser.parse_file(

@@ -119,7 +119,7 @@ def test_batch_stacks(count, drop, sizes):
 def test_sparse_tensors_are_values_of_a_dataset():
     """A SparseTensor is a tuple to Python, but no structure of values."""
     spec = {"x": tfw.VarLenFeature(tfw.int64)}
-    serialized = tfw.encode_rows([{"x": [1, 2]}, {}, {"x": [3]}])
+    serialized = tfw.encode_examples([{"x": [1, 2]}, {}, {"x": [3]}])
     dataset = Dataset.from_tensor_slices(serialized).map(
         lambda s: tfw.parse_single_example(s, spec)
     )
@@ -227,7 +227,7 @@ def files(tmp_path):
     for size in (2, 0, 3):
         paths.append(tmp_path / f"{size}.tfrecord")
         rows = [{"n": next(number)} for _ in range(size)]
-        tfw.write_records(paths[-1], tfw.encode_rows(rows))
+        tfw.write_records(paths[-1], tfw.encode_examples(rows))
     return paths
 
 
@@ -295,7 +295,7 @@ def test_the_first_batch_takes_no_memory_for_many(shuffle, tmp_path):
     """Elements are made some at a time, as many as take a moment: at first one."""
     path, image = tmp_path / "images.tfrecord", bytes(100_000)
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples({"image": [image] * 100})
+        writer.write_columns({"image": [image] * 100})
     dataset = TFRecordDataset(path)
     if shuffle:
         dataset = dataset.shuffle(2)

@@ -375,7 +375,7 @@ BETWEEN = {
 
 @pytest.mark.parametrize("between", BETWEEN)
 def test_batches_are_parsed_whatever_gave_them_on(tmp_path, between):
-    tfw.write_records(tmp_path / "a", tfw.encode_rows([{"n": i} for i in range(10)]))
+    tfw.write_records(tmp_path / "a", tfw.encode_examples([{"n": i} for i in range(10)]))
     batches = BETWEEN[between](TFRecordDataset(tmp_path / "a").batch(4))
     expected = [tfw.parse_example(batch, SPEC)["n"].tolist() for batch in batches]
     assert expected == [row["n"].tolist() for row in batches.parse_example(SPEC)]
@@ -412,7 +412,7 @@ def test_batches_of_pairs_of_which_one_is_unknown():
 
 @pytest.mark.parametrize("count", [3, 8, 23, 40])
 def test_no_batch_is_made_of_a_dropped_remainder(tmp_path, count):
-    tfw.write_records(tmp_path / "a", tfw.encode_rows([{"n": i} for i in range(count)]))
+    tfw.write_records(tmp_path / "a", tfw.encode_examples([{"n": i} for i in range(count)]))
     dataset = TFRecordDataset(tmp_path / "a").shuffle(100, seed=1).batch(5, drop_remainder=True)
     for batches in (dataset.parse_example(SPEC).map(lambda row: row["n"]), dataset):
         assert [5] * (count // 5) == [len(batch) for batch in batches]

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     numbers = itertools.count()
     for i, size in enumerate(SIZES):
-        records = tfw.encode_rows([{"n": next(numbers)} for _ in range(size)])
+        records = tfw.encode_examples([{"n": next(numbers)} for _ in range(size)])
         tfw.write_records(folder / f"plain-{i}", records)
         tfw.write_records(folder / f"gzip-{i}", records, "GZIP")
         data = bytearray((folder / f"plain-{i}").read_bytes())

@@ -86,8 +86,8 @@ def encode_calls(rng):
     return rng.choice(
         [
             lambda: tfw.encode_example(some[0], sort_keys=keep),
-            lambda: tfw.encode_rows(some, sort_keys=keep),
-            lambda: tfw.encode_rows([some[0]] * 9, sort_keys=keep),
+            lambda: tfw.encode_examples(some, sort_keys=keep),
+            lambda: tfw.encode_examples([some[0]] * 9, sort_keys=keep),
         ]
     )
 
@@ -140,6 +140,6 @@ def test_a_key_of_bytes_is_not_taken_for_text():
     forget()
     tfw.encode_example({b"\xed\xb2\x80": 1, "b": 1})
     assert tfw.encode_example({"\udc80": 2, "b": 2}) == expected
-    assert tfw.encode_rows([{b"\xed\xb2\x80": 1}, {"\udc80": 2}])[1] == tfw.encode_example(
+    assert tfw.encode_examples([{b"\xed\xb2\x80": 1}, {"\udc80": 2}])[1] == tfw.encode_example(
         {"\udc80": 2}
     )

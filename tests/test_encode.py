@@ -18,10 +18,10 @@ from tfwire._examples import rows as row_encoding
 from tfwire.columns import BytesColumn, RaggedTensor, SparseTensor
 from tfwire.example import (
     FramedRows,
+    encode_columns,
     encode_example,
     encode_examples,
     encode_framed,
-    encode_rows,
     encode_sequence_example,
     int64_feature,
 )
@@ -42,8 +42,8 @@ def test_the_observation_of_the_tutorials():
 
 def test_rows_and_columns_give_the_same_bytes():
     columns = {name: [value] * 1000 for name, value in GOAT_ROW.items()}
-    assert encode_rows([GOAT_ROW] * 1000) == [GOAT] * 1000
-    assert encode_examples(columns) == [GOAT] * 1000
+    assert encode_examples([GOAT_ROW] * 1000) == [GOAT] * 1000
+    assert encode_columns(columns) == [GOAT] * 1000
 
 
 def test_framed_records_are_the_file_of_the_tutorials():
@@ -101,11 +101,11 @@ def refuse(_):
 
 
 def encode_without(dumps, rows, **options):
-    """encode_rows as if some ways of handing rows to C could not be used."""
+    """encode_examples as if some ways of handing rows to C could not be used."""
     with pytest.MonkeyPatch.context() as patch:
         for dump in dumps:
             patch.setattr(row_encoding, dump, refuse)
-        return encode_rows(rows, **options)
+        return encode_examples(rows, **options)
 
 
 def encode_carefully(rows, **options):
@@ -157,14 +157,14 @@ KNOWN = [
 
 @pytest.mark.parametrize("row", KNOWN, ids=lambda row: next(iter(row), "empty"))
 def test_plain_rows_are_left_to_c(only_c, row):
-    assert len(encode_rows([row, dict(row), row])) == 3
+    assert len(encode_examples([row, dict(row), row])) == 3
 
 
 @pytest.mark.parametrize("sort_keys", [True, False])
 def test_c_and_python_encode_rows_alike(sort_keys):
     rows = [KNOWN[i * 7 % len(KNOWN)] for i in range(100)]
     expected = encode_carefully(rows, sort_keys=sort_keys)
-    assert encode_rows(rows, sort_keys=sort_keys) == expected
+    assert encode_examples(rows, sort_keys=sort_keys) == expected
     assert [encode_example(row, sort_keys=sort_keys) for row in rows] == expected
 
 
@@ -182,7 +182,7 @@ UNKNOWN = [
 @pytest.mark.parametrize("row", UNKNOWN, ids=lambda row: next(iter(row)))
 def test_other_rows_stand_among_plain_ones(row):
     rows = [{"a": 1}, row, {"b": 2}]
-    assert encode_rows(rows) == [encode_example(row) for row in rows] == encode_carefully(rows)
+    assert encode_examples(rows) == [encode_example(row) for row in rows] == encode_carefully(rows)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_values_that_no_feature_holds_are_named(value, error):
     with pytest.raises(TypeError, match=f"^feature 'x': .*{error}"):
         encode_example({"fine": 1, "x": value})
     with pytest.raises(TypeError, match=f"^row 2: feature 'x': .*{error}"):
-        encode_rows([{"x": 1}, {"x": 2}, {"x": value}])
+        encode_examples([{"x": 1}, {"x": 2}, {"x": value}])
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_values_out_of_range_are_named(value, error):
     with pytest.raises(ValueError, match=f"^feature 'x': .*{error}"):
         encode_example({"fine": 1, "x": value})
     with pytest.raises(ValueError, match=f"^row 1: feature 'x': .*{error}"):
-        encode_rows([{"x": 1}, {"x": value}, {"x": None}])
+        encode_examples([{"x": 1}, {"x": value}, {"x": None}])
 
 
 ANY_TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates
@@ -260,7 +260,7 @@ def outcome(call, *arguments, **options):
 def test_rows_of_anything_have_one_outcome(rows, sort_keys):
     """The same messages, or the same error, whichever way a row takes."""
     expected = outcome(encode_carefully, rows, sort_keys=sort_keys)
-    assert outcome(encode_rows, rows, sort_keys=sort_keys) == expected
+    assert outcome(encode_examples, rows, sort_keys=sort_keys) == expected
     for dump in ("_dump", "_dump_plain"):
         assert outcome(encode_without, [dump], rows, sort_keys=sort_keys) == expected
 
@@ -277,7 +277,7 @@ def test_rows_of_numbers_and_text_are_the_same_by_marshal_and_pickle(rows, data)
     """Also where rows, lists and texts occur again, and rows are wide."""
     rows += data.draw(st.lists(st.sampled_from(rows or [{}])))
     expected = encode_carefully(rows)
-    assert expected == encode_rows(rows)
+    assert expected == encode_examples(rows)
     assert expected == encode_without(["_dump_plain"], rows)
     assert expected == encode_without(["_dump"], rows)
 
@@ -286,7 +286,7 @@ def test_rows_are_numbered_across_chunks():
     rows = [{"x": i} for i in range(5000)]
     rows[4321] = {"x": None}
     with pytest.raises(TypeError, match=r"^row 4321: "):
-        encode_rows(iter(rows))
+        encode_examples(iter(rows))
 
 
 def test_rows_before_a_bad_one_are_framed():
@@ -294,7 +294,7 @@ def test_rows_before_a_bad_one_are_framed():
     sizes = []
     with pytest.raises(TypeError, match=r"^feature 'x': "):
         sizes.extend(block.length for block in FramedRows().encode(rows))
-    assert sum(sizes) == sum(len(record) + 16 for record in encode_rows(rows[:-1]))
+    assert sum(sizes) == sum(len(record) + 16 for record in encode_examples(rows[:-1]))
 
 
 @pytest.mark.parametrize("row", [[("a", 1)], None, 3, "ab"])
@@ -302,7 +302,7 @@ def test_a_row_is_a_mapping(row):
     with pytest.raises(TypeError, match="expected a mapping of names to values"):
         encode_example(row)
     with pytest.raises(TypeError, match="row 1: expected a mapping of names to values"):
-        encode_rows([{}, row])
+        encode_examples([{}, row])
 
 
 def test_a_key_is_text_or_bytes():
@@ -321,7 +321,7 @@ def test_no_code_of_a_value_is_run_by_pickling_rows():
             raise AssertionError("pickled")
 
     with pytest.raises(TypeError, match="found Trap"):
-        encode_rows([{"x": Trap()}] * 2)
+        encode_examples([{"x": Trap()}] * 2)
 
 
 def test_an_error_inside_a_value_is_not_hidden():
@@ -342,10 +342,10 @@ def test_a_list_within_itself_is_an_error():
 
 def test_threads_encode_at_the_same_time():
     rows = [[{f"k{i}": j, "s": "x" * j} for j in range(50)] for i in range(8)]
-    expected = [encode_rows(chunk) for chunk in rows]
+    expected = [encode_examples(chunk) for chunk in rows]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
-            assert list(pool.map(encode_rows, rows)) == expected
+            assert list(pool.map(encode_examples, rows)) == expected
 
 
 def test_rows_of_many_sizes_are_framed_whole():
@@ -406,37 +406,37 @@ TWO_STRINGS = Strings(np.frombuffer(b"xab", np.uint8), np.array([1, 1, 3]))
     ],
 )
 def test_a_column_of_any_form_is_one_value_per_record(column, rows):
-    assert encode_examples({"x": column}) == encode_carefully([{"x": row} for row in rows])
+    assert encode_columns({"x": column}) == encode_carefully([{"x": row} for row in rows])
 
 
 def test_a_column_of_strings_may_have_a_shape():
     strings = BytesColumn(b"abcd", [0, 1, 2, 3, 4], (2, 2))
-    assert encode_examples({"x": strings}) == encode_examples({"x": [["a", "b"], ["c", "d"]]})
+    assert encode_columns({"x": strings}) == encode_columns({"x": [["a", "b"], ["c", "d"]]})
     with pytest.raises(TypeError, match="rank 0"):
-        encode_examples({"x": BytesColumn(b"a", [0, 1], ())})
+        encode_columns({"x": BytesColumn(b"a", [0, 1], ())})
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, 100_000])
 def test_messages_may_be_a_column_themselves(count):
     columns = {"i": np.arange(count), "s": [b"x" * (i * i % 61) for i in range(count)]}
-    messages = encode_examples(columns, bytes_as="column")
-    assert list(messages) == encode_examples(columns)
+    messages = encode_columns(columns, bytes_as="column")
+    assert list(messages) == encode_columns(columns)
 
 
 def test_a_column_of_messages_that_become_longer():
     strings = [b"", b"x" * 5_000_000, b"y", b"z" * 9_000_000]
-    messages = encode_examples({"x": strings}, bytes_as="column")
+    messages = encode_columns({"x": strings}, bytes_as="column")
     assert list(messages) == [encode_example({"x": string}) for string in strings]
 
 
 def test_messages_are_objects_or_a_column():
     with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'list'"):
-        encode_examples({}, bytes_as="list")
+        encode_columns({}, bytes_as="list")
 
 
 def test_rows_given_for_columns_are_told_where_they_belong():
     with TFRecordWriter(io.BytesIO()) as writer:
-        for encode in (encode_examples, writer.write_examples):
+        for encode in (encode_columns, writer.write_columns):
             with pytest.raises(TypeError, match="mapping of names to columns, found list; rows"):
                 encode([{"a": 1}])
 
@@ -448,54 +448,54 @@ def test_feature_lists_are_a_mapping():
 
 def test_columns_differ_in_length():
     with pytest.raises(ValueError, match="'a' has 2 records, feature 'b' has 3"):
-        encode_examples({"a": [1, 2], "b": [1, 2, 3]})
+        encode_columns({"a": [1, 2], "b": [1, 2, 3]})
 
 
 @pytest.mark.parametrize("column", [None, 1, "text", b"bytes", np.array(1), {}])
 def test_a_column_has_an_entry_per_record(column):
     with pytest.raises(TypeError, match="feature 'x': "):
-        encode_examples({"x": column})
+        encode_columns({"x": column})
 
 
 @pytest.mark.parametrize("splits", [[0, 2, 1, 3], [0, 4], [1, 3], [0, 1], [], [0, -1, 3]])
 def test_splits_that_do_not_fit_are_refused(splits):
     with pytest.raises(ValueError, match="feature 'x': row_splits"):
-        encode_examples({"x": Ragged(np.arange(3), splits)})
+        encode_columns({"x": Ragged(np.arange(3), splits)})
     with pytest.raises(ValueError, match="feature 'x': row_splits"):
-        encode_examples({"x": Ragged(Ragged(np.arange(3), [0, 1, 1, 3]), splits)})
+        encode_columns({"x": Ragged(Ragged(np.arange(3), [0, 1, 1, 3]), splits)})
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 1], [0, 4], [-1, 2]])
 def test_offsets_that_do_not_fit_are_refused(offsets):
     with pytest.raises(ValueError, match=r"feature 'x': record [01]: "):
-        encode_examples({"x": Strings(np.zeros(3, np.uint8), np.array(offsets))})
+        encode_columns({"x": Strings(np.zeros(3, np.uint8), np.array(offsets))})
 
 
 def test_no_columns_are_no_records():
-    assert encode_examples({}) == []
-    assert encode_examples({"x": []}) == []
+    assert encode_columns({}) == []
+    assert encode_columns({"x": []}) == []
     assert list(encode_framed({"x": np.empty((0, 3))})) == []
 
 
 def test_more_than_a_block_of_records():
     column = np.arange(200_000)
-    records = encode_examples({"x": column})
+    records = encode_columns({"x": column})
     assert len(records) == len(column)
-    assert records[::9999] == encode_rows([{"x": i} for i in column[::9999].tolist()])
+    assert records[::9999] == encode_examples([{"x": i} for i in column[::9999].tolist()])
 
 
 def test_a_record_larger_than_a_block():
     image = bytes(3_000_000)
-    assert encode_examples({"x": [b"", image]})[1] == encode_example({"x": image})
+    assert encode_columns({"x": [b"", image]})[1] == encode_example({"x": image})
     assert len(encode_example({"x": image})) == len(image) + 28
 
 
 def test_the_order_of_the_keys():
     columns = {"b": [1], "a": [2], b"\xff": [3], "\u00e9": [4]}
     keys = [b"a", b"b", b"\xc3\xa9", b"\xff"]
-    (record,) = encode_examples(columns)
+    (record,) = encode_columns(columns)
     assert sorted(keys, key=record.index) == keys
-    (record,) = encode_examples(columns, sort_keys=False)
+    (record,) = encode_columns(columns, sort_keys=False)
     assert sorted(keys, key=record.index) == [b"b", b"a", b"\xff", b"\xc3\xa9"]
 
 
@@ -531,11 +531,17 @@ def test_a_step_of_another_kind_is_named():
 def test_ragged_columns_may_be_made_of_lists():
     ragged = RaggedTensor(["a", b"b\0"], [0, 0, 2])
     expected = [encode_example({"x": np.array([], object)}), encode_example({"x": ["a", b"b\0"]})]
-    assert expected == encode_examples({"x": ragged})
+    assert expected == encode_columns({"x": ragged})
 
 
 def test_a_sparse_tensor_is_no_column():
     """Its three parts are not three records."""
     sparse = SparseTensor(np.array([[0, 0]]), np.array([1]), np.array([1, 1]))
     with pytest.raises(TypeError, match="feature 'x': a SparseTensor is no column"):
-        encode_examples({"x": sparse})
+        encode_columns({"x": sparse})
+
+
+@pytest.mark.parametrize(("rows", "found"), [({"a": [1]}, "one mapping"), (None, "NoneType")])
+def test_rows_that_are_no_iterable_of_mappings_are_refused(rows, found):
+    with pytest.raises(TypeError, match=f"rows must be an iterable of mappings, found {found}"):
+        encode_examples(rows)

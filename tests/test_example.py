@@ -16,9 +16,9 @@ from tfwire.example import (
     decode_example,
     decode_examples,
     decode_sequence_example,
+    encode_columns,
     encode_example,
     encode_examples,
-    encode_rows,
     encode_sequence_example,
     float_feature,
     int64_feature,
@@ -49,7 +49,7 @@ def test_a_decoded_example_has_arrays_and_lists_of_bytes():
 
 def test_decoded_arrays_are_writable_and_their_own():
     """Also where the values of many messages came in one piece."""
-    records = encode_rows([{"i": i, "long": np.arange(600.0)} for i in range(100)])
+    records = encode_examples([{"i": i, "long": np.arange(600.0)} for i in range(100)])
     decoded = [decode_example(records[0]), *decode_examples(records)]
     for row in decoded:
         row["i"][0] += 1000
@@ -63,7 +63,7 @@ def test_many_decoded_at_once_equal_each_alone(count):
         {"i": list(range(i % 4)), "f": [0.5] * (i % 3 + 1), "s": [b"x"] * (i % 3), "one": i}
         for i in range(count)
     ]
-    records = encode_rows(rows)
+    records = encode_examples(rows)
     together = [{k: plain(v) for k, v in d.items()} for d in decode_examples(records)]
     alone = [{k: plain(v) for k, v in decode_example(record).items()} for record in records]
     assert together == alone
@@ -85,7 +85,7 @@ def collections():
 
 def test_many_are_decoded_without_the_collector_looking_on(collections):
     """Which is left as it was found."""
-    records = encode_rows([{"name": "x"}] * 4000)
+    records = encode_examples([{"name": "x"}] * 4000)
     assert gc.isenabled()
     collections.clear()
     decoded = decode_examples(records)
@@ -282,7 +282,7 @@ def test_features_are_values_of_an_example():
     record = encode_example({**features, "none": train.Feature()})
     message = train.Example(features=train.Features(feature={**features, "none": train.Feature()}))
     assert record == message.SerializeToString(deterministic=True)
-    assert encode_rows([features] * 2) == [encode_example(features)] * 2
+    assert encode_examples([features] * 2) == [encode_example(features)] * 2
 
 
 # ---- Round trips --------------------------------------------------------------------------------
@@ -308,4 +308,4 @@ def test_what_goes_in_comes_out(row):
 def test_columns_of_lists_equal_rows_where_kinds_agree(pairs):
     rows = [{"a": [1, *range(len(a))], "b": [b"", *map(repr, b)]} for a, b in pairs]
     columns = {"a": [row["a"] for row in rows], "b": [row["b"] for row in rows]}
-    assert encode_examples(columns) == encode_rows(rows)
+    assert encode_columns(columns) == encode_examples(rows)

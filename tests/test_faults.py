@@ -184,7 +184,8 @@ def hostile(length):
     packed = struct.pack("<Q", length)
     good = io.BytesIO()
     tfw.write_records(good, [b""])
-    return good.getvalue() + packed + struct.pack("<I", tfw.masked_crc32c(packed)) + b"x" * 100
+    header = packed + struct.pack("<I", tfw.checksum.masked_crc32c(packed))
+    return good.getvalue() + header + b"x" * 100
 
 list(tfw.read_records(io.BytesIO(hostile(5)), on_corrupt="skip"))
 tfw.verify_file(io.BytesIO(hostile(5)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from tfwire import features
 from tfwire.features import as_dtype, as_feature, int32
 
 RAGGED = tfw.RaggedFeature(
@@ -131,7 +132,7 @@ def test_a_ragged_feature_checks_its_fields_when_it_is_made(error, arguments):
         tfw.RaggedFeature(**{"dtype": tfw.int64} | arguments)
 
 
-@pytest.mark.parametrize("dtype", [tfw.int64, tfw.int32, tfw.float32, tfw.string])
+@pytest.mark.parametrize("dtype", [tfw.int64, features.int32, tfw.float32, tfw.string])
 def test_a_dtype_is_the_numpy_type_also_as_a_key(dtype):
     scalar = dtype.as_numpy_dtype
     assert dtype == scalar == dtype

@@ -80,7 +80,7 @@ def test_key_order_does_not_change_what_an_example_means():
     """The Korean page prints the same observation with the keys in the order 2, 1, 3, 0."""
     entries = [GOAT_BYTES[2:21], GOAT_BYTES[21:40], GOAT_BYTES[40:62], GOAT_BYTES[62:84]]
     shuffled = GOAT_BYTES[:2] + b"".join(entries[i] for i in (2, 1, 3, 0))
-    assert 0x5CCA529F == tfw.masked_crc32c(shuffled)
+    assert 0x5CCA529F == tfw.checksum.masked_crc32c(shuffled)
     assert tfw.decode_example(GOAT_BYTES) == tfw.decode_example(shuffled)
     row = tfw.parse_single_example(shuffled, GOAT_SPEC)
     assert (0, 4, b"goat", np.float32(0.9876)) == tuple(row[f"feature{i}"] for i in range(4))
@@ -95,7 +95,7 @@ def test_key_order_does_not_change_what_an_example_means():
 )
 def test_observations_of_tf_serialize_example_have_their_checksums(masked, order, observation):
     row = {f"feature{i}": observation[i] for i in order}
-    assert masked == tfw.masked_crc32c(tfw.encode_example(row, sort_keys=False))
+    assert masked == tfw.checksum.masked_crc32c(tfw.encode_example(row, sort_keys=False))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def photograph(size, label, height, width):
 def test_framed_size_of_two_photographs(tmp_path):
     path = tmp_path / "images.tfrecord"
     rows = [photograph(17_858, 0, 213, 320), photograph(15_477, 1, 239, 194)]
-    tfw.write_records(path, tfw.encode_rows(rows))
+    tfw.write_records(path, tfw.encode_examples(rows))
     assert 33_558 == path.stat().st_size
 
 
@@ -203,14 +203,14 @@ def test_serialize_tensor_has_tensorflows_bytes(expected, tensor):
 
 def test_crc32c_check_value():
     assert 0xE3069283 == tfw.crc32c(b"123456789")
-    assert 0xC78AB0E5 == tfw.masked_crc32c(b"123456789")
+    assert 0xC78AB0E5 == tfw.checksum.masked_crc32c(b"123456789")
     assert 0 == tfw.crc32c(b"")
-    assert 0xA282EAD8 == tfw.masked_crc32c(b"")
+    assert 0xA282EAD8 == tfw.checksum.masked_crc32c(b"")
 
 
 @pytest.mark.parametrize(("length", "masked"), [(0, 0x07980329), (1, 0x41DE7501), (84, 0x8745515F)])
 def test_masked_crc_of_a_length_field(length, masked):
-    assert masked == tfw.masked_crc32c(struct.pack("<Q", length))
+    assert masked == tfw.checksum.masked_crc32c(struct.pack("<Q", length))
 
 
 @pytest.mark.parametrize(

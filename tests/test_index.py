@@ -591,7 +591,7 @@ def test_no_memory_is_reserved_for_what_the_file_cannot_hold(tmp_path):
     size = 1 << 26
     length = struct.pack("<Q", size)
     path = tmp_path / "data"
-    path.write_bytes(length + struct.pack("<I", tfw.masked_crc32c(length)))
+    path.write_bytes(length + struct.pack("<I", tfw.checksum.masked_crc32c(length)))
     os.truncate(path, size + 16)
     file = TFRecordFile(path)
     os.truncate(path, 100)

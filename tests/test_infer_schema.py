@@ -24,11 +24,11 @@ def write(path, records):
 
 
 def crc(data):
-    return struct.pack("<I", tfw.masked_crc32c(data))
+    return struct.pack("<I", tfw.checksum.masked_crc32c(data))
 
 
 def write_rows(path, rows):
-    return write(path, tfw.encode_rows(rows))
+    return write(path, tfw.encode_examples(rows))
 
 
 def sequence(context, lists):
@@ -88,7 +88,7 @@ def run(code):
 
 def test_every_specification_has_code():
     partitions = [tfw.RaggedFeature.RowLengths("n"), tfw.RaggedFeature.UniformRowLength(2)]
-    schema = tfw.inference.Schema(
+    schema = tfw.InferredSchema(
         {
             "default": tfw.FixedLenFeature([2], tfw.float32, default_value=np.array([1.5, 2])),
             "numpy": tfw.FixedLenFeature([], np.int64, 0),
@@ -100,7 +100,7 @@ def test_every_specification_has_code():
         }
     )
     made = run(repr(schema))["features"]
-    assert repr(schema) == repr(tfw.inference.Schema(made))
+    assert repr(schema) == repr(tfw.InferredSchema(made))
     assert schema["sparse"] == made["sparse"]
     assert schema["ragged"] == made["ragged"]
     assert [1.5, 2.0] == made["default"].default_value

@@ -29,9 +29,9 @@ class LongText(str):
 
 
 def test_a_key_has_the_length_of_its_bytes():
-    plain = tfw.encode_examples({b"key": np.arange(2)})
+    plain = tfw.encode_columns({b"key": np.arange(2)})
     for key in (Long(b"key"), LongText("key")):
-        assert tfw.encode_examples({key: np.arange(2)}) == plain
+        assert tfw.encode_columns({key: np.arange(2)}) == plain
         assert tfw.encode_example({key: 1}) == tfw.encode_example({"key": 1})
 
 
@@ -55,11 +55,11 @@ def test_a_message_has_the_length_of_its_bytes():
 
 
 def test_a_string_has_the_length_of_its_bytes():
-    plain = tfw.encode_examples({"s": [b"abc"] * 3})
+    plain = tfw.encode_columns({"s": [b"abc"] * 3})
     for lying in (Long(b"abc"), LongText("abc")):
-        assert tfw.encode_examples({"s": [lying] * 3}) == plain
-        assert tfw.encode_examples({"s": [b"abc", lying, b"abc"]}) == plain
-        assert tfw.encode_rows([{"s": lying}] * 3) == plain
+        assert tfw.encode_columns({"s": [lying] * 3}) == plain
+        assert tfw.encode_columns({"s": [b"abc", lying, b"abc"]}) == plain
+        assert tfw.encode_examples([{"s": lying}] * 3) == plain
         assert tfw.encode_example({"s": lying}) == plain[0]
 
 
@@ -67,7 +67,7 @@ def test_a_string_has_the_length_of_its_bytes():
 def test_row_splits_have_rank_one(shape):
     ragged = tfw.RaggedTensor(np.arange(3), np.zeros(shape, np.int64))
     with pytest.raises(ValueError, match="row_splits"):
-        tfw.encode_examples({"r": ragged})
+        tfw.encode_columns({"r": ragged})
 
 
 @pytest.mark.parametrize("name", ["data", "offsets"])
@@ -78,7 +78,7 @@ def test_a_column_whose_arrays_have_no_memory(name):
         column.to_numpy,
         lambda: tfw.parse_example(column, SPEC),
         lambda: tfw.decode_examples(column),
-        lambda: tfw.encode_examples({"s": column}),
+        lambda: tfw.encode_columns({"s": column}),
     ):
         with pytest.raises(ValueError, match=r"offsets|records|rank"):
             call()
@@ -98,4 +98,4 @@ def test_an_array_that_lies_about_its_shape():
 
     array = np.arange(6).view(Lying)
     with pytest.raises((ValueError, TypeError)):
-        tfw.encode_examples({"a": array})
+        tfw.encode_columns({"a": array})

@@ -42,7 +42,7 @@ def test_reading_and_parsing_take_little_memory(tmp_path):
         while path.stat().st_size < 1 << 27:
             ids = np.arange(count, count + block)
             columns = {"id": ids, "name": ["goat"] * block, "values": np.ones((block, 200), "f")}
-            writer.write_examples(columns)
+            writer.write_columns(columns)
             count += block
     output = subprocess.run(
         [sys.executable, "-c", MEASURE, str(path)],

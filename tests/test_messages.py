@@ -90,8 +90,8 @@ def message_faults(key):
         "out": lambda: tfw.Parser({key: text}).parse([], out={key: np.zeros(0)}),
         "encode": lambda: tfw.encode_example({key: object()}),
         "encode mixed": lambda: tfw.encode_example({key: [1, "x"]}),
-        "encode column": lambda: tfw.encode_examples({key: 7}),
-        "column lengths": lambda: tfw.encode_examples({"x": [1], key: [1, 2]}),
+        "encode column": lambda: tfw.encode_columns({key: 7}),
+        "column lengths": lambda: tfw.encode_columns({"x": [1], key: [1, 2]}),
         "json": lambda: tfw.decode_json_example(
             tfw.example_to_json(tfw.encode_example({key: ["b"]})).replace('"Yg=="', '"?"')
         ),

@@ -410,7 +410,7 @@ def test_given_arrays_that_do_not_fit_are_refused(key, array, error):
     )
 )
 def test_what_was_encoded_is_parsed(rows):
-    records = tfw.encode_rows([row | {"s": b"!"} for row in rows])
+    records = tfw.encode_examples([row | {"s": b"!"} for row in rows])
     batch = tfw.parse_example(records, FEATURES)
     assert [row["i"] for row in rows] == batch["i"].tolist()
     assert [row.get("r", []) for row in rows] == batch["r"].to_list()

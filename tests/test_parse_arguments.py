@@ -24,7 +24,7 @@ CASES = {
     "num_records": (lambda wrong: tfw.infer_schema(MISSING, wrong), COUNTS),
     "bytes_as": (lambda wrong: tfw.Parser(SPEC, bytes_as=wrong), WORDS),
     "bytes_as ": (lambda wrong: tfw.SequenceParser(SPEC, bytes_as=wrong), WORDS),
-    "bytes_as  ": (lambda wrong: tfw.encode_examples({"a": [1]}, bytes_as=wrong), WORDS),
+    "bytes_as  ": (lambda wrong: tfw.encode_columns({"a": [1]}, bytes_as=wrong), WORDS),
     "path": (lambda wrong: read_schema(wrong), [*PATHS, "a\0b"]),
     "path ": (lambda wrong: write_schema(SPEC, wrong), [*PATHS, "a\0b"]),
     "max_fill": (lambda wrong: tfw.parse_tensor(TENSOR, "int32", max_fill=wrong), COUNTS[2:]),

@@ -29,7 +29,7 @@ def row(n):
     return {"n": n, "s": b"s" * (n % 5), "v": values} | ({"x": [n, 0.5]} if n % 3 else {})
 
 
-RECORDS = tfw.encode_rows([row(n) for n in range(200)])
+RECORDS = tfw.encode_examples([row(n) for n in range(200)])
 
 BAD = tfw.encode_example({"n": 0.5, "s": "", "v": [1]})
 
@@ -120,7 +120,7 @@ def test_inputs_are_paths_and_file_objects(parser, tmp_path, wrap):
 
 @pytest.mark.parametrize("batch_size", [5000, 9000, 10**15])
 def test_a_large_batch_takes_what_its_records_take(tmp_path, batch_size):
-    path = write(tmp_path / "small.tfrecord", tfw.encode_examples({"n": np.arange(9000)}))
+    path = write(tmp_path / "small.tfrecord", tfw.encode_columns({"n": np.arange(9000)}))
     parser = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
     batches = list(parser.parse_file(path, batch_size))
     assert list(range(9000)) == np.concatenate([batch["n"] for batch in batches]).tolist()

@@ -59,8 +59,8 @@ def files(draw):
 
 def framed(payload):
     length = len(payload).to_bytes(8, "little")
-    header = length + tfw.masked_crc32c(length).to_bytes(4, "little")
-    return header + payload + tfw.masked_crc32c(payload).to_bytes(4, "little")
+    header = length + tfw.checksum.masked_crc32c(length).to_bytes(4, "little")
+    return header + payload + tfw.checksum.masked_crc32c(payload).to_bytes(4, "little")
 
 
 def everything(paths, batch_size, num_threads, **options):

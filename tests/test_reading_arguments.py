@@ -50,9 +50,9 @@ WRONG = {
         ({"start": (-1, 0)}, ValueError, "start.record_index must be at least 0"),
         ({"start": (0, 2**70)}, ValueError, "start.offset must fit into 64 bits"),
         ({"start": (0, 1.5)}, TypeError, "start.offset must be an integer, found float"),
-        ({"start": (1,)}, TypeError, "start must be a Position, found tuple"),
-        ({"start": 7}, TypeError, "start must be a Position, found int"),
-        ({"start": "ab"}, TypeError, "start must be a Position, found str"),
+        ({"start": (1,)}, TypeError, "start must be a RecordPosition, found tuple"),
+        ({"start": 7}, TypeError, "start must be a RecordPosition, found int"),
+        ({"start": "ab"}, TypeError, "start must be a RecordPosition, found str"),
     ],
     "time": [
         ({"interval": -1}, ValueError, "interval must be a number of seconds, 0 or more"),

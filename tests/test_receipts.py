@@ -125,7 +125,7 @@ def test_a_writer_knows_receipt_and_checksum(tmp_path, kind):
         writer.flush()
         assert receipt_by_the_book(RECORDS) == writer.receipt
         assert tfw.crc32c(path.read_bytes()) == writer.file_crc32c
-        writer.write_examples(columns)
+        writer.write_columns(columns)
         writer.write_many([{"x": [1]}] * 200)
     assert tfw.crc32c(path.read_bytes()) == writer.file_crc32c
     assert Receipt.of(tfw.read_records(path)) == writer.receipt
@@ -274,7 +274,7 @@ def test_what_was_not_asked_for_is_refused(tmp_path):
 def test_parsing_files_leaves_a_receipt(tmp_path, num_threads):
     path = tmp_path / "a"
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples({"x": np.arange(10_000)})
+        writer.write_columns({"x": np.arange(10_000)})
     parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
     batches = parser.parse_file(path, 300, num_threads=num_threads, receipt=True)
     assert 10_000 == sum(len(batch["x"]) for batch in batches)

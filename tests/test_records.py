@@ -205,13 +205,6 @@ def test_arguments_are_checked_before_anything_is_opened(arguments):
         tfw.read_records("missing", **arguments)
 
 
-def test_tensorflow_1_name_reads_the_same(path):
-    assert RECORDS == list(tfw.tf_record_iterator(path))
-    assert RECORDS == list(tfw.tf_record_iterator(path, tfw.TFRecordOptions("")))
-    with pytest.raises(tfw.DataLossError):
-        list(tfw.tf_record_iterator(path, "GZIP"))
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 5000), max_size=60), st.sampled_from([None, 64, 3000]))
 def test_records_of_any_lengths_come_as_they_were_written(lengths, buffer_size):

@@ -95,7 +95,7 @@ def ambiguous_footer(data):
     bits of the payload would."""
     stored = int.from_bytes(data[-4:], "little")
     for bit in range(32):
-        run = tfw.unmask_crc(stored ^ 1 << bit) ^ tfw.unmask_crc(stored)
+        run = tfw.checksum.unmask_crc(stored ^ 1 << bit) ^ tfw.checksum.unmask_crc(stored)
         if run.bit_count() % 2 == 0:
             return 8 * len(data) - 32 + bit
     raise AssertionError("no such bit")
@@ -230,5 +230,5 @@ def test_two_flipped_bits_of_a_payload_never_look_like_one():
 def test_powers_of_x_repeat_after_256_mebibytes():
     """Not before, as 2^31 - 1 is a prime; combining multiplies by them."""
     one = 0x80000000
-    assert one == tfw.combine_crc32c(one, 0, 2**31 - 1)
-    assert one != tfw.combine_crc32c(one, 0, 1)
+    assert one == tfw.checksum.combine_crc32c(one, 0, 2**31 - 1)
+    assert one != tfw.checksum.combine_crc32c(one, 0, 1)

@@ -143,7 +143,7 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path, feature, name, reason):
 
 
 def test_feature_lists_are_refused(tmp_path):
-    schema = tfw.inference.Schema({}, {"words": tfw.VarLenFeature(tfw.string)})
+    schema = tfw.InferredSchema({}, {"words": tfw.VarLenFeature(tfw.string)})
     with pytest.raises(ValueError, match="feature lists"):
         write_schema(schema, tmp_path / "s")
 

@@ -113,7 +113,7 @@ def test_everything_that_a_writer_takes(tmp_path):
         writer.write({"a": 1})
         writer.write("text")
         writer.write(bytearray(b"bytes"))
-        writer.write_examples({"a": [2, 3, 4]})
+        writer.write_columns({"a": [2, 3, 4]})
     first, second = contents(writer)
     assert [tfw.encode_example({"a": 1}), b"bytes", tfw.encode_example({"a": 3})] == first
     assert [b"text", tfw.encode_example({"a": 2}), tfw.encode_example({"a": 4})] == second

@@ -15,7 +15,7 @@ import pytest
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
 from reference import file_of, flip, frame
-from tfwire import Position, Tail
+from tfwire import RecordPosition, TornTail
 
 RECORDS = [b"", b"one", b"x" * 300, bytes(range(60)), b"", b"last"]
 DATA = file_of(RECORDS)
@@ -35,8 +35,8 @@ def expected_look(size, first=0):
     count = sum(end <= size for end in ENDS)
     begin = ENDS[count - 1] if count else 0
     left = size - begin
-    tail = Tail(left, 12 if left < 12 else ENDS[count] - begin) if left else None
-    return RECORDS[first:count], Position(count, begin), tail
+    tail = TornTail(left, 12 if left < 12 else ENDS[count] - begin) if left else None
+    return RECORDS[first:count], RecordPosition(count, begin), tail
 
 
 # ---- Looks ------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ def test_a_compressed_file_shows_what_was_flushed(tmp_path, kind, wrap):
             writer.flush()
             records, position, tail = look(wrap(path), position)
             assert [record] == records
-            assert Position(number + 1, ENDS[number]) == position
-            assert Tail(0, 12) == tail  # the stream goes on, or was cut
+            assert RecordPosition(number + 1, ENDS[number]) == position
+            assert TornTail(0, 12) == tail  # the stream goes on, or was cut
     assert ([], position, None) == look(wrap(path), position)
 
 
@@ -88,7 +88,7 @@ def test_a_cut_record_in_a_cut_stream_is_told_by_its_bytes(tmp_path):
     path = tmp_path / "growing"
     stream = zlib.compressobj(wbits=31)
     path.write_bytes(stream.compress(DATA[:-1]) + stream.flush(zlib.Z_SYNC_FLUSH))
-    assert (RECORDS[:-1], Position(5, ENDS[4]), Tail(19, 20)) == look(path)
+    assert (RECORDS[:-1], RecordPosition(5, ENDS[4]), TornTail(19, 20)) == look(path)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
@@ -98,10 +98,10 @@ def test_only_a_record_at_the_end_is_the_tail(tmp_path, compress):
     path = tmp_path / "data"
     bad, cut = flip(frame(b"bad"), 8 * 12), frame(b"a longer one")[:20]
     for content, tail in [
-        (DATA + bad + cut, Tail(20, 28)),
+        (DATA + bad + cut, TornTail(20, 28)),
         (DATA + cut + DATA, None),
         (DATA + cut + DATA + bad, None),
-        (DATA + cut + DATA + cut, Tail(20, 28)),
+        (DATA + cut + DATA + cut, TornTail(20, 28)),
     ]:
         path.write_bytes(compress(content))
         records = tfw.read_records(path, on_corrupt="skip")
@@ -122,8 +122,8 @@ def test_positions_are_exact_between_the_records_of_a_batch(tmp_path):
             iterator = reader.with_positions() if count % 2 else reader
             for _ in range(count):
                 next(iterator)
-            assert Position(count, ends[count]) == reader.position
-        assert Position(count, ends[count]) == reader.position
+            assert RecordPosition(count, ends[count]) == reader.position
+        assert RecordPosition(count, ends[count]) == reader.position
         assert records[count:] == list(tfw.read_records(path, start=reader.position))
 
 
@@ -131,7 +131,7 @@ def test_numbers_and_offsets_behind_a_start_are_those_of_the_file(tmp_path):
     path = tmp_path / "whole"
     path.write_bytes(DATA)
     expected = list(tfw.read_records(path).with_positions())[2:]
-    start = Position(2, ENDS[1])
+    start = RecordPosition(2, ENDS[1])
     assert expected == list(tfw.read_records(path, start=start).with_positions())
     with path.open("rb") as file:
         found = list(tfw.read_records(file, start=start).with_positions())
@@ -142,9 +142,9 @@ def test_a_start_is_for_the_first_of_several_files(tmp_path):
     paths = [tmp_path / name for name in "ab"]
     for path in paths:
         path.write_bytes(DATA)
-    records = tfw.read_records(paths, start=Position(4, ENDS[3]), receipt=True)
+    records = tfw.read_records(paths, start=RecordPosition(4, ENDS[3]), receipt=True)
     assert RECORDS[4:] + RECORDS == list(records)
-    assert Position(6, len(DATA)) == records.position
+    assert RecordPosition(6, len(DATA)) == records.position
     assert tfw.Receipt.of(RECORDS[4:] + RECORDS) == records.receipt
     assert tfw.crc32c(DATA) == records.file_crc32c
 
@@ -152,7 +152,7 @@ def test_a_start_is_for_the_first_of_several_files(tmp_path):
 def test_part_of_a_file_has_a_receipt_and_no_checksum(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(DATA)
-    records = tfw.read_records(path, start=Position(4, ENDS[3]), receipt=True)
+    records = tfw.read_records(path, start=RecordPosition(4, ENDS[3]), receipt=True)
     assert tfw.Receipt.of(RECORDS[4:]) == tfw.Receipt.of(records) == records.receipt
     assert records.file_crc32c is None
 
@@ -177,9 +177,9 @@ def test_a_start_within_a_record_is_damage(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(DATA)
     with pytest.raises(tfw.DataLossError, match="record 2 at byte 40"):
-        list(tfw.read_records(path, start=Position(2, 40)))
+        list(tfw.read_records(path, start=RecordPosition(2, 40)))
     with pytest.raises(tfw.DataLossError, match="does not begin at byte 40"):
-        list(tfw.read_records(io.BytesIO(DATA), start=Position(2, 40)))
+        list(tfw.read_records(io.BytesIO(DATA), start=RecordPosition(2, 40)))
 
 
 @pytest.mark.parametrize("policy", ["skip", "tail"])
@@ -282,7 +282,7 @@ def test_following_ends_some_time_after_the_last_record(tmp_path):
         warnings.simplefilter("error")  # an incomplete record is no news
         found = list(tfw.follow_records(path, interval=0.001, timeout=0.01))
     assert RECORDS[:-1] == found
-    start = Position(3, ENDS[2])
+    start = RecordPosition(3, ENDS[2])
     assert RECORDS[3:-1] == list(tfw.follow_records(path, start=start, timeout=0))
 
 

@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import tfwire as tfw
+from tfwire import sharding
 
 
 @pytest.fixture
@@ -31,14 +32,17 @@ parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.int64)})
 list(parser.parse_file(path, on_corrupt="skip", on_parse_error="skip", num_threads=2))
 """,
     "dataset": "list(tfw.TFRecordDataset(path, on_corrupt='skip'))",
-    "shards": "tfw.recommend_num_shards(10**6, 5)",
+    "shards": "sharding.recommend_num_shards(10**6, 5)",
     "schema": "tfw.infer_schema(path)",
 }
 
 
 def run(name, damaged, conflicting, more):
     path = conflicting if name == "schema" else damaged
-    exec(compile(SOURCES[name], "user code", "exec"), {"tfw": tfw, "path": path, **more})
+    exec(
+        compile(SOURCES[name], "user code", "exec"),
+        {"tfw": tfw, "sharding": sharding, "path": path, **more},
+    )
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -128,7 +128,7 @@ def test_one_record_or_columns_are_no_iterable_of_records(path):
         for wrong in (b"record", "record", bytearray(b"record"), memoryview(b"record")):
             with pytest.raises(TypeError, match="expected an iterable of records"):
                 writer.write_many(wrong)
-        with pytest.raises(TypeError, match="write_examples"):
+        with pytest.raises(TypeError, match="write_columns"):
             writer.write_many({"label": [1, 2]})
         with pytest.raises(TypeError, match="'S' arrays"):
             writer.write_many(np.array([b"a\0"]))
@@ -174,7 +174,7 @@ def test_rows_and_columns_are_written_as_examples(path):
     tfw.write_records(path, rows)
     by_rows = path.read_bytes()
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples({"label": range(3000), "name": [f"n{i}" for i in range(3000)]})
+        writer.write_columns({"label": range(3000), "name": [f"n{i}" for i in range(3000)]})
     assert by_rows == path.read_bytes()
 
 
@@ -198,7 +198,7 @@ def test_rows_before_one_that_has_no_encoding_are_written(path):
         with pytest.raises(TypeError, match=r"feature 'a': .*found None"):
             writer.write_many([*rows, {"a": None}, *rows])
         writer.write(b"after")
-    expected = [*tfw.encode_rows(rows), b"after"]
+    expected = [*tfw.encode_examples(rows), b"after"]
     assert expected == list(tfw.read_records(path))
 
 
@@ -206,7 +206,7 @@ def test_all_ways_of_writing_keep_their_order(path):
     with tfw.TFRecordWriter(path) as writer:
         writer.write(b"1")
         writer.write_many([b"2", "3"])
-        writer.write_examples({"a": [4]})
+        writer.write_columns({"a": [4]})
         writer.write(b"x" * 400_000)
         writer.write(b"6")
     expected = [b"1", b"2", b"3", tfw.encode_example({"a": 4}), b"x" * 400_000, b"6"]
@@ -353,7 +353,7 @@ def test_after_close_writing_is_an_error(path):
     for call in (
         lambda: writer.write(b"2"),
         lambda: writer.write_many([b"2"]),
-        lambda: writer.write_examples({"a": [1]}),
+        lambda: writer.write_columns({"a": [1]}),
         writer.flush,
     ):
         with pytest.raises(ValueError, match="closed"):

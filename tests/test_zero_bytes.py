@@ -61,13 +61,13 @@ LIBRARY = {
     "encode_example": lambda s: tfw.decode_example(example(s))["x"],
     "encode_example array": lambda s: tfw.decode_example(example(objects(s)))["x"],
     "encode_example nested": lambda s: tfw.decode_example(example([s]))["x"],
-    "encode_examples": lambda s: [
-        tfw.decode_example(message)["x"][0] for message in tfw.encode_examples({"x": s})
+    "encode_columns": lambda s: [
+        tfw.decode_example(message)["x"][0] for message in tfw.encode_columns({"x": s})
     ],
-    "encode_examples ragged": lambda s: tfw.decode_example(
-        tfw.encode_examples({"x": [s, s[:1]]})[0]
+    "encode_columns ragged": lambda s: tfw.decode_example(
+        tfw.encode_columns({"x": [s, s[:1]]})[0]
     )["x"],
-    "encode_rows": lambda s: tfw.decode_example(tfw.encode_rows([{"x": s}])[0])["x"],
+    "encode_examples": lambda s: tfw.decode_example(tfw.encode_examples([{"x": s}])[0])["x"],
     "encode_sequence_example": lambda s: tfw.decode_sequence_example(
         tfw.encode_sequence_example({}, {"x": [s]})
     )[1]["x"][0],

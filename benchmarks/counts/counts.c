@@ -161,7 +161,7 @@ static void encode(workload *w) {
 
 static tfw_rows *rows;
 
-static void encode_rows(workload *w) {
+static void encode_examples(workload *w) {
     size_t done, len;
     expect(TFW_OK, tfw_rows_encode(rows, stream, stream_len, 0, 0, 0, out, ROOM, out_spans,
                                    RECORDS, &done, &len, NULL));
@@ -245,7 +245,7 @@ int main(void) {
 
     expect(TFW_OK, tfw_rows_create(1, &rows, NULL));
     pickle_rows(w1);
-    count("encode rows", RECORDS, encode_rows, w1);
+    count("encode rows", RECORDS, encode_examples, w1);
     workload w6 = {.name = "W6"};
     make_sequences();
     count("encode sequences", RECORDS, encode_sequences, &w6);

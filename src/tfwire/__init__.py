@@ -3,7 +3,7 @@
     import tfwire as tfw
 
     with tfw.TFRecordWriter("pets.tfrecord") as writer:
-        writer.write_examples({"label": [0, 1], "name": ["cat", "dog"]})
+        writer.write_columns({"label": [0, 1], "name": ["cat", "dog"]})
 
     parser = tfw.Parser({
         "label": tfw.FixedLenFeature([], tfw.int64),
@@ -23,25 +23,17 @@ from tfwire._version import __version__ as __version__
 # Every public name and the module that defines it; __init__.pyi tells type checkers the same.
 _EXPORTS = {
     "errors": ["DataLossError", "Error", "ParseError", "TfwireWarning"],
-    "checksum": [
-        "combine_crc32c",
-        "crc32c",
-        "crc32c_kernel",
-        "mask_crc",
-        "masked_crc32c",
-        "unmask_crc",
-    ],
+    "checksum": ["crc32c"],
     "records": [
-        "Position",
+        "RecordPosition",
         "RecordIterator",
         "SkippedRegion",
         "SkippedRegions",
         "TFRecordOptions",
         "TFRecordWriter",
-        "Tail",
+        "TornTail",
         "follow_records",
         "read_records",
-        "tf_record_iterator",
         "write_records",
     ],
     "example": [
@@ -50,8 +42,8 @@ _EXPORTS = {
         "decode_examples",
         "decode_sequence_example",
         "encode_example",
+        "encode_columns",
         "encode_examples",
-        "encode_rows",
         "encode_sequence_example",
         "float_feature",
         "int64_feature",
@@ -63,7 +55,6 @@ _EXPORTS = {
         "SparseFeature",
         "VarLenFeature",
         "float32",
-        "int32",
         "int64",
         "string",
     ],
@@ -78,16 +69,16 @@ _EXPORTS = {
     ],
     "tensors": ["decode_raw", "parse_tensor", "serialize_tensor"],
     "json_format": ["decode_json_example", "example_to_json"],
-    "inference": ["Schema", "infer_schema"],
+    "inference": ["InferredSchema", "infer_schema"],
     "schema_files": ["read_schema", "write_schema"],
     "dataset": ["Dataset", "DatasetIterator", "TFRecordDataset"],
     "index": ["RecordIndex", "TFRecordFile", "TFRecordFiles"],
-    "sharding": ["ShardedWriter", "recommend_num_shards"],
+    "sharding": ["ShardedWriter"],
     "repair": ["FlippedBit", "FlippedBits", "RepairReport", "repair_file"],
     "receipts": ["Receipt"],
-    "verification": ["FileReport", "base64_crc32c", "verify_file"],
+    "verification": ["FileReport", "verify_file"],
 }
-_MODULES = ["train"]
+_MODULES = ["checksum", "train"]
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])

@@ -1,14 +1,7 @@
 # The public names, for type checkers; the module itself imports them on first use.
-from tfwire import train as train
+from tfwire import checksum as checksum, train as train
 from tfwire._version import __version__ as __version__
-from tfwire.checksum import (
-    combine_crc32c as combine_crc32c,
-    crc32c as crc32c,
-    crc32c_kernel as crc32c_kernel,
-    mask_crc as mask_crc,
-    masked_crc32c as masked_crc32c,
-    unmask_crc as unmask_crc,
-)
+from tfwire.checksum import crc32c as crc32c
 from tfwire.columns import (
     BytesColumn as BytesColumn,
     RaggedTensor as RaggedTensor,
@@ -30,9 +23,9 @@ from tfwire.example import (
     decode_example as decode_example,
     decode_examples as decode_examples,
     decode_sequence_example as decode_sequence_example,
+    encode_columns as encode_columns,
     encode_example as encode_example,
     encode_examples as encode_examples,
-    encode_rows as encode_rows,
     encode_sequence_example as encode_sequence_example,
     float_feature as float_feature,
     int64_feature as int64_feature,
@@ -44,7 +37,6 @@ from tfwire.features import (
     SparseFeature as SparseFeature,
     VarLenFeature as VarLenFeature,
     float32 as float32,
-    int32 as int32,
     int64 as int64,
     string as string,
 )
@@ -54,7 +46,7 @@ from tfwire.index import (
     TFRecordFiles as TFRecordFiles,
 )
 from tfwire.inference import (
-    Schema as Schema,
+    InferredSchema as InferredSchema,
     infer_schema as infer_schema,
 )
 from tfwire.json_format import (
@@ -71,16 +63,15 @@ from tfwire.parsing import (
 )
 from tfwire.receipts import Receipt as Receipt
 from tfwire.records import (
-    Position as Position,
     RecordIterator as RecordIterator,
+    RecordPosition as RecordPosition,
     SkippedRegion as SkippedRegion,
     SkippedRegions as SkippedRegions,
-    Tail as Tail,
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,
+    TornTail as TornTail,
     follow_records as follow_records,
     read_records as read_records,
-    tf_record_iterator as tf_record_iterator,
     write_records as write_records,
 )
 from tfwire.repair import (
@@ -95,7 +86,6 @@ from tfwire.schema_files import (
 )
 from tfwire.sharding import (
     ShardedWriter as ShardedWriter,
-    recommend_num_shards as recommend_num_shards,
 )
 from tfwire.tensors import (
     decode_raw as decode_raw,
@@ -104,6 +94,5 @@ from tfwire.tensors import (
 )
 from tfwire.verification import (
     FileReport as FileReport,
-    base64_crc32c as base64_crc32c,
     verify_file as verify_file,
 )

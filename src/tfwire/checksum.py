@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tfwire._core import ffi, lib, text
 
 __all__ = [
+    "base64_crc32c",
     "combine_crc32c",
     "crc32c",
     "crc32c_kernel",
@@ -147,3 +149,16 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> Any:
     if not array.flags.c_contiguous:
         raise ValueError("expected a C-contiguous array; numpy.ascontiguousarray makes one")
     return array.reshape(-1).view(np.uint8)
+
+
+def base64_crc32c(crc: int) -> str:
+    """A CRC-32C as Google Cloud Storage and S3 show it: base64 of four bytes, big-endian.
+
+    Args:
+        crc: The CRC-32C, not masked.
+
+    Example:
+        >>> base64_crc32c(0xe3069283)
+        '4waSgw=='
+    """
+    return binascii.b2a_base64(crc.to_bytes(4, "big"), newline=False).decode()

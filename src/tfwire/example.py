@@ -3,10 +3,10 @@
 from tfwire._examples.decode import decode_example, decode_examples, decode_sequence_example
 from tfwire._examples.encode import (
     FramedRows,
+    encode_columns,
     encode_example,
     encode_examples,
     encode_framed,
-    encode_rows,
     encode_sequence_example,
 )
 from tfwire._examples.feature_helpers import bytes_feature, float_feature, int64_feature
@@ -17,10 +17,10 @@ __all__ = [
     "decode_example",
     "decode_examples",
     "decode_sequence_example",
+    "encode_columns",
     "encode_example",
     "encode_examples",
     "encode_framed",
-    "encode_rows",
     "encode_sequence_example",
     "float_feature",
     "int64_feature",

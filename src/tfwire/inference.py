@@ -23,7 +23,7 @@ from tfwire.features import (
 )
 from tfwire.records import read_records
 
-__all__ = ["FeatureStatistics", "Schema", "infer_schema"]
+__all__ = ["FeatureStatistics", "InferredSchema", "infer_schema"]
 
 
 class FeatureStatistics(NamedTuple):
@@ -45,7 +45,7 @@ class FeatureStatistics(NamedTuple):
     max_steps: int | None = None
 
 
-class Schema(dict[str, Any]):
+class InferredSchema(dict[str, Any]):
     """Feature specifications by key, for Parser and the parse functions; printed as code.
 
     Of SequenceExamples these are the context features; ``sequence_features`` are those of the
@@ -72,7 +72,7 @@ class Schema(dict[str, Any]):
         self.sequence_statistics = dict(sequence_statistics or {})
 
     @property
-    def context_features(self) -> Schema:
+    def context_features(self) -> InferredSchema:
         """These features, by the name that SequenceParser has for them."""
         return self
 
@@ -98,7 +98,7 @@ class Schema(dict[str, Any]):
 
 def infer_schema(
     paths: Any, num_records: int | None = 1000, *, compression_type: Any = "auto"
-) -> Schema:
+) -> InferredSchema:
     """The specification that parses the records of files, Examples or SequenceExamples.
 
     A feature that every record has, always with the same number of values, is a FixedLenFeature:
@@ -147,7 +147,7 @@ def infer_schema(
     if count == 0:
         raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
     _warn_of_conflicts({**context, **lists})
-    return Schema(
+    return InferredSchema(
         {key: context[key].feature(count) for key in sorted(context)},
         {key: lists[key].feature_list(count) for key in sorted(lists)},
         count,

@@ -15,23 +15,22 @@ from tfwire._records.followed import FollowedFile
 from tfwire._records.options import as_position, make_options
 from tfwire._records.payloads import as_records, chunks
 from tfwire._records.record_batches import RecordBatches
-from tfwire._records.regions import Position, SkippedRegion, SkippedRegions, Tail
+from tfwire._records.regions import RecordPosition, SkippedRegion, SkippedRegions, TornTail
 from tfwire._records.sources import is_path
 from tfwire._records.streams import BatchReader
 from tfwire._records.writer import TFRecordWriter
 from tfwire.receipts import Receipt
 
 __all__ = [
-    "Position",
     "RecordIterator",
+    "RecordPosition",
     "SkippedRegion",
     "SkippedRegions",
     "TFRecordOptions",
     "TFRecordWriter",
-    "Tail",
+    "TornTail",
     "follow_records",
     "read_records",
-    "tf_record_iterator",
     "write_records",
 ]
 
@@ -49,7 +48,7 @@ def read_records(
     max_record_size: int | None = 2**30,
     buffer_size: int | None = None,
     receipt: bool = False,
-    start: Position | None = None,
+    start: RecordPosition | None = None,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
 
@@ -109,7 +108,7 @@ def follow_records(
     path: Any,
     compression_type: Any = "auto",
     *,
-    start: Position | None = None,
+    start: RecordPosition | None = None,
     interval: float = 1.0,
     timeout: float | None = None,
     verify: bool = True,
@@ -163,7 +162,7 @@ def _follow(
     file: FollowedFile,
     compression_type: Any,
     options: dict[str, Any],
-    position: Position,
+    position: RecordPosition,
     interval: float,
     timeout: float,
 ) -> Iterator[bytes]:
@@ -185,25 +184,6 @@ def _follow(
 
 def _ignore(message: str) -> None:
     """Takes the place of a warning."""
-
-
-def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
-    """Reads the records of one file: TensorFlow 1's name.
-
-    Args:
-        path: The file.
-        options: TFRecordOptions or a compression type; None looks at the file.
-
-    Returns:
-        An iterator of bytes.
-
-    Raises:
-        As read_records.
-
-    Example:
-        >>> first = next(tf_record_iterator("train.tfrecord"))
-    """
-    return read_records(path, "auto" if options is None else options)
 
 
 def write_records(path: Any, records: Iterable[Any], options: Any = None) -> int:
@@ -274,7 +254,7 @@ class RecordIterator:
         return self._batches.skipped
 
     @property
-    def position(self) -> Position:
+    def position(self) -> RecordPosition:
         """Where the record begins that is handed out next, in the file at hand: behind the last
         whole record at its end. ``read_records(path, start=position)`` goes on there, also in
         another process and at another time.
@@ -287,7 +267,7 @@ class RecordIterator:
         return self._batches.position
 
     @property
-    def tail(self) -> Tail | None:
+    def tail(self) -> TornTail | None:
         """The incomplete record at the end of the file that was read to its end last; None before
         that, and where the file ends behind a whole record."""
         return self._batches.tail

@@ -20,12 +20,12 @@ from tfwire._examples.schema_tfds import from_tfds, to_tfds
 from tfwire._records.file_sinks import write_file
 from tfwire._text import printable, shorten, show_path
 from tfwire.features import as_feature
-from tfwire.inference import Schema
+from tfwire.inference import InferredSchema
 
 __all__ = ["read_schema", "write_schema"]
 
 
-def read_schema(path: str | os.PathLike[str]) -> Schema:
+def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
     """Feature specifications from a schema file.
 
     Of a schema.pbtxt (tensorflow_metadata.proto.v0.Schema as text), a feature that is always
@@ -73,14 +73,14 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         raise ValueError(f"{show_path(path)}: {printable(shorten(str(error), 200))}") from None
     if not (features or lists):
         raise ValueError(f"{show_path(path)} describes no features")
-    return Schema(features, lists)
+    return InferredSchema(features, lists)
 
 
 def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Writes feature specifications as a schema file, which appears when it is complete.
 
     Args:
-        features: Specifications by key, of tfwire or TensorFlow; a Schema.
+        features: Specifications by key, of tfwire or TensorFlow; a InferredSchema.
         path: A name that ends in ``.json`` gives a TFDS features.json, any other a schema.pbtxt.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from tfwire._records.tally import crc32c_of_file
 from tfwire.errors import DataLossError
 from tfwire.receipts import Receipt
 
-__all__ = ["FileReport", "base64_crc32c", "verify_file"]
+__all__ = ["FileReport", "verify_file"]
 
 _BUFFER = 1 << 20  # long records move less often, and nothing else wants the processor's cache
 
@@ -168,12 +167,3 @@ class _Scan:
         self.records += batch.count
         self.payload_bytes += batch.payload_bytes
         lib.tfw_span_lengths(batch.spans, batch.count, self._shortest, self._longest)
-
-
-def base64_crc32c(crc: int) -> str:
-    """A CRC-32C as Google Cloud Storage and S3 show it: base64 of four bytes, big-endian.
-
-    >>> base64_crc32c(0xe3069283)
-    '4waSgw=='
-    """
-    return base64.b64encode(crc.to_bytes(4, "big")).decode()

@@ -23,5 +23,5 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for number, ids in enumerate(np.array_split(np.arange(COUNT), 3)):
         paths.append(str(folder / f"part-{number}"))
         with tfw.TFRecordWriter(paths[-1]) as writer:
-            writer.write_examples(columns(ids))
+            writer.write_columns(columns(ids))
     return paths

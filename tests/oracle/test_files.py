@@ -10,6 +10,7 @@ import tensorflow as tf
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from tfwire import compat
 
 INFLATE = {None: bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
 COMPRESSIONS = list(INFLATE)
@@ -82,4 +83,4 @@ def test_tf_record_iterator_gives_the_same_records(tmp_path):
     path = tmp_path / "theirs"
     tensorflow_write(path, RECORDS, None)
     theirs = list(tf.compat.v1.io.tf_record_iterator(str(path)))
-    assert theirs == list(tfw.tf_record_iterator(path))
+    assert theirs == list(compat.compat.v1.io.tf_record_iterator(path))

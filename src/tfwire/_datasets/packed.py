@@ -10,7 +10,7 @@ from tfwire._core import ffi
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Gathering
 from tfwire._records.batch import table_of
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 from tfwire._records.streams import BatchReader
 from tfwire._spans import Placed, gather
 
@@ -34,13 +34,13 @@ class PackedRecords(Gathering):
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
         self._number, *position, given = at or [0, 0, 0, 0]
-        self._reader = self._open(Position(*position))
+        self._reader = self._open(RecordPosition(*position))
         self._blocks: list[Array] = []
         self._size = 0  # bytes in them
         self._limit = _SLACK
         self.take(given)
 
-    def _open(self, start: Position) -> BatchReader | None:
+    def _open(self, start: RecordPosition) -> BatchReader | None:
         if self._number >= len(self._stage.paths):
             return None
         path = self._stage.paths[self._number]
@@ -58,7 +58,7 @@ class PackedRecords(Gathering):
             return self.placed(self._keep(batch))
         self._reader.close()
         self._number += 1
-        self._reader = self._open(Position())
+        self._reader = self._open(RecordPosition())
         return []
 
     def _keep(self, batch: Any) -> Array:

@@ -216,12 +216,15 @@ class _File(Gathering):
     """
 
     def __init__(self, stage: Records, number: int, at: Sequence[int] = (0, 0, 0)) -> None:
-        from tfwire.records import Position, read_records
+        from tfwire.records import RecordPosition, read_records
 
         *position, given = at
         self._number = number
         self._records = read_records(
-            stage.paths[number], stage.compression_type, start=Position(*position), **stage.options
+            stage.paths[number],
+            stage.compression_type,
+            start=RecordPosition(*position),
+            **stage.options,
         )
         self._iterator = iter(self._records)
         self._ready: list[bytes] = []  # records that were read ahead

@@ -19,17 +19,17 @@ from tfwire.columns import BytesColumn
 
 __all__ = [
     "FramedRows",
+    "encode_columns",
     "encode_example",
     "encode_examples",
     "encode_framed",
-    "encode_rows",
     "encode_sequence_example",
 ]
 
 Features = Mapping[str, Any] | Mapping[bytes, Any]
 
 
-def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
+def encode_example(row: Features, *, sort_keys: bool = True) -> bytes:
     """Encodes one record as a serialized ``tf.train.Example``.
 
     bool and ints become an int64_list, floats (and ints among floats) a float_list, str and bytes
@@ -38,7 +38,7 @@ def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
     ``numpy()`` method and whatever numpy takes as an array are accepted too.
 
     Args:
-        mapping: Feature names (str, or bytes for names that are no UTF-8) to values.
+        row: A mapping of feature names (str, or bytes for names that are no UTF-8) to values.
         sort_keys: Write features in the order of their names' bytes, so that equal mappings give
             equal messages; False keeps the order of the mapping.
 
@@ -53,10 +53,10 @@ def encode_example(mapping: Features, *, sort_keys: bool = True) -> bytes:
         >>> encode_example({"label": 3})
         b'\\n\\x10\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03'
     """
-    return encode_row(mapping, sort_keys)
+    return encode_row(row, sort_keys)
 
 
-def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:
+def encode_examples(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:
     """Encodes many records, each a mapping; they may differ in keys, kinds and lengths.
 
     Equal to ``[encode_example(row) for row in rows]`` and much faster.
@@ -72,25 +72,32 @@ def encode_rows(rows: Iterable[Features], *, sort_keys: bool = True) -> list[byt
         TypeError, ValueError: As encode_example.
 
     Example:
-        >>> [len(message) for message in encode_rows([{"a": 1}, {"a": [1, 2], "b": "x"}])]
+        >>> [len(message) for message in encode_examples([{"a": 1}, {"a": [1, 2], "b": "x"}])]
         [14, 27]
     """
+    if isinstance(rows, Mapping):
+        raise TypeError(
+            "rows must be an iterable of mappings, found one mapping; encode_columns takes "
+            "columns, encode_example one row"
+        )
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows must be an iterable of mappings, found {type(rows).__name__}")
     return _strings(RowEncoder(STRING_ROOM, sort_keys).encode_all(rows))
 
 
 @overload
-def encode_examples(
+def encode_columns(
     columns: Features, *, sort_keys: bool = True, bytes_as: Literal["object"] = "object"
 ) -> list[bytes]: ...
 
 
 @overload
-def encode_examples(
+def encode_columns(
     columns: Features, *, sort_keys: bool = True, bytes_as: Literal["column"]
 ) -> BytesColumn: ...
 
 
-def encode_examples(
+def encode_columns(
     columns: Features, *, sort_keys: bool = True, bytes_as: str = "object"
 ) -> list[bytes] | BytesColumn:
     """Encodes columns as one serialized ``tf.train.Example`` per record.
@@ -111,7 +118,7 @@ def encode_examples(
         TypeError, ValueError: As encode_example; also for columns that differ in length.
 
     Example:
-        >>> [len(record) for record in encode_examples({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
+        >>> [len(record) for record in encode_columns({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
         [26, 29]
     """
     choice("bytes_as", bytes_as, ("object", "column"))
@@ -127,7 +134,7 @@ def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[Bloc
     Every block is valid until the next one is asked for.
 
     Raises:
-        TypeError, ValueError: As encode_examples.
+        TypeError, ValueError: As encode_columns.
     """
     found, num_records = columns_of_mapping(columns, sort_keys)
     return _framed(encode_blocks(found, None, num_records, FRAME_ROOM))

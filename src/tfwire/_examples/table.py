@@ -109,7 +109,7 @@ def columns_of_mapping(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Nam
     if not hasattr(columns, "items"):
         raise TypeError(
             f"expected a mapping of names to columns, found {type(columns).__name__}; "
-            "rows are for encode_rows, or a writer's write_many"
+            "rows are for encode_examples, or a writer's write_many"
         )
     found: Named = []
     first = ""

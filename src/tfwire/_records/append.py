@@ -10,7 +10,7 @@ from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.options import make_options
 from tfwire._records.recordfile import RecordFile
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 from tfwire._records.sources import FileSource, Path
 from tfwire._records.streams import BatchReader
 from tfwire._text import show_path
@@ -102,7 +102,7 @@ def _end_before(error: DataLossError, path: Path, fd: int, end: int, repair_tail
     if not repair_tail:
         error.args = (f"{error}; repair_tail=True would cut the file there",)
         raise error
-    if _holds_records(path, Position(error.record_index or 0, begin)):
+    if _holds_records(path, RecordPosition(error.record_index or 0, begin)):
         error.args = (f"{error}; records that verify lie behind it: 'tfwire repair' keeps them",)
         raise error
     return begin
@@ -155,7 +155,7 @@ def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
     return crc
 
 
-def _holds_records(path: Path, start: Position) -> bool:
+def _holds_records(path: Path, start: RecordPosition) -> bool:
     """Whether any record verifies from a place on."""
     options = make_options("", True, "skip", None, None)
     with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import ffi, lib
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 
 __all__ = [
     "number_of",
@@ -40,17 +40,17 @@ def numbers_of(batch: Any) -> Sequence[int]:
     return ffi.unpack(batch.numbers, batch.count)  # type: ignore[no-any-return]
 
 
-def position_of(batch: Any, index: int) -> Position:
+def position_of(batch: Any, index: int) -> RecordPosition:
     """Where one of the records begins."""
     offset = batch.offset + batch.spans[index].offset - lib.TFW_HEADER_SIZE
-    return Position(number_of(batch, index), offset)
+    return RecordPosition(number_of(batch, index), offset)
 
 
-def position_behind(batch: Any) -> Position:
+def position_behind(batch: Any) -> RecordPosition:
     """Where the last record ends."""
     number, begin = position_of(batch, batch.count - 1)
     length = batch.spans[batch.count - 1].length
-    return Position(number + 1, begin + lib.TFW_HEADER_SIZE + length + lib.TFW_FOOTER_SIZE)
+    return RecordPosition(number + 1, begin + lib.TFW_HEADER_SIZE + length + lib.TFW_FOOTER_SIZE)
 
 
 def runs_of(batch: Any) -> Iterator[tuple[int, int]]:

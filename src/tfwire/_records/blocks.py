@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._core import data_loss, ffi, lib, new_error
 from tfwire._records.batch import number_of, runs_of
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 from tfwire._records.sources import Path
 
 __all__ = ["Block", "Window"]
@@ -109,8 +109,13 @@ class Block:
             self._note(path, number_of(batch, first), batch.offset + begin, size, end - first)
 
     def read(
-        self, fd: int, path: Path | None, start: Position, max_records: int, max_record_size: int
-    ) -> Position:
+        self,
+        fd: int,
+        path: Path | None,
+        start: RecordPosition,
+        max_records: int,
+        max_record_size: int,
+    ) -> RecordPosition:
         """Reads whole records straight from a regular file.
 
         Args:
@@ -142,7 +147,7 @@ class Block:
                 break
         if num_records:
             self._note(path, *start, size, num_records)
-        return Position(start.record_index + num_records, start.offset + size)
+        return RecordPosition(start.record_index + num_records, start.offset + size)
 
     def _note(
         self, path: Path | None, first_record: int, offset: int, size: int, num_records: int

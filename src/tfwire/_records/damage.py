@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tfwire._core import data_loss, lib
 from tfwire._records.inflate import StreamDamage
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 from tfwire._records.sources import Path
 from tfwire.errors import DataLossError
 
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
             found.args = (f"{found}; {self._others('plain records, GZIP and ZLIB')}",)
         return found
 
-    def stream_error(self, damage: StreamDamage, position: Position) -> DataLossError:
+    def stream_error(self, damage: StreamDamage, position: RecordPosition) -> DataLossError:
         """A compressed stream that ends in the record at this position."""
         record, offset = position
         message = (

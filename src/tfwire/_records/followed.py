@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tfwire._records.damage import display_name
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 from tfwire._records.sources import FileSource, Source, open_source
 from tfwire.errors import DataLossError
 
@@ -25,7 +25,7 @@ class FollowedFile:
         # Stays open, so that no other file gets its inode.
         self._first: FileSource | None = None
 
-    def open(self, position: Position) -> Source:
+    def open(self, position: RecordPosition) -> Source:
         """Opens the file to go on at a position.
 
         Raises:

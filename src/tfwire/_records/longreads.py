@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfwire._core import lib
 from tfwire._records.reads import read_at
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 
 __all__ = ["LONG", "LongReader", "LongRecord"]
 
@@ -37,7 +37,7 @@ class LongRecord(NamedTuple):
 
     payload: bytes
     footer: bytes
-    position: Position
+    position: RecordPosition
 
     @property
     def crc(self) -> int:
@@ -58,7 +58,7 @@ class LongReader:
         position: Where it stands.
     """
 
-    def __init__(self, fd: int, position: Position, longest: int, verify: bool) -> None:
+    def __init__(self, fd: int, position: RecordPosition, longest: int, verify: bool) -> None:
         self.position = position
         self._fd = fd
         self._verify = verify
@@ -85,7 +85,7 @@ class LongReader:
         if self._verify and not _agrees(payload, length, footer):
             return None
         self._header = after[_FOOTER:]
-        self.position = Position(position.record_index + 1, end)
+        self.position = RecordPosition(position.record_index + 1, end)
         return LongRecord(payload, footer, position)
 
 

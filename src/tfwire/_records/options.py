@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tfwire._arguments import choice, integer
 from tfwire._core import lib
 from tfwire._records.compression import compression_name
-from tfwire._records.regions import Position
+from tfwire._records.regions import RecordPosition
 
 __all__ = ["AS_TENSORFLOW", "POLICIES", "Options", "as_position", "make_options"]
 
@@ -72,16 +72,16 @@ def make_options(
     )
 
 
-def as_position(name: str, value: Any) -> Position:
-    """An argument that is a Position, or a pair of integers; None stands for the beginning.
+def as_position(name: str, value: Any) -> RecordPosition:
+    """An argument that is a RecordPosition, or a pair of integers; None stands for the beginning.
 
     Raises:
         TypeError, ValueError: It is neither.
     """
     if value is None:
-        return Position()
+        return RecordPosition()
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise TypeError(f"{name} must be a Position, found {type(value).__name__}")
-    return Position(
+        raise TypeError(f"{name} must be a RecordPosition, found {type(value).__name__}")
+    return RecordPosition(
         integer(f"{name}.record_index", value[0], 0), integer(f"{name}.offset", value[1], 0)
     )

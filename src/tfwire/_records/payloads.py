@@ -59,9 +59,9 @@ def as_records(values: Sequence[Any]) -> Sequence[bytes]:
     if types <= {bytes}:
         return values
     if all(issubclass(kind, Mapping) for kind in types):
-        from tfwire.example import encode_rows
+        from tfwire.example import encode_examples
 
-        return encode_rows(values)
+        return encode_examples(values)
     return [as_record(value) for value in values]
 
 
@@ -74,7 +74,7 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
     if isinstance(values, (bytes, bytearray, memoryview, str)):
         raise TypeError(f"expected an iterable of records, found {type(values).__name__}")
     if isinstance(values, Mapping):
-        raise TypeError("expected an iterable of records, found a mapping: see write_examples")
+        raise TypeError("expected an iterable of records, found a mapping: see write_columns")
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
         raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
     return _chunks(iter(values))

@@ -11,7 +11,7 @@ from typing import Any
 from tfwire._core import ffi, lib
 from tfwire._records import longreads
 from tfwire._records.batch import numbers_of, position_of, table_of
-from tfwire._records.regions import Position, SkippedRegions, Tail
+from tfwire._records.regions import RecordPosition, SkippedRegions, TornTail
 from tfwire._records.streams import IN_USE, BatchReader
 from tfwire._records.tally import Tally
 from tfwire._turns import Turns
@@ -39,7 +39,7 @@ class RecordBatches(Iterator[Iterator[bytes]]):
         self._loading = self._reentered = False
         self._current: Iterator[bytes] = iter(())
         self._dropped = Receipt()  # of the records that close took back
-        self._closed_at: Position | None = None
+        self._closed_at: RecordPosition | None = None
         self._stream = ffi.new("uint8_t[]", 1)
         self._stream_len = ffi.new("size_t *")
 
@@ -128,12 +128,12 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             return self._reader.skipped
 
     @property
-    def tail(self) -> Tail | None:
+    def tail(self) -> TornTail | None:
         with self.lock:
             return self._reader.tail
 
     @property
-    def position(self) -> Position:
+    def position(self) -> RecordPosition:
         """Where the record begins that is handed out next."""
         with self.lock:
             if self._closed_at is not None:

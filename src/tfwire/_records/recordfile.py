@@ -17,10 +17,10 @@ from tfwire._records.longreads import LongReader, LongRecord
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
 from tfwire._records.regions import (
     FlippedBits,
-    Position,
+    RecordPosition,
     SkippedRegion,
     SkippedRegions,
-    Tail,
+    TornTail,
     flipped_bits,
     skipped_regions,
     torn_tail,
@@ -32,7 +32,7 @@ from tfwire.errors import DataLossError
 
 __all__ = ["RecordFile"]
 
-_BEGINNING = Position()
+_BEGINNING = RecordPosition()
 
 
 class RecordFile:
@@ -54,7 +54,9 @@ class RecordFile:
         at_hand: Whether it is a regular file, and not a pipe or the like.
     """
 
-    def __init__(self, source: Source, options: Options, start: Position = _BEGINNING) -> None:
+    def __init__(
+        self, source: Source, options: Options, start: RecordPosition = _BEGINNING
+    ) -> None:
         self.path = source.path
         self._input = source
         self._source: Source | InflatedAhead = source
@@ -110,7 +112,7 @@ class RecordFile:
         check(lib.tfw_reader_create(settings, out, self._error), self._error)
         return ffi.gc(out[0], lib.tfw_reader_free)
 
-    def _go_to(self, start: Position) -> None:
+    def _go_to(self, start: RecordPosition) -> None:
         """Goes to a place: at once in a regular file, else by reading up to it."""
         size = self._source.size()
         if self._fed:
@@ -131,7 +133,7 @@ class RecordFile:
                 reason="truncated",
             )
 
-    def _read_up_to(self, start: Position) -> None:
+    def _read_up_to(self, start: RecordPosition) -> None:
         batch = ffi.new("tfw_batch *")
         number, before = start.record_index, self.position
         while (left := number - self.position.record_index) > 0:
@@ -144,7 +146,7 @@ class RecordFile:
             self._ahead = batch
             self.position = before if before == start else position_of(batch, 0)
 
-    def _seek(self, position: Position) -> None:
+    def _seek(self, position: RecordPosition) -> None:
         number, offset = self.position = self._native_position = position
         status = lib.tfw_reader_seek(self._reader, offset, number, self._error)
         check(status, self._error, self.path)
@@ -309,11 +311,11 @@ class RecordFile:
         regions.add(skipped_regions(self._reader, self.path))
         return regions
 
-    def tail(self) -> Tail | None:
+    def tail(self) -> TornTail | None:
         """At the end of the file: the incomplete record that was left out there, None where the
         file ends behind a whole one. A compressed stream that is cut there could go on."""
         tail = torn_tail(self._reader, self.position.offset)
-        return tail or (Tail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
+        return tail or (TornTail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
 
     def flipped_bits(self) -> FlippedBits:
         """The flipped bits found so far, where they were looked for."""

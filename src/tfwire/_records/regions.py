@@ -15,10 +15,10 @@ from tfwire._records.sources import Path
 __all__ = [
     "FlippedBit",
     "FlippedBits",
-    "Position",
+    "RecordPosition",
     "SkippedRegion",
     "SkippedRegions",
-    "Tail",
+    "TornTail",
     "flipped_bits",
     "skipped_regions",
     "torn_tail",
@@ -103,7 +103,7 @@ class SkippedRegions(list[SkippedRegion]):
         return SkippedRegions(regions, count, sum(region.end - region.begin for region in regions))
 
 
-class Position(NamedTuple):
+class RecordPosition(NamedTuple):
     """A place between two records of a file, to go on from.
 
     Attributes:
@@ -115,7 +115,7 @@ class Position(NamedTuple):
     offset: int = 0
 
 
-class Tail(NamedTuple):
+class TornTail(NamedTuple):
     """An incomplete record at the end of a file, whose writer died or is not done yet.
 
     Attributes:
@@ -181,14 +181,14 @@ def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     return SkippedRegions(map(SkippedRegion._make, rows), total, size[0])
 
 
-def torn_tail(reader: Any, behind: int) -> Tail | None:
+def torn_tail(reader: Any, behind: int) -> TornTail | None:
     """The incomplete record for which a ``tfw_reader *`` left out the end of its input, behind the
     last record, which ends there."""
     region = ffi.new("tfw_region *")
     count = lib.tfw_reader_skipped(reader, 0, ffi.NULL, 0)
     lib.tfw_reader_skipped(reader, max(count, 1) - 1, region, 1)
     torn = region.needed and region.begin >= behind
-    return Tail(region.end - region.begin, region.needed) if torn else None
+    return TornTail(region.end - region.begin, region.needed) if torn else None
 
 
 def flipped_bits(reader: Any, path: Path | None) -> FlippedBits:

@@ -180,24 +180,24 @@ class ShardedWriter(Guarded):
                 self._add(payloads)
         return count
 
-    def write_examples(self, columns: Mapping[str, Any]) -> None:
+    def write_columns(self, columns: Mapping[str, Any]) -> None:
         """Writes columns as ``tf.train.Example`` records.
 
         Args:
-            columns: As for ``encode_examples``.
+            columns: As for ``encode_columns``.
 
         Raises:
-            TypeError, ValueError, OSError, RuntimeError: As ``encode_examples`` and ``write``.
+            TypeError, ValueError, OSError, RuntimeError: As ``encode_columns`` and ``write``.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
-            ...     writer.write_examples({"id": [1, 2, 3], "name": ["cat", "dog", "goat"]})
+            ...     writer.write_columns({"id": [1, 2, 3], "name": ["cat", "dog", "goat"]})
             >>> writer.num_records
             3
         """
-        from tfwire.example import encode_examples
+        from tfwire.example import encode_columns
 
-        self.write_many(encode_examples(columns))
+        self.write_many(encode_columns(columns))
 
     def _add(self, payloads: Sequence[bytes]) -> None:
         self._run(self._distribute, payloads)
@@ -267,7 +267,7 @@ class ShardedWriter(Guarded):
 
         >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
         ...     _ = writer.write_many([b"cat", b"dog", b"goat"])
-        >>> [tfw.base64_crc32c(crc) for crc in writer.file_crc32cs]  # as object stores show them
+        >>> [tfwire.checksum.base64_crc32c(crc) for crc in writer.file_crc32cs]
         ['jxTp0Q==', 'm7ZmkQ==']
         """
         return [writer.file_crc32c for writer in self._writers]

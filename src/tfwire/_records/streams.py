@@ -21,7 +21,7 @@ from tfwire._records.damage import display_name
 from tfwire._records.longreads import LongRecord
 from tfwire._records.options import as_position, make_options
 from tfwire._records.recordfile import RecordFile
-from tfwire._records.regions import Position, SkippedRegions, Tail
+from tfwire._records.regions import RecordPosition, SkippedRegions, TornTail
 from tfwire._records.sources import Path, open_source, split_paths
 from tfwire._text import printable
 from tfwire._warnings import warn
@@ -63,7 +63,7 @@ class BatchReader:
         max_record_size: int | None = 2**30,
         buffer_size: int | None = None,
         receipt: bool = False,
-        start: Position | None = None,
+        start: RecordPosition | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
@@ -73,7 +73,7 @@ class BatchReader:
         self._paths: Iterator[Any] = split_paths(paths)
         self._file: RecordFile | None = None
         self._position = self._start = as_position("start", start)
-        self._tail: Tail | None = None
+        self._tail: TornTail | None = None
         self._skipped = SkippedRegions()
         self._receipt = Receipt()  # of the files before the one at hand
         self._file_crc32c: int | None = None
@@ -153,7 +153,7 @@ class BatchReader:
         path = next(self._paths, _NO_MORE)
         if path is _NO_MORE:
             return None
-        start, self._start = self._start, Position()
+        start, self._start = self._start, RecordPosition()
         self._file = RecordFile(open_source(path), self._options, start)
         self.path = self._file.path
         return self._file
@@ -180,13 +180,13 @@ class BatchReader:
             return regions
 
     @property
-    def position(self) -> Position:
+    def position(self) -> RecordPosition:
         """Where the record behind the last batch begins, in the file of that batch."""
         with self._exclusive:
             return self._position if self._file is None else self._file.position
 
     @property
-    def tail(self) -> Tail | None:
+    def tail(self) -> TornTail | None:
         """RecordFile.tail of the file whose end was reached last."""
         return self._tail
 

@@ -57,7 +57,7 @@ class TFRecordWriter(Guarded):
         >>> with TFRecordWriter("pets.tfrecord") as writer:
         ...     writer.write(b"any bytes")
         ...     writer.write({"label": 1, "name": "cat"})
-        ...     writer.write_examples({"label": [2, 3], "name": ["dog", "goat"]})
+        ...     writer.write_columns({"label": [2, 3], "name": ["dog", "goat"]})
     """
 
     def __init__(
@@ -134,14 +134,14 @@ class TFRecordWriter(Guarded):
                 self._collect(chunk)
         return count
 
-    def write_examples(self, columns: Mapping[str, Any]) -> None:
+    def write_columns(self, columns: Mapping[str, Any]) -> None:
         """Writes columns as ``tf.train.Example`` records, encoded and framed at once.
 
         Args:
-            columns: As for ``encode_examples``.
+            columns: As for ``encode_columns``.
 
         Raises:
-            TypeError, ValueError: As ``encode_examples``; and the writer is closed.
+            TypeError, ValueError: As ``encode_columns``; and the writer is closed.
             OSError: Writing failed, now or before.
         """
         from tfwire.example import encode_framed
@@ -265,7 +265,7 @@ class TFRecordWriter(Guarded):
         Example:
             >>> with TFRecordWriter("pets.tfrecord") as writer:
             ...     writer.write(b"any bytes")
-            >>> tfw.base64_crc32c(writer.file_crc32c)  # as object stores show it
+            >>> tfw.checksum.base64_crc32c(writer.file_crc32c)  # as object stores show it
             'lMxi1A=='
         """
         return self._output.file_crc32c

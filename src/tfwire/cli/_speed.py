@@ -29,7 +29,10 @@ def compare(path: Path, count: int) -> None:
 
     file = Subject(str(path), "", OBSERVATION_SPEC)
     writers = _writers(path, observation_columns(count))
-    print(f"  {count:,} records, checksums verified ({tfw.crc32c_kernel()}); records per second")
+    print(
+        f"  {count:,} records, checksums verified ({tfw.checksum.crc32c_kernel()}); "
+        "records per second"
+    )
     print(f"  {'':26}" + "".join(f"{name:>22}" for name in writers))
     for operation in (WRITE, READ, PARSE):
         systems = writers if operation == WRITE else _readers(operation, file)
@@ -87,7 +90,7 @@ def _writers(path: Path, columns: Columns) -> dict[str, Operation]:
 
 def _write_columns(path: Path, columns: Columns) -> int:
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples(columns)
+        writer.write_columns(columns)
     return len(columns["feature0"])
 
 

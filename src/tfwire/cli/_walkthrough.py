@@ -78,7 +78,7 @@ def observations(path: Path) -> None:
     heading("10,000 observations: columns to records and back")
     columns = observation_columns(10_000)
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples(columns)
+        writer.write_columns(columns)
     print(f"  {size_of(path)}")
 
     first = next(tfw.read_records(path))
@@ -147,7 +147,7 @@ def clothes(path: Path) -> None:
     images = rng.random((1000, 784), dtype=np.float32)
     labels = np.eye(10, dtype=np.float64)[rng.integers(0, 10, 1000)]
     with tfw.TFRecordWriter(path) as writer:
-        writer.write_examples(
+        writer.write_columns(
             {
                 "image": [image.tobytes() for image in images],
                 "label": [label.tobytes() for label in labels],
@@ -207,7 +207,7 @@ def segmentation(path: Path) -> None:
     print(f"  {size_of(path)}")
 
     images, masks = [], []
-    for record, (image, mask) in zip(tfw.tf_record_iterator(path), pairs, strict=True):
+    for record, (image, mask) in zip(tfw.read_records(path), pairs, strict=True):
         example = tfw.decode_example(record)
         height, width = int(example["height"][0]), int(example["width"][0])
         pixels = tfw.decode_raw(example["image_raw"][0], np.uint8).reshape(height, width, 3)

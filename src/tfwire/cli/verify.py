@@ -151,7 +151,7 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _crc_text(report: FileReport) -> str | None:
-    from tfwire.verification import base64_crc32c
+    from tfwire.checksum import base64_crc32c
 
     return None if report.crc32c is None else base64_crc32c(report.crc32c)
 

@@ -9,7 +9,7 @@ import tfwire as tfw
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire.compat._errors import FailedPreconditionError, translating_files
 from tfwire.errors import DataLossError
-from tfwire.records import Position
+from tfwire.records import RecordPosition
 
 __all__ = ["RecordIterator", "tf_record_iterator"]
 
@@ -31,7 +31,7 @@ class RecordIterator:
     def __init__(self, path: Any, compression: Any) -> None:
         self._path = path
         self._compression = compression
-        self._position = Position()
+        self._position = RecordPosition()
         self._records: tfw.RecordIterator | None = None
         self._closed = False
         with translating_files(), open(path, "rb"):
