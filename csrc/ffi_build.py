@@ -1,4 +1,4 @@
-"""Builds tfwire._native: the marked region of tfwire.h is the cdef, csrc/*/*.c the source."""
+"""Builds tfwire._native: the marked regions of the headers are the cdef, csrc/*/*.c the source."""
 
 import os
 import shlex
@@ -11,15 +11,14 @@ from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-HEADER = HERE / "tfwire.h"
+HEADERS = ["tfwire.h", "tfwire_python.h"]
 
 
 def cdef() -> str:
-    """The declarations between the CDEF marks, without the export mark."""
-    text = HEADER.read_text(encoding="ascii")
-    begin = text.index("/* CDEF-BEGIN */")
-    end = text.index("/* CDEF-END */")
-    return text[begin:end].replace("TFW_API ", "")
+    """The declarations between the CDEF marks of both headers, without the export mark."""
+    texts = [(HERE / name).read_text(encoding="ascii") for name in HEADERS]
+    parts = [text.split("/* CDEF-BEGIN */")[1].split("/* CDEF-END */")[0] for text in texts]
+    return "".join(parts).replace("TFW_API ", "")
 
 
 # What makes an error in the core harder to use: checked stack frames and library calls, jumps to
@@ -79,7 +78,7 @@ ffi = FFI()
 ffi.cdef(cdef())
 ffi.set_source(
     "tfwire._native",
-    '#include "tfwire.h"',
+    '#include "tfwire_python.h"',
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
     sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
     define_macros=[("TFW_API", "")],  # the module exports its init function only

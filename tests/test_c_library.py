@@ -71,9 +71,10 @@ def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
 def test_the_shared_library_exports_the_public_functions_only(library):
-    """The functions that the header declares, and nothing of the inside."""
+    """The functions that the headers declare, and nothing of the inside."""
     symbols = run("nm", "-D", "--defined-only", library / "libtfwire.so")
     exported = {line.split()[-1] for line in symbols.splitlines()}
-    header = (ROOT / "csrc" / "tfwire.h").read_text(encoding="ascii")
+    names = ("tfwire.h", "tfwire_python.h")
+    header = "".join((ROOT / "csrc" / name).read_text(encoding="ascii") for name in names)
     declared = set(re.findall(r"^TFW_API [^(]*?\b(tfw_\w+)\(", header, re.MULTILINE))
     assert exported == declared

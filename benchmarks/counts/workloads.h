@@ -3,7 +3,7 @@
 #define TFWIRE_COUNTS_WORKLOADS_H
 
 #include "check.h"
-#include "tfwire.h"
+#include "tfwire_python.h"
 
 enum { RECORDS = 512, MOST_INPUTS = 40, SEQUENCE_STEPS = 20, FRAME_VALUES = 64 };
 enum { ROOM = 4 << 20 }; /* bytes, enough for the records of any workload */

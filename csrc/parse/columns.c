@@ -293,7 +293,7 @@ static bool is_missing(const tfwi_column *column, bool present, unsigned flags) 
     }
     /* The context of a SequenceExample is parsed by another rule of TensorFlow: there a Feature
      * that has no kind is present. */
-    return !present || (column->found_kind == TFW_NONE && (flags & TFW_SEQUENCE) == 0);
+    return !present || (column->found_kind == TFW_NONE && (flags & TFWI_SEQUENCE) == 0);
 }
 
 static bool count_fits(const tfwi_column *column) {

@@ -107,6 +107,9 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
  * succeeds, or NULL. */
 tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len);
 
+/* Flag, beside those of tfw_parse: the record is the context of a SequenceExample. */
+#define TFWI_SEQUENCE 4
+
 /* Judges a complete record: missing features, kinds, counts; fills in defaults. The record counts
  * once the caller increments records. */
 int tfwi_columns_finish(tfw_columns *columns, unsigned flags, tfw_error *error);

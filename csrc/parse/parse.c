@@ -93,7 +93,7 @@ bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
  * parsers, and each has an answer of its own. */
 static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
     bool variable = column->feature->layout == TFW_VARIABLE;
-    return (flags & TFW_SEQUENCE) != 0 || (variable && (flags & TFW_SINGLE) == 0);
+    return (flags & TFWI_SEQUENCE) != 0 || (variable && (flags & TFW_SINGLE) == 0);
 }
 
 /* Makes the record's cell ready for another entry of its key. */

@@ -166,7 +166,7 @@ static int failed(int status, bool list, tfw_error *error) {
 
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
 static int walk_record(const sequence *s, tfwi_message message, tfw_error *error) {
-    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFW_SEQUENCE, message.limit);
+    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFWI_SEQUENCE, message.limit);
     tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, message.limit);
     const uint8_t *p = message.begin, *end = p + message.len;
     while (p != end) {
@@ -196,7 +196,7 @@ static int parse_record(const sequence *s, tfwi_message message, tfw_error *erro
     }
     int status = walk_record(s, message, error);
     if (status == TFW_OK && s->context != NULL) {
-        status = tfwi_columns_finish(s->context, s->flags | TFW_SEQUENCE, error);
+        status = tfwi_columns_finish(s->context, s->flags | TFWI_SEQUENCE, error);
         failed(status, false, status == TFW_OK ? NULL : error);
     }
     if (status == TFW_OK && s->lists != NULL) {

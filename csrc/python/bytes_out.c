@@ -5,6 +5,8 @@
  * which pickle.loads turns into objects at the price of a list display. No memo, no frames: both
  * are optional.
  */
+#include "tfwire_python.h"
+
 #include "base/copy.h"
 #include "python/opcodes.h"
 

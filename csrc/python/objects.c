@@ -1,4 +1,6 @@
 /* Byte strings from Python, thousands at a time: the objects themselves, where they lie. */
+#include "tfwire_python.h"
+
 #include "records/frame.h"
 
 static uintptr_t word_at(uintptr_t object, size_t offset) {

@@ -12,6 +12,8 @@
 #ifndef TFWIRE_UNPICKLE_H
 #define TFWIRE_UNPICKLE_H
 
+#include "tfwire_python.h"
+
 #include "python/keys.h"
 #include "python/opcodes.h"
 

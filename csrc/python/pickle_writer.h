@@ -4,6 +4,8 @@
 #ifndef TFWIRE_PICKLE_H
 #define TFWIRE_PICKLE_H
 
+#include "tfwire_python.h"
+
 #include "parse/columns.h"
 #include "python/opcodes.h"
 

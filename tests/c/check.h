@@ -7,6 +7,7 @@
 #endif
 
 #include "base/common.h"
+#include "tfwire_python.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,127 @@
+/* tfwire: what only the Python package needs of the C library, by the conventions of tfwire.h.
+ *
+ * Byte strings, dicts and rows cross between Python and C in Python's own formats: pickle streams
+ * that pickle.loads reads, streams of pickle.dumps and marshal.dumps, and objects where CPython
+ * keeps them. The text between the CDEF marks is also what cffi reads, after that of tfwire.h.
+ */
+#ifndef TFWIRE_PYTHON_H
+#define TFWIRE_PYTHON_H
+
+#include "tfwire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* CDEF-BEGIN */
+
+/* ---- Byte strings to and from Python, in bulk -----------------------------------------------
+ * A pickle stream is a documented, stable format that makes a tuple of bytes objects in one call.
+ * The streams are built here, opcode by opcode; bytes from files are only ever payload. */
+
+/* Writes a pickle of the tuple of data[span] for every span. TFW_NEED_SPACE when capacity is
+ * below tfw_pickle_bound. TFW_E_ARGUMENT: a span leaves data[0, data_len). */
+TFW_API int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_span *spans,
+                             size_t count, uint8_t *out, size_t capacity, size_t *out_len);
+
+/* The same for count strings lying one after the other: string i is data[offsets[i]] to
+ * data[offsets[i + 1]]. TFW_E_ARGUMENT: offsets decrease, or leave the data. */
+TFW_API int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offsets,
+                               size_t count, uint8_t *out, size_t capacity, size_t *out_len);
+
+/* Makes such a pickle of strings where they lie: in data[0, len), behind TFW_PICKLE_HEAD bytes,
+ * each behind TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
+ * data + TFW_PICKLE_HEAD, as tfw_encode gives them for that room. TFW_E_ARGUMENT: they lie
+ * otherwise, or a string has 4 GiB. */
+#define TFW_PICKLE_HEAD 3
+#define TFW_PICKLE_ROOM 5
+#define TFW_PICKLE_TAIL 2
+TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count);
+
+/* An upper bound of the pickle of count strings of payload_bytes in all, UINT64_MAX for more than
+ * any memory holds. */
+TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
+
+/* How an interpreter lays out its byte strings: where an object has the address of its type, its
+ * length (of the size of a pointer) and its bytes. */
+typedef struct tfw_object_layout {
+    uint64_t type; /* the address that byte strings have there */
+    size_t type_at;
+    size_t length_at;
+    size_t data_at;
+} tfw_object_layout;
+
+/* The byte strings that objects are: spans with addresses for offsets, as TFW_ADDRESSES takes them.
+ * TFW_E_UNSUPPORTED: one is of another type.
+ * REQUIRES: the objects live, and are laid out so. */
+TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,
+                             const tfw_object_layout *layout, tfw_span *out_spans);
+
+/* Copies the byte strings that objects are into out as framed records, one after the other: as many
+ * as fit, *out_done, and the bytes that they take, *out_len. TFW_NEED_SPACE: the next does not fit.
+ * TFW_E_UNSUPPORTED: the next is of another type.
+ * REQUIRES: the objects live, and are laid out so. */
+TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
+                             const tfw_object_layout *layout, uint8_t *out, size_t capacity,
+                             size_t *out_done, size_t *out_len);
+
+/* ---- Messages to dicts, without a schema ---------------------------------------------------- */
+
+#define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */
+
+/* Decoded messages, in memory that is zeros at first and that calls use again. To keep an
+ * array, put NULL in its place; free it with tfw_free. */
+typedef struct tfw_dicts {
+    uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; numeric
+                             lists are out-of-band buffers, taken in order */
+    int64_t *int64s;      /* the values of all int64 lists */
+    float *floats;        /* the values of all float lists */
+    int64_t *buffers;     /* per out-of-band buffer: kind, begin, end (index into int64s, floats) */
+    uint64_t pickle_len;
+    uint64_t int64_count;
+    uint64_t float_count;
+    uint64_t buffer_count;
+    size_t capacities[4]; /* bytes behind the pointers */
+} tfw_dicts;
+
+/* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
+ * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does.
+ * TFW_E_WIRE: *dicts holds the *out_done messages before the malformed one. Other failures leave
+ * the counts 0. */
+TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+                       unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
+
+/* Frees the memory and makes it zeros. */
+TFW_API void tfw_dicts_free(tfw_dicts *dicts);
+
+/* ---- Rows of Python to messages ------------------------------------------------------------- */
+
+/* Encodes rows, and remembers their keys from call to call. */
+typedef struct tfw_rows tfw_rows;
+
+/* seed as for tfw_schema_create. */
+TFW_API int tfw_rows_create(uint64_t seed, tfw_rows **out_rows, tfw_error *error);
+TFW_API void tfw_rows_free(tfw_rows *rows);
+
+#define TFW_KEEP_ORDER 1 /* flag: features in the order of the row, not sorted by key */
+
+/* Encodes rows as Examples. stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
+ * str or bytes, values bool, int, float, str, bytes, bytearray, or lists or tuples of them; arrays
+ * as tfwire._examples.rows writes them. Or it is marshal.dumps(list of dicts, 4): keys str, values
+ * bool, int, float, str, or lists or tuples of them. Headroom, tailroom, spans and out as for
+ * tfw_encode.
+ * TFW_E_UNSUPPORTED: row *out_done holds something else (which may be an error, as None is), those
+ * before it were written. TFW_NEED_SPACE: out or the spans are full; call again with more room,
+ * from the first row. */
+TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, unsigned flags,
+                            size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
+                            tfw_span *out_spans, size_t span_capacity, size_t *out_done,
+                            size_t *out_len, tfw_error *error);
+
+/* CDEF-END */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TFWIRE_PYTHON_H */
