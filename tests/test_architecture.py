@@ -1,6 +1,7 @@
 """Who may include or import whom, and what the sources may contain."""
 
 import ast
+import pickle
 import re
 from importlib import import_module
 from pathlib import Path
@@ -157,6 +158,16 @@ def test_public_names_are_importable_and_typed():
     assert set(tfwire.__all__) == stubbed
     for name in tfwire.__all__:
         assert getattr(tfwire, name).__doc__, name
+
+
+def test_public_classes_are_of_tfwire():
+    """Their pickles, reprs and tracebacks survive a move."""
+    tfwire = import_module("tfwire")
+    for name in tfwire.__all__:
+        found = getattr(tfwire, name)
+        if isinstance(found, type):
+            assert "tfwire" == found.__module__, name
+            assert found is pickle.loads(pickle.dumps(found))
 
 
 def test_versions_agree():

@@ -35,7 +35,7 @@ def test_readme():
     with pytest.raises(tfw.DataLossError) as raised:
         list(tfw.read_records("damaged.tfrecord"))
     page = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    assert f"\ntfwire.errors.DataLossError: {raised.value}\n" in page
+    assert f"\ntfwire.DataLossError: {raised.value}\n" in page
 
 
 def test_datasets():

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._objects import as_array, as_bytes, bytes_array
+from tfwire._public import public
 
 __all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
 
 Array = np.ndarray[Any, Any]
 
 
+@public
 class BytesColumn:
     """Strings one after the other in one buffer: the layout of Arrow's large_binary.
 
@@ -175,6 +177,7 @@ class BytesColumn:
 Values = Array | BytesColumn
 
 
+@public
 class SparseTensor(NamedTuple):
     """Values and where they stand in an otherwise empty array.
 
@@ -244,6 +247,7 @@ class SparseTensor(NamedTuple):
         return coo_array((self.values, tuple(self.indices.T)), shape=self.shape)
 
 
+@public
 class RaggedTensor:
     """Rows of different lengths: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
 

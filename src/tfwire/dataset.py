@@ -17,6 +17,7 @@ from tfwire._datasets.iterator import DatasetIterator
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure
 from tfwire._datasets.transformations import Transformations
+from tfwire._public import public
 from tfwire._records.options import make_options
 from tfwire._records.sources import is_url, split_paths
 
@@ -25,6 +26,7 @@ __all__ = ["Dataset", "DatasetIterator", "TFRecordDataset"]
 D = TypeVar("D", bound="Dataset")
 
 
+@public
 class Dataset(Transformations):
     """A re-iterable sequence of elements: numpy values, bytes, or tuples and dicts of them.
 
@@ -181,6 +183,7 @@ class Dataset(Transformations):
         return files.shuffle(len(names), seed) if shuffled else files
 
 
+@public
 class TFRecordDataset(Dataset):
     """The records of TFRecord files, as bytes; every checksum is verified.
 

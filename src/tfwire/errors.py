@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tfwire._public import public
 from tfwire._text import printable
 
 __all__ = ["DataLossError", "Error", "InvalidArgumentError", "ParseError", "TfwireWarning"]
 
 
+@public
 class Error(Exception):
     """Base of tfwire's own exceptions; never raised itself.
 
@@ -39,6 +41,7 @@ class Error(Exception):
         return type(self), self.args, self.__dict__
 
 
+@public
 class DataLossError(Error):
     """A record file is damaged: truncated, a checksum is wrong, or a compressed stream is broken.
 
@@ -69,6 +72,7 @@ class InvalidArgumentError(Error, ValueError):
     """An argument has a wrong shape, dtype or value. Raised by ``tfwire.compat``."""
 
 
+@public
 class ParseError(InvalidArgumentError):
     """A message is not what the specification says, or not a message at all.
 
@@ -98,6 +102,7 @@ class ParseError(InvalidArgumentError):
     found: str | int | None = None
 
 
+@public
 class TfwireWarning(UserWarning):
     """Category of tfwire's warnings: records that were left out, and advice on arguments.
 

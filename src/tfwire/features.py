@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._examples.dtypes import data_type_of
+from tfwire._public import public
 from tfwire._text import quoted
 
 __all__ = [
@@ -203,6 +204,7 @@ def as_dtype(value: Any) -> DType:
     return _BY_NAME.get(dtype.name) or DType(dtype.name, scalar)
 
 
+@public
 class FixedLenFeature(NamedTuple):
     """A feature with the same number of values in every Example.
 
@@ -224,6 +226,7 @@ class FixedLenFeature(NamedTuple):
     default_value: Any = None
 
 
+@public
 class VarLenFeature(NamedTuple):
     """A feature with any number of values; absent means none.
 
@@ -243,6 +246,7 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+@public
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of elements of one shape, parsed into a padded dense array.
 
@@ -269,6 +273,7 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
+@public
 class SparseFeature(NamedTuple):
     """A SparseTensor from features of indices, one per dimension, and one of values.
 
@@ -302,6 +307,7 @@ class _RaggedFields(NamedTuple):
     validate: bool
 
 
+@public
 class RaggedFeature(_RaggedFields):
     """A feature with any number of values, parsed into a RaggedTensor.
 
@@ -328,31 +334,37 @@ class RaggedFeature(_RaggedFields):
 
     __slots__ = ()
 
+    @public
     class RowSplits(NamedTuple):
         """Row i is values ``[splits[i], splits[i + 1])``."""
 
         key: str
 
+    @public
     class RowLengths(NamedTuple):
         """Row i has ``lengths[i]`` values."""
 
         key: str
 
+    @public
     class RowStarts(NamedTuple):
         """Row i begins at ``starts[i]`` and ends where the next one begins."""
 
         key: str
 
+    @public
     class RowLimits(NamedTuple):
         """Row i ends before ``limits[i]`` and begins where the one before ends."""
 
         key: str
 
+    @public
     class ValueRowIds(NamedTuple):
         """Value i is in row ``ids[i]``; ids do not decrease."""
 
         key: str
 
+    @public
     class UniformRowLength(NamedTuple):
         """Every row has this many values."""
 

@@ -15,6 +15,7 @@ from typing import Any, overload
 import numpy as np
 
 from tfwire._arguments import integer
+from tfwire._public import public
 from tfwire._records.access import FileAccess, StreamAccess
 from tfwire._records.record_index import RecordIndex, open_indexed
 from tfwire._records.sources import local_path, split_paths
@@ -123,6 +124,7 @@ class _Records:
         self.close()
 
 
+@public
 class TFRecordFile(_Records):
     """The records of one file as a sequence of bytes.
 
@@ -221,6 +223,7 @@ def _fresh_index(path: Any) -> RecordIndex:
     return RecordIndex.build(path)
 
 
+@public
 class TFRecordFiles(_Records):
     """The records of many files, one after the other, as one sequence of bytes; else as
     TFRecordFile.

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tfwire._arguments import integer
+from tfwire._public import public
 from tfwire._records.sources import split_paths
 from tfwire._text import quoted
 from tfwire._warnings import warn
@@ -45,6 +46,7 @@ class FeatureStatistics(NamedTuple):
     max_steps: int | None = None
 
 
+@public
 class InferredSchema(dict[str, Any]):
     """Feature specifications by key, for Parser and the parse functions; printed as code.
 

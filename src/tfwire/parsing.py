@@ -14,6 +14,7 @@ from tfwire._parsing.cut import lengths_of_batches
 from tfwire._parsing.parser import BaseParser
 from tfwire._parsing.snapshot import Snapshot
 from tfwire._parsing.spec import compile_features
+from tfwire._public import public
 
 __all__ = [
     "Parser",
@@ -27,6 +28,7 @@ __all__ = [
 Features = Mapping[Any, Any]
 
 
+@public
 class Parser(BaseParser):
     """Parses Examples by one specification. For any number of threads at once; pickles.
 
@@ -65,6 +67,7 @@ class Parser(BaseParser):
         return self._dict(self._plans[0], parts[0])
 
 
+@public
 class SequenceParser(BaseParser):
     """Parses SequenceExamples by two specifications. For any number of threads at once; pickles.
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tfwire._public import public
+
 __all__ = ["Receipt"]
 
 _MODULUS = 2**64
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a collection of records adds up to, whatever their order.

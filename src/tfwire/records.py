@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tfwire._arguments import seconds
+from tfwire._public import public
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.followed import FollowedFile
 from tfwire._records.options import as_position, make_options
@@ -207,6 +208,7 @@ def write_records(path: Any, records: Iterable[Any], options: Any = None) -> int
         return writer._write_chunks(itertools.chain([first], pieces))
 
 
+@public
 class RecordIterator:
     """Iterates over records as bytes; made by ``read_records``.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfwire._core import check, ffi, lib, new_error
+from tfwire._public import public
 from tfwire._records.compression import compressor
 from tfwire._records.damage import display_name
 from tfwire._records.file_sinks import DraftSink
@@ -32,6 +33,7 @@ from tfwire.errors import DataLossError
 __all__ = ["FlippedBit", "FlippedBits", "RepairReport", "repair_file"]
 
 
+@public
 @dataclass(frozen=True)
 class RepairReport:
     """What became of a file.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfwire._core import ffi, lib
+from tfwire._public import public
 from tfwire._records.damage import display_name
 from tfwire._records.options import make_options
 from tfwire._records.recordfile import RecordFile
@@ -22,6 +23,7 @@ __all__ = ["FileReport", "verify_file"]
 _BUFFER = 1 << 20  # long records move less often, and nothing else wants the processor's cache
 
 
+@public
 @dataclass(frozen=True)
 class FileReport:
     """What a file holds.

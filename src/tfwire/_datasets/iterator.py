@@ -12,6 +12,7 @@ import numpy as np
 
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.stage import Cursor, Stage
+from tfwire._public import public
 from tfwire._turns import SharedIterator, State
 
 __all__ = ["DatasetIterator", "iterate"]
@@ -25,6 +26,7 @@ _AT_ONCE = 256
 _SECONDS = 1e-3
 
 
+@public
 class DatasetIterator(chain[Any]):
     """One pass over a Dataset, made by ``iter(dataset)``. It can be saved and resumed.
 

@@ -100,7 +100,8 @@ class Snapshot:
 
 def _is_named_tuple(kind: type) -> bool:
     """Features and partitions, ours and TensorFlow's, whose fields are what they were made of."""
-    return issubclass(kind, tuple) and kind.__module__.startswith(("tensorflow.", "tfwire."))
+    module = kind.__module__
+    return issubclass(kind, tuple) and (module == "tfwire" or module.startswith("tensorflow."))
 
 
 def _is_same_list(items: list[Any], held: tuple[Any, ...]) -> bool:

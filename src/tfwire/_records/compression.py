@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from tfwire._core import lib
+from tfwire._public import public
 
 try:
     fast_zlib: Any = import_module("isal.isal_zlib")
@@ -31,6 +32,7 @@ _NAMES = {None: "", 0: "", 1: "ZLIB", 2: "GZIP", "": "", "ZLIB": "ZLIB", "GZIP":
 DETECT_SIZE = 512
 
 
+@public
 class TFRecordOptions:
     """How a file is compressed, with TensorFlow's names and defaults.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import lib
+from tfwire._public import public
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.index_file import (
@@ -37,6 +38,7 @@ _SAMPLES = 64  # places of a file that its fingerprint is taken from
 _SAMPLE = 16  # bytes of each
 
 
+@public
 class RecordIndex:
     """Where each record of a file lies. Made by ``build``, ``load`` or ``read_text``.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._core import DAMAGE_REASONS, ffi, lib
+from tfwire._public import public
 from tfwire._records.sources import Path
 
 __all__ = [
@@ -39,6 +40,7 @@ _REGION = np.dtype(
 )
 
 
+@public
 class SkippedRegion(NamedTuple):
     """A stretch of a file that was left out.
 
@@ -59,6 +61,7 @@ class SkippedRegion(NamedTuple):
     reason: str
 
 
+@public
 class SkippedRegions(list[SkippedRegion]):
     """The regions that were left out, in their order. Of more than 65,536 only the first ones are
     listed, and the last of its file; the totals count them all.
@@ -103,6 +106,7 @@ class SkippedRegions(list[SkippedRegion]):
         return SkippedRegions(regions, count, sum(region.end - region.begin for region in regions))
 
 
+@public
 class RecordPosition(NamedTuple):
     """A place between two records of a file, to go on from.
 
@@ -115,6 +119,7 @@ class RecordPosition(NamedTuple):
     offset: int = 0
 
 
+@public
 class TornTail(NamedTuple):
     """An incomplete record at the end of a file, whose writer died or is not done yet.
 
@@ -128,6 +133,7 @@ class TornTail(NamedTuple):
     needed: int
 
 
+@public
 class FlippedBit(NamedTuple):
     """A single bit that explains why a record did not verify.
 
@@ -150,6 +156,7 @@ class FlippedBit(NamedTuple):
     corrected: bool
 
 
+@public
 class FlippedBits(list[FlippedBit]):
     """The flipped bits that were found, in their order. Of more than 65,536 only the first ones are
     listed, and the last; the totals count them all.

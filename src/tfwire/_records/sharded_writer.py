@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from tfwire._arguments import integer
+from tfwire._public import public
 from tfwire._records.drafts import remove
 from tfwire._records.file_sinks import ShardSink
 from tfwire._records.guarded import Guarded
@@ -30,6 +31,7 @@ __all__ = ["ShardedWriter"]
 _SAMPLE = 100  # files whose names are checked when their number is not known
 
 
+@public
 class ShardedWriter(Guarded):
     """Writes records to several files, which all appear when all are complete.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from tfwire._public import public
 from tfwire._records.guarded import Guarded
 from tfwire._records.output import LONG, Output
 from tfwire._records.packing import FRAME
@@ -24,6 +25,7 @@ _MANY_ROWS = 64
 _MANY_RECORDS = 1024
 
 
+@public
 class TFRecordWriter(Guarded):
     """Writes records to a TFRecord file.
 
