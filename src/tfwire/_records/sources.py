@@ -100,6 +100,8 @@ class FileSource(Source):
         regular: Whether it is a regular file.
     """
 
+    fd = -1  # until the file is open
+
     def __init__(self, path: Path, flags: int = 0, fd: int = -1) -> None:
         super().__init__()
         self.path = path
@@ -147,6 +149,8 @@ class FileSource(Source):
             self._waiting.close()
 
     def __del__(self, suppress: Any = contextlib.suppress) -> None:
+        if self.fd == -1:  # Python drops an interrupt that arrives in here: be short
+            return
         with suppress(OSError, AttributeError, TypeError):  # at exit the names of modules are gone
             self.close()
 
