@@ -15,7 +15,7 @@ import pytest
 import iterators_with_threads as kinds
 from command import ENVIRONMENT
 from iterators_with_threads import DATASETS, FILES, ITERATORS, PIPES, Gate, within_limit
-from tfwire import _ahead, _turns
+from tfwire import Dataset, _ahead, _turns
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),
@@ -281,6 +281,36 @@ def test_it_cannot_be_used_by_a_function_that_it_calls():
     elements = iter(Dataset.range(1).map(reenter))
     assert [0] == list(elements)
     assert ["already executing" in message for message in met[:2]] == [True, True]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_signal_handler_that_draws_gets_an_error_and_no_element_is_lost(threads):
+    """Other threads get their elements in the meantime."""
+    errors = []
+
+    def interrupted(x):
+        if threading.current_thread() is threading.main_thread():
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return x
+
+    def draw(number, frame):
+        with pytest.raises(ValueError, match="already executing") as raised:
+            next(elements)
+        errors.append(raised)
+
+    elements = iter(Dataset.range(200).map(interrupted))
+    before = signal.signal(signal.SIGUSR1, draw)
+    try:
+        consumers = [Consumer(elements) for _ in range(threads)]
+        found = list(elements)
+        for consumer in consumers:
+            consumer.join()
+            assert consumer.error is None
+            found += consumer.found
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert list(range(200)) == sorted(found)
+    assert errors or threads
 
 
 @pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads", "pipe"])

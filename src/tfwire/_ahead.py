@@ -10,7 +10,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-__all__ = ["PATIENCE", "Ahead"]
+__all__ = ["PATIENCE", "Ahead", "acquirable"]
 
 # How long close() waits, in seconds, for a thread that is in the middle of something: a read of a
 # pipe or a function of the user's may never return.
@@ -125,7 +125,7 @@ class Ahead:
         Raises:
             RuntimeError: The process was forked while a thread was reading.
         """
-        if self.forked and self._reading.locked():
+        if self.forked and not acquirable(self._reading):
             raise RuntimeError("a thread was using this iterator during the fork; begin anew")
         return self._reading
 
@@ -201,3 +201,13 @@ def _attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseEx
         return function(*arguments), None
     except BaseException as error:
         return None, error
+
+
+def acquirable(lock: threading.Lock) -> bool:
+    """Whether a lock can be acquired now, or very soon. In a process that has forked, ``locked()``
+    may be False for a lock that nobody can acquire: another thread was just about to return from
+    ``acquire``."""
+    if not lock.acquire(timeout=0.01):
+        return False
+    lock.release()
+    return True

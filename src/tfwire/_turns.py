@@ -34,9 +34,9 @@ from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import Any
 
-from tfwire._ahead import PATIENCE
+from tfwire._ahead import PATIENCE, acquirable
 
-__all__ = ["SharedIterator", "State", "Turns"]
+__all__ = ["EXECUTING", "SharedIterator", "State", "Turns"]
 
 
 class State(Enum):
@@ -53,7 +53,7 @@ class State(Enum):
 # Seconds that close() waits for a thread inside, which may be in a read that never returns.
 _WAITS = (0.01, 0.1, PATIENCE)
 
-_EXECUTING = "the iterator is already executing, in this very thread"
+EXECUTING = "the iterator is already executing, in this very thread"
 _FORKED = "a thread was using this iterator during the fork; begin anew"
 
 
@@ -95,6 +95,15 @@ class SharedIterator(Iterator[Any]):
     def release(self) -> None:
         """Releases files and threads. Called once, with no thread inside."""
 
+    def reentered(self) -> Any:
+        """The answer to the thread inside, which asks for a result in the middle of a step: in a
+        function that the step calls, or in a signal handler. The step itself goes on."""
+        raise ValueError(EXECUTING)
+
+    def entered(self) -> bool:
+        """Whether this thread is inside."""
+        return self._inside == get_ident()
+
     def over_now(self) -> None:
         """Called after the step by which the iterator ended or failed, with no thread inside."""
 
@@ -107,7 +116,7 @@ class SharedIterator(Iterator[Any]):
     def __next__(self) -> Any:
         thread = get_ident()
         if self._inside == thread:
-            raise ValueError(_EXECUTING)
+            return self.reentered()
         if self._closed:  # nobody needs to wait for a thread inside to know that
             self._end(StopIteration())
             raise StopIteration
@@ -150,7 +159,7 @@ class SharedIterator(Iterator[Any]):
         """function(*arguments) with no other thread inside."""
         thread = get_ident()
         if self._inside == thread:
-            raise ValueError(_EXECUTING)
+            raise ValueError(EXECUTING)
         if self._forked():
             raise RuntimeError(_FORKED)
         try:
@@ -215,7 +224,7 @@ class SharedIterator(Iterator[Any]):
         """Whether this process was forked while another thread was inside."""
         if self._pid == os.getpid() or self._inside == get_ident():
             return False
-        if self._lock.locked():
+        if not acquirable(self._lock):
             return self._pid != os.getpid()  # or a thread of this process has come in just now
         self._pid = os.getpid()
         return False

@@ -13,7 +13,7 @@ import numpy as np
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.stage import Cursor, Stage
 from tfwire._public import public
-from tfwire._turns import SharedIterator, State
+from tfwire._turns import EXECUTING, SharedIterator, State
 
 __all__ = ["DatasetIterator", "iterate"]
 
@@ -164,6 +164,10 @@ class _Pieces(SharedIterator):
         # All at once: an interrupt may come at any point.
         self._piece = _Piece(iter(elements), len(elements), before, after)
 
+    def reentered(self) -> Iterator[Any]:
+        # An error from here would end the chain, and the step's elements would be lost.
+        return _Refusing(self)
+
     def _adapt(self, seconds: float) -> None:
         """Takes more elements at a time, or fewer, after so many took so long."""
         if seconds > 2 * _SECONDS:
@@ -272,6 +276,19 @@ class _Piece(NamedTuple):
     def drop(self) -> None:
         for _ in self.elements:  # the chain holds it too
             pass
+
+
+class _Refusing(Iterator[Any]):
+    """A piece for the thread that is inside a step: an error. For other threads it is empty, so
+    that they wait for the step as usual."""
+
+    def __init__(self, pieces: _Pieces) -> None:
+        self._pieces = pieces
+
+    def __next__(self) -> Any:
+        if self._pieces.entered():
+            raise ValueError(EXECUTING)
+        raise StopIteration
 
 
 def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
