@@ -527,6 +527,31 @@ def test_padded_batch_refuses_what_does_not_fit(shape):
         list(dataset.padded_batch(1, shape))
 
 
+@pytest.mark.parametrize("arguments", [(10**15,), (0, 2**63 - 1), (2**63 - 2, 2**63), (9, 2, -2)])
+def test_a_range_takes_no_memory_for_its_numbers(arguments):
+    dataset, numbers = Dataset.range(*arguments), range(*arguments)
+    assert len(numbers) == len(dataset)
+    assert list(numbers[:3]) == list(dataset.take(3))
+    assert {np.int64} == set(map(type, dataset.take(3)))
+    half = numbers[len(numbers) // 2 :]
+    assert list(half[:3]) == list(dataset.shard_source(2, 1).take(3))
+
+
+@pytest.mark.parametrize("arguments", [(2**63 + 1,), (-(2**63) - 1, 0), (-(2**63), 2**63)])
+def test_a_range_beyond_int64_is_refused(arguments):
+    with pytest.raises(ValueError, match="must be int64"):
+        Dataset.range(*arguments)
+
+
+@pytest.mark.parametrize("rule", ["even", "drop", "pad"])
+def test_shards_of_a_range_are_those_of_its_array(rule):
+    for length, num_shards in itertools.product([0, 1, 5, 10], [1, 2, 3, 7]):
+        for index in range(num_shards):
+            found = Dataset.range(length).shard_source(num_shards, index, rule)
+            array = Dataset.from_tensor_slices(np.arange(length))
+            assert list(array.shard_source(num_shards, index, rule)) == list(found)
+
+
 def test_range_and_zip():
     assert [2, 5, 8] == values(Dataset.range(2, 10, 3))
     assert [(0, 5), (1, 6)] == [

@@ -113,15 +113,14 @@ class Dataset(Transformations):
             A dataset of numpy int64 scalars, with a length.
 
         Raises:
-            TypeError, ValueError: As ``range``.
+            TypeError, ValueError: As ``range``; and a number is not an int64.
 
         Example:
             >>> [int(x) for x in Dataset.range(0, 10, 3)]
             [0, 3, 6, 9]
         """
         numbers = range(*args)
-        array = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
-        return cls._of(sources.Slices(array, str(numbers)), "from_tensor_slices")
+        return cls._of(sources.Numbers(numbers, str(numbers)), "from_tensor_slices")
 
     @classmethod
     def zip(cls: type[D], *datasets: Any, name: str | None = None) -> D:

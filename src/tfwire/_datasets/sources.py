@@ -18,12 +18,14 @@ from tfwire._datasets.stage import Cursor, Gathering, Stage
 from tfwire._datasets.structure import describe, leaves, map_structure
 from tfwire._objects import as_array
 
-__all__ = ["Generator", "Records", "Slices"]
+__all__ = ["Generator", "Numbers", "Records", "Slices"]
 
 Array = np.ndarray[Any, Any]
 
 # From this length on the copies of a record cost more than an object for it.
 _SHORT = 2048
+
+_INT64 = range(-(2**63), 2**63)
 
 
 class _Counting(Gathering):
@@ -98,6 +100,39 @@ class Slices(Stage):
         wrapped = np.asarray(numbers, np.int64) % max(self.length, 1)
         rows = map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays)
         return Slices(rows, f"{self._name}[{numbers.start}:{numbers.stop}]")
+
+    def describe(self) -> str:
+        return f"{self._name}({self.length} x {self.spec})"
+
+
+class Numbers(Stage):
+    """The integers of a range as int64 scalars, made when they are asked for.
+
+    Args:
+        numbers: The range.
+        name: What to call it where a pipeline is described.
+    """
+
+    def __init__(self, numbers: range, name: str) -> None:
+        ends = (numbers[0], numbers[-1]) if numbers else ()
+        if any(number not in _INT64 for number in ends) or numbers[2**63 - 1 :]:
+            raise ValueError(f"the numbers of a range must be int64, found {numbers}")
+        self._numbers = numbers
+        self.length: int = len(numbers)
+        self.spec = describe(np.dtype(np.int64), ())
+        self._name = name
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        first = at or 0
+        return _Counting(map(np.int64, self._numbers[first:]), first)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        part = share(self.length, num_shards, index, rule)
+        name = f"{self._name}[{part.start}:{part.stop}]"
+        if part.stop <= self.length:
+            return Numbers(self._numbers[part.start : part.stop], name)
+        wrapped = [self._numbers[i % self.length] for i in part if self.length]
+        return Slices(np.array(wrapped, np.int64), name)
 
     def describe(self) -> str:
         return f"{self._name}({self.length} x {self.spec})"
