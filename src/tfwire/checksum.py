@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._arguments import integer
 from tfwire._core import ffi, lib, text
 
 __all__ = [
@@ -157,8 +158,15 @@ def base64_crc32c(crc: int) -> str:
     Args:
         crc: The CRC-32C, not masked.
 
+    Raises:
+        TypeError: Not an integer.
+        ValueError: Not within 32 bits.
+
     Example:
         >>> base64_crc32c(0xe3069283)
         '4waSgw=='
     """
+    crc = integer("crc", crc, least=0)
+    if crc >= 1 << 32:
+        raise ValueError(f"crc must be below 2**32, found {crc}")
     return binascii.b2a_base64(crc.to_bytes(4, "big"), newline=False).decode()

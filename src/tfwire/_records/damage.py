@@ -56,7 +56,7 @@ class Reading(NamedTuple):
         if self.auto:
             return f"compression_type='auto' tried {tried}, and nothing fits"
         given = self.compression or "none"
-        return f"compression_type is {given}; 'auto' tells plain, GZIP and ZLIB files apart"
+        return f"compression_type is {given}; readers detect others with compression_type='auto'"
 
 
 def display_name(path: Path | None) -> str:

@@ -96,13 +96,14 @@ class Guarded:
     def _forget(self) -> None:
         """Ends the writer when nobody is there to take an exception."""
         failed = self._failure is not None  # somebody was told
+        name = repr(self)  # while it is open
         try:
             self._let_go()
         except Exception as error:
             if not failed:
-                message = f"{self!r} was not closed, and records were lost: {error}"
+                message = f"{name} was not closed, and records were lost: {error}"
                 warnings.warn(message, RuntimeWarning, stacklevel=3, source=self)
-        warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=3, source=self)
+        warnings.warn(f"{name} was not closed", ResourceWarning, stacklevel=3, source=self)
 
     def __enter__(self: Self) -> Self:
         return self

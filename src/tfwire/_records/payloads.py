@@ -77,7 +77,12 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
         raise TypeError("expected an iterable of records, found a mapping: see write_columns")
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
         raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
-    return _chunks(iter(values))
+    try:
+        iterator = iter(values)
+    except TypeError:
+        found = type(values).__name__
+        raise TypeError(f"expected an iterable of records, found {found}") from None
+    return _chunks(iterator)
 
 
 def _chunks(iterator: Iterator[Any]) -> Iterator[list[Any]]:

@@ -123,10 +123,12 @@ class RecordFile:
         # How much of a damaged stream is inflated differs by a symbol, by what is read at a time.
         begins_there = begin == start.offset or bool(self._stream_regions)
         if number != start.record_index or not begins_there:
+            found = f"found record {number} at byte {begin}"
+            if not self._fed:
+                found = f"the file has {size} bytes"
             raise DataLossError(
                 f"{display_name(self.path)}: record {start.record_index} does not begin at byte "
-                f"{start.offset}, where reading is to go on: found record {number} at byte "
-                f"{begin if self._fed else size}; the file was cut or replaced",
+                f"{start.offset}, where reading is to go on: {found}; the file was cut or replaced",
                 path=self.path,
                 offset=start.offset,
                 record_index=start.record_index,

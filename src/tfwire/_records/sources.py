@@ -121,6 +121,14 @@ class FileSource(Source):
             self._waiting.end()
 
     def _readinto(self, buffer: Any) -> int:
+        try:
+            return self._read(buffer)
+        except OSError as error:
+            if error.errno is not None and self.path is not None:
+                error.filename = os.fspath(self.path)
+            raise
+
+    def _read(self, buffer: Any) -> int:
         if self._waiting is not None:
             self._waiting.wait(self.fd)
             return os.readv(self.fd, [buffer])
