@@ -156,7 +156,7 @@ def test_checksums_have_32_bits(number):
 
 def in_new_process(kernel):
     """Runs a checksum with TFWIRE_CRC32C set; returns the finished process."""
-    code = "import tfwire as t; print(t.crc32c_kernel(), t.crc32c(bytes(range(256)) * 50))"
+    code = "import tfwire as t; print(t.checksum.crc32c_kernel(), t.crc32c(bytes(range(256)) * 50))"
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "TFWIRE_CRC32C": kernel, "PYTHONPATH": str(ROOT / "src")},
