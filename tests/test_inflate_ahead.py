@@ -17,6 +17,7 @@ import tfwire as tfw
 from reading import read_outcome
 from reference import frame
 from tfwire._records import inflate_ahead
+from tfwire._records.sources import FileSource, ObjectSource
 
 RECORDS = [random.Random(i).randbytes(i * 61 % 1500) + bytes(i % 700) for i in range(300)]
 CONTENT = b"".join(map(frame, RECORDS))
@@ -249,3 +250,52 @@ def test_file_objects_are_read_by_the_thread_that_asks(path):
         assert RECORDS[:20] == [next(reader) for _ in range(20)]
         assert 0 == num_threads()
         assert RECORDS[20:] == list(reader)
+
+
+class Failing:
+    """A file object whose reads fail from an offset on."""
+
+    def __init__(self, data, end):
+        self._data, self._at, self._end = data, 0, end
+
+    def read(self, size):
+        if self._at >= self._end:
+            raise OSError("of the disk")
+        piece = self._data[self._at : min(self._at + size, self._end)]
+        self._at += len(piece)
+        return piece
+
+
+def test_what_was_inflated_before_an_error_of_the_source_comes_first():
+    content = random.Random(1).randbytes(100_000)
+    source = ObjectSource(Failing(gzip.compress(content), 70_000))
+    inflated = inflate_ahead.InflatedAhead(source, "GZIP")
+    found, buffer = b"", bytearray(1 << 20)
+    with pytest.raises(OSError, match="of the disk"):
+        while got := inflated.readinto(buffer):
+            found += buffer[:got]
+    assert len(found) > 69_000
+    assert content.startswith(found)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupt_loses_nothing_that_the_thread_has_inflated(path, error):
+    name = "GZIP" if path.read_bytes()[0] == 0x1F else "ZLIB"
+    inflated = inflate_ahead.InflatedAhead(FileSource(path), name)
+    found, buffer = b"", bytearray(700)
+    while inflated._ahead is None or len(found) < 20_000:
+        found += buffer[: inflated.readinto(buffer)]
+    take = inflated._ahead.next
+
+    def interrupted():
+        take()
+        raise error
+
+    inflated._ahead.next = interrupted
+    with pytest.raises(error):
+        while got := inflated.readinto(buffer):
+            found += buffer[:got]
+    while got := inflated.readinto(buffer):
+        found += buffer[:got]
+    assert CONTENT == found
+    inflated.close()

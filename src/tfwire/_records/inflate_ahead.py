@@ -61,6 +61,7 @@ class InflatedAhead:
         self._given = 0  # bytes that were inflated, up to those
         self._alone = _UNIT  # so many of them without a thread
         self._resumed = 0  # times
+        self._lost = False  # whether what was inflated after _given has not come here
 
     def readinto(self, buffer: Any) -> int:
         """Fills some of a buffer; 0 at the end.
@@ -112,16 +113,21 @@ class InflatedAhead:
 
     def _load(self, size: int) -> None:
         """Gets more pieces: of the thread, where there is one; else about size bytes."""
-        if self._ahead is not None and self._ahead.forked:
+        if self._lost or (self._ahead is not None and self._ahead.forked):
             self._ahead = None
             self._repeat()
+            self._lost = False
         if self._ahead is None and self._threaded and self._given >= self._alone:
             self._start()
         try:
             unit = self._ahead.next() if self._ahead is not None else _read(self._inflated, size)
-        except BaseException:
+        except StreamDamage:
             self._stop()
             self.offset = self._inflated.offset
+            raise
+        except BaseException:  # what an interrupt or an error kept from coming is inflated again
+            self._lost = self._source.rewindable
+            self._stop()
             raise
         self._pieces = unit.pieces
         self._given += sum(map(len, unit.pieces))
@@ -160,13 +166,14 @@ class InflatedAhead:
 
 
 def _read(inflated: InflatedSource, size: int) -> Unit:
-    """Inflates so many bytes or somewhat less; damage behind them is met by the next call."""
+    """Inflates so many bytes or somewhat less; the next call meets the damage, or the error of the
+    source, that comes after them."""
     pieces: list[bytes] = []
     last = False
     while size > 0 and not last:
         try:
             piece = inflated.read(size)
-        except StreamDamage:
+        except Exception:
             if not pieces:
                 raise
             break
