@@ -3,6 +3,8 @@
 import json
 import pickle
 import random
+import threading
+import time
 import warnings
 import zlib
 
@@ -11,6 +13,7 @@ import pytest
 
 import tfwire
 import tfwire.compat as tf
+from iterators_with_threads import LIMIT, Gate, within_limit
 from reference import file_of
 
 Dataset = tf.data.Dataset
@@ -494,3 +497,31 @@ def test_pipelines_pickle_with_their_functions(build):
     dataset = build(Dataset.range(6))
     copy = pickle.loads(pickle.dumps(dataset))
     assert str(list(dataset)) == str(list(copy))
+
+
+def gated(gate):
+    return Dataset.range(40).map(lambda n: tf.py_function(lambda x: gate(int(x)), [n], tf.int64))
+
+
+WAITING = {
+    "one below": lambda source: source.enumerate().batch(2),
+    "opened by the function": lambda source: Dataset.range(1).flat_map(lambda _: source),
+    "one of several": lambda source: Dataset.range(1).interleave(lambda _: source, cycle_length=2),
+    "kept": lambda source: source.cache(),
+    "two deep": lambda source: Dataset.range(1).flat_map(lambda _: source.enumerate()).enumerate(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_closing_wakes_a_prefetch_at_any_depth(name):
+    gate, found = Gate(3), []
+    elements = iter(WAITING[name](gated(gate).prefetch(2)))
+    consumer = threading.Thread(target=lambda: found.extend(elements), daemon=True)
+    consumer.start()
+    assert gate.reached.wait(LIMIT)
+    time.sleep(0.02)  # until it waits, most probably
+    within_limit(elements.close)
+    consumer.join(LIMIT / 3)
+    woken = not consumer.is_alive()
+    gate.opened.set()
+    assert woken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -11,13 +12,22 @@ from tfwire._datasets.stage import Cursor, Gathering, Stage
 __all__ = ["Replayed", "elements_of"]
 
 
+# What the function under way in this thread has opened, for the thread that wakes it.
+_under_way = threading.local()
+
+
 def elements_of(stage: Stage, epoch: str) -> Iterator[Any]:
     """The elements of one pass through a stage. Closing the generator closes the pass."""
     cursor = stage.open(epoch)
+    opened: set[Cursor] | None = getattr(_under_way, "opened", None)
+    if opened is not None:
+        opened.add(cursor)
     try:
         while piece := cursor.take(1):
             yield from piece
     finally:
+        if opened is not None:
+            opened.discard(cursor)
         cursor.close()
 
 
@@ -81,15 +91,25 @@ class _ReplayedCursor(Gathering):
         self._generated = elements
         self._elements = islice(elements, count, None) if count else elements
         self._count = count
+        self._opened: set[Cursor] = set()
 
     def take(self, count: int) -> list[Any]:
-        found = self.gather(self._elements, count)
+        outer = getattr(_under_way, "opened", None)
+        _under_way.opened = self._opened
+        try:
+            found = self.gather(self._elements, count)
+        finally:
+            _under_way.opened = outer
         self._count += len(found)
         return found
 
     def snapshot(self) -> Any:
         self.raise_pending()
         return self._count
+
+    def stop(self) -> None:
+        for cursor in tuple(self._opened):
+            cursor.stop()
 
     def close(self) -> None:
         for iterator in (self._generated, *self._below):
