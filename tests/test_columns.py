@@ -200,3 +200,15 @@ def test_a_column_with_wrong_offsets_pickles_and_stays_wrong(offsets):
     column = pickle.loads(pickle.dumps(tfw.BytesColumn(b"catdo", offsets)))
     with pytest.raises(ValueError, match="offsets must not decrease"):
         column.to_numpy()
+
+
+@pytest.mark.parametrize("shape", [(2, -1, -1), (-1, -2), (1, 2**32, 2**32), (2**64,), ()])
+def test_a_shape_must_fit_and_has_no_negative_sizes(shape):
+    with pytest.raises(ValueError, match="do not fit the shape"):
+        tfw.BytesColumn(b"", np.zeros(3, np.int64), shape)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40, 2**40), (0, 2**32, 2**32), (0, 2**70)])
+def test_a_column_without_records_of_any_shape_encodes_to_nothing(shape):
+    column = tfw.BytesColumn(b"", np.zeros(1, np.int64), shape)
+    assert [] == tfw.encode_columns({"a": column})

@@ -52,7 +52,8 @@ class BytesColumn:
         self.offsets = np.ascontiguousarray(offsets, np.int64)
         count = len(self.offsets) - 1
         self.shape = (count,) if shape is None else tuple(shape)
-        if count < 0 or self.offsets.ndim != 1 or math.prod(self.shape) != count:
+        fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
+        if count < 0 or self.offsets.ndim != 1 or not fits:
             raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
 
     @classmethod

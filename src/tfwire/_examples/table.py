@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -176,7 +177,7 @@ def _array_column(array: Array, name: Name) -> tuple[Column, int]:
     if array.dtype.kind == "O" and array.ndim == 1:
         return _list_column(array.tolist(), name)
     cell = cell_of(array, name)
-    per_record = int(np.prod(array.shape[1:]))
+    per_record = math.prod(array.shape[1:])
     kind = cell.kind if cell.kind != NONE else dtype_kind(array.dtype) or BYTES
     return make_column(kind, cell.values, name, per_record=per_record), len(array)
 
@@ -256,5 +257,5 @@ def _string_column(column: Any, name: Name) -> tuple[Column, int]:
             f"{show(name)}: expected a column with one entry per record or step, found rank 0"
         )
     data = np.ascontiguousarray(column.data)
-    per_record = int(np.prod(shape[1:]))
+    per_record = math.prod(shape[1:]) if shape[0] else 0  # no records: it may exceed C's range
     return Column(BYTES, data, offsets=offsets, per_record=per_record), shape[0]
