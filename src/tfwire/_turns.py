@@ -11,7 +11,8 @@ An iterator is in one of these states:
 
     new, running -> running   a step gives something
     new, running -> ended     a step raises StopIteration
-    new, running -> failed    a step raises anything else, also KeyboardInterrupt
+    new, running -> failed    a step raises anything else, also KeyboardInterrupt; or asks the
+                              iterator for its next result, and so gets a ValueError itself
     any          -> closed    close(), by any thread, at any time, also in a signal handler
     any          -> forked    in the child
     new, running, closed -> new    a state is loaded
@@ -32,11 +33,14 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from tfwire._ahead import PATIENCE, acquirable
 
-__all__ = ["EXECUTING", "SharedIterator", "State", "Turns"]
+__all__ = ["EXECUTING", "SharedIterator", "State"]
+
+
+T = TypeVar("T")
 
 
 class State(Enum):
@@ -77,6 +81,7 @@ class SharedIterator(Iterator[Any]):
         self._unreleased.put(None)
         self._lock = threading.Lock()
         self._inside = 0  # the thread that holds the lock and is at work
+        self._reentered = False  # by the thread inside, during its step
         self._exits: SimpleQueue[None] = SimpleQueue()
         self._pid = os.getpid()
 
@@ -97,7 +102,9 @@ class SharedIterator(Iterator[Any]):
 
     def reentered(self) -> Any:
         """The answer to the thread inside, which asks for a result in the middle of a step: in a
-        function that the step calls, or in a signal handler. The step itself goes on."""
+        function that the step calls, or in a signal handler. The step fails, too: a chain that
+        drew on this iterator would be at its end, and lose what the step gives."""
+        self._reentered = True
         raise ValueError(EXECUTING)
 
     def entered(self) -> bool:
@@ -128,9 +135,12 @@ class SharedIterator(Iterator[Any]):
                 try:
                     if self._closed or self._progress not in _GOING:
                         raise StopIteration
+                    self._reentered = False
                     result = self.step()
                     if self._closed:
                         raise StopIteration
+                    if self._reentered:
+                        raise ValueError(EXECUTING)
                     self._progress = State.RUNNING
                     return result
                 finally:
@@ -155,7 +165,7 @@ class SharedIterator(Iterator[Any]):
         self.stop()
         self.over_now()
 
-    def exclusively(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def exclusively(self, function: Callable[..., T], *arguments: Any) -> T:
         """function(*arguments) with no other thread inside."""
         thread = get_ident()
         if self._inside == thread:
@@ -228,26 +238,3 @@ class SharedIterator(Iterator[Any]):
             return self._pid != os.getpid()  # or a thread of this process has come in just now
         self._pid = os.getpid()
         return False
-
-
-class Turns:
-    """A reentrant lock that tells a process when it was held by a thread at a fork: that thread is
-    not there to release it, and what it guards is half done.
-
-    Raises:
-        RuntimeError: On entry, in such a process.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._pid = os.getpid()  # of who had it last
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            if self._pid != os.getpid():
-                raise RuntimeError(_FORKED)
-            self._lock.acquire()
-        self._pid = os.getpid()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._lock.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from tfwire._records.compression import TFRecordOptions
 from tfwire._records.followed import FollowedFile
 from tfwire._records.options import as_position, make_options
 from tfwire._records.payloads import as_records, chunks
-from tfwire._records.record_batches import RecordBatches
+from tfwire._records.record_batches import CLOSED, RecordBatches
 from tfwire._records.regions import RecordPosition, SkippedRegion, SkippedRegions, TornTail
 from tfwire._records.sources import is_path
 from tfwire._records.streams import BatchReader
@@ -219,6 +220,7 @@ class RecordIterator:
 
     def __init__(self, reader: BatchReader) -> None:
         self._batches = RecordBatches(reader)
+        self._turn = threading.RLock()  # where there is no GIL
         self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
         self._positions: Iterator[tuple[Any, int, int, bytes]] | None = None
 
@@ -229,7 +231,7 @@ class RecordIterator:
     def __next__(self) -> bytes:
         if _gil_enabled():
             return next(self._records)
-        with self._batches.lock:
+        with self._turn:
             return next(self._records)
 
     def with_positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
@@ -302,10 +304,11 @@ class RecordIterator:
     def close(self) -> None:
         """Closes the files; going on is a ValueError then. Closing again is allowed.
 
-        Any thread may close. One that waits for a pipe gets the ValueError at once; one that is
-        inside a file object is waited for.
+        Any thread may close, at any time. A thread that waits for a pipe gets the ValueError at
+        once; one that is inside a file object is waited for, but not for ever: then it closes the
+        files when it comes back, and gets the ValueError.
         """
-        self._records = _Refusing("the record iterator is closed")
+        self._records = _Refusing(CLOSED)
         self._batches.close()
 
     def __enter__(self) -> RecordIterator:

@@ -12,18 +12,20 @@ from tfwire._core import ffi, lib
 from tfwire._records import longreads
 from tfwire._records.batch import numbers_of, position_of, table_of
 from tfwire._records.regions import RecordPosition, SkippedRegions, TornTail
-from tfwire._records.streams import IN_USE, BatchReader
+from tfwire._records.streams import BatchReader
 from tfwire._records.tally import Tally
-from tfwire._turns import Turns
+from tfwire._turns import SharedIterator, State
 from tfwire.receipts import Receipt
 
-__all__ = ["RecordBatches"]
+__all__ = ["CLOSED", "RecordBatches"]
+
+CLOSED = "the record iterator is closed"
 
 # Below this mean length a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
 
 
-class RecordBatches(Iterator[Iterator[bytes]]):
+class RecordBatches(SharedIterator):
     """The records of a reader, as one iterator per batch.
 
     Two threads may find in the common chain that a batch is used up, and both come here for the
@@ -31,38 +33,38 @@ class RecordBatches(Iterator[Iterator[bytes]]):
     """
 
     def __init__(self, reader: BatchReader) -> None:
-        self.lock = Turns()
+        super().__init__()
         self._reader = reader
         self._batch: Any = None
         self._long: longreads.LongRecord | None = None  # instead of a batch
         self._expect_long = False
-        self._loading = self._reentered = False
         self._current: Iterator[bytes] = iter(())
+        self._before = reader.position  # of the batch that was asked for last
         self._dropped = Receipt()  # of the records that close took back
         self._closed_at: RecordPosition | None = None
         self._stream = ffi.new("uint8_t[]", 1)
         self._stream_len = ffi.new("size_t *")
 
     def __next__(self) -> Iterator[bytes]:
-        with self.lock:
-            if not operator.length_hint(self._current):
-                self._current = iter(self._load_alone())
-            return self._current
+        """The next batch, or what is left of the current one.
 
-    def _load_alone(self) -> Sequence[bytes]:
-        """As _load. A file object or a signal handler that asks for a record meanwhile gets an
-        error, at which a chain ends for ever: so must the one who called first."""
-        if self._loading:
-            self._reentered = True
-            raise RuntimeError(IN_USE)
-        self._loading, self._reentered = True, False
+        Raises:
+            StopIteration: There is none.
+            ValueError: The iterator is closed, perhaps since this thread waits.
+        """
         try:
-            records = self._load()
-        finally:
-            self._loading = False
-        if self._reentered:
-            raise RuntimeError(IN_USE)
-        return records
+            batch: Iterator[bytes] = super().__next__()
+            return batch
+        except StopIteration:
+            if self.state is State.CLOSED:
+                raise ValueError(CLOSED) from None
+            raise
+
+    def step(self) -> Iterator[bytes]:
+        if not operator.length_hint(self._current):
+            self._before = self._reader.position
+            self._current = iter(self._load())
+        return self._current
 
     def _load(self) -> Sequence[bytes]:
         """The records that come next."""
@@ -101,60 +103,59 @@ class RecordBatches(Iterator[Iterator[bytes]]):
 
     def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
         """All that is left, with positions."""
-        while (rest := self._take()) is not None:
-            yield from rest
+        for _ in self:
+            yield from self.exclusively(self._take)
 
-    def _take(self) -> Iterator[tuple[Any, int, int, bytes]] | None:
-        """What is left of the current batch, or the next one; nobody else gets it."""
-        with self.lock:
-            records = list(next(self, ()))
-            if not records:
-                return None
-            numbers: Sequence[int]
-            if self._long is not None:
-                numbers, offsets = [self._long.position[0]], [self._long.position[1]]
-            else:
-                numbers = numbers_of(self._batch)
-                header = self._batch.offset - lib.TFW_HEADER_SIZE
-                offsets = (table_of(self._batch)[:, 0] + header).tolist()
-            done = len(offsets) - len(records)
-            path = itertools.repeat(self._reader.path, len(records))
-            self._current = iter(records)
-            return zip(path, numbers[done:], offsets[done:], self._current, strict=True)
+    def _take(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """What is left of the current batch; nobody else gets it."""
+        records = list(self._current)
+        if not records:  # closed just now
+            return iter(())
+        numbers: Sequence[int]
+        if self._long is not None:
+            numbers, offsets = [self._long.position[0]], [self._long.position[1]]
+        else:
+            numbers = numbers_of(self._batch)
+            header = self._batch.offset - lib.TFW_HEADER_SIZE
+            offsets = (table_of(self._batch)[:, 0] + header).tolist()
+        done = len(offsets) - len(records)
+        path = itertools.repeat(self._reader.path, len(records))
+        self._current = iter(records)
+        return zip(path, numbers[done:], offsets[done:], self._current, strict=True)
 
     @property
     def skipped(self) -> SkippedRegions:
-        with self.lock:
-            return self._reader.skipped
+        return self.exclusively(lambda: self._reader.skipped)
 
     @property
     def tail(self) -> TornTail | None:
-        with self.lock:
-            return self._reader.tail
+        return self.exclusively(lambda: self._reader.tail)
 
     @property
     def position(self) -> RecordPosition:
         """Where the record begins that is handed out next."""
-        with self.lock:
-            if self._closed_at is not None:
-                return self._closed_at
-            left = operator.length_hint(self._current)
-            if not left:
-                return self._reader.position
-            if self._long is not None:
-                return self._long.position
-            return position_of(self._batch, self._batch.count - left)
+        return self.exclusively(self._position)
+
+    def _position(self) -> RecordPosition:
+        if self._closed_at is not None:
+            return self._closed_at
+        if self.error is not None and not isinstance(self.error, Exception):
+            return self._before  # an interrupt: the batch may be read, but it is lost
+        left = operator.length_hint(self._current)
+        if not left:
+            return self._reader.position
+        if self._long is not None:
+            return self._long.position
+        return position_of(self._batch, self._batch.count - left)
 
     @property
     def receipt(self) -> Receipt:
         """That of the records handed out."""
-        with self.lock:
-            return self._reader.receipt - self._dropped - self._waiting()
+        return self.exclusively(lambda: self._reader.receipt - self._dropped - self._waiting())
 
     @property
     def file_crc32c(self) -> int | None:
-        with self.lock:
-            return self._reader.file_crc32c
+        return self.exclusively(lambda: self._reader.file_crc32c)
 
     def _waiting(self) -> Receipt:
         """The receipt of what is left of the current batch."""
@@ -165,11 +166,12 @@ class RecordBatches(Iterator[Iterator[bytes]]):
             tally.add_batch(self._batch, self._batch.count - count)
         return tally.receipt
 
-    def close(self) -> None:
-        self._reader.interrupt()  # who waits for a pipe has the lock
-        with self.lock:
-            self._closed_at = self.position
-            self._dropped += self._waiting()
-            for _ in self._current:  # the chain holds it too
-                pass
-            self._reader.close()
+    def stop(self) -> None:
+        self._reader.interrupt()  # a wait for a pipe
+
+    def release(self) -> None:
+        self._closed_at = self._position()
+        self._dropped += self._waiting()
+        for _ in self._current:  # the chain holds it too
+            pass
+        self._reader.close()

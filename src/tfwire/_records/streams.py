@@ -79,7 +79,7 @@ class BatchReader:
         self._file_crc32c: int | None = None
         self._batch = ffi.new("tfw_batch *")
         self._closed = False
-        self._exclusive = _Exclusive()
+        self._lock = threading.Lock()
 
     def next(self, max_records: int = 0) -> Any:
         """The next records of the current file, or of the next one that has some.
@@ -126,12 +126,12 @@ class BatchReader:
         Raises:
             OSError, RuntimeError: As ``next``.
         """
-        with self._exclusive:
+        with self._exclusive():
             return self._file.read_long() if self._file is not None else None
 
     def _next(self, take: Callable[[RecordFile], bool]) -> bool:
         """Takes records from a file that has some; False when there is none."""
-        with self._exclusive:
+        with self._exclusive():
             if self._closed:
                 raise ValueError("the reader is closed")
             try:
@@ -172,7 +172,7 @@ class BatchReader:
     @property
     def skipped(self) -> SkippedRegions:
         """The regions left out so far, in the order of the files; the last may still grow."""
-        with self._exclusive:
+        with self._exclusive():
             regions = SkippedRegions()
             regions.add(self._skipped)
             if self._file is not None:
@@ -182,7 +182,7 @@ class BatchReader:
     @property
     def position(self) -> RecordPosition:
         """Where the record behind the last batch begins, in the file of that batch."""
-        with self._exclusive:
+        with self._exclusive():
             return self._position if self._file is None else self._file.position
 
     @property
@@ -197,7 +197,7 @@ class BatchReader:
         Raises:
             ValueError: It was not asked for.
         """
-        with self._exclusive:
+        with self._exclusive():
             self._check_receipt()
             tally = self._file.tally if self._file is not None else None
             return self._receipt + tally.receipt if tally is not None else self._receipt
@@ -225,7 +225,7 @@ class BatchReader:
 
     def close(self) -> None:
         """Closes the file at hand. Closing again is allowed."""
-        with self._exclusive:
+        with self._exclusive():
             self._close()
 
     def _close(self) -> None:
@@ -251,6 +251,17 @@ class BatchReader:
                 f"{first.record_index}, byte {first.begin} ({first.reason})"
             )
 
+    def _exclusive(self) -> threading.Lock:
+        """A lock that keeps a second thread out of the native reader. Entering the lock itself is
+        one step, which no interrupt can leave half done.
+
+        Raises:
+            RuntimeError: It is held.
+        """
+        if self._lock.locked():
+            raise RuntimeError(IN_USE)
+        return self._lock
+
     def __enter__(self) -> BatchReader:
         return self
 
@@ -259,17 +270,3 @@ class BatchReader:
 
     def __reduce__(self) -> Any:
         raise TypeError("readers cannot be pickled; open the files anew in the other process")
-
-
-class _Exclusive:
-    """Keeps a second thread out of the native reader, for less than a generator would take."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError(IN_USE)
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._lock.release()
