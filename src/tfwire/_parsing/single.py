@@ -26,8 +26,6 @@ __all__ = ["SingleSession"]
 # Longer strings are copied one by one.
 _STRINGS_SIZE = 4096
 
-_parse_one = lib.tfw_parse_one
-
 
 class SingleSession:
     """Scratch memory for one record of FixedLenFeatures; for one thread at a time.
@@ -41,7 +39,6 @@ class SingleSession:
     def __init__(self, schema: Schema, flags: int, as_column: bool) -> None:
         self._requests = schema.plan.requests
         self._handle = create_columns(schema)
-        self._flags = flags
         self._error = new_error()
         num_strings = sum(r.num_values for r in self._requests if r.dtype == string)
         self._strings = ffi.new("uint8_t[]", _STRINGS_SIZE)
@@ -50,12 +47,25 @@ class SingleSession:
             "text": ffi.buffer(self._strings),
             "ends": self._ends,
             "string": partial(_string, self._handle, self._requests, as_column),
+            "parse_one": lib.tfw_parse_one,
+            "columns": self._handle,
+            "strings": self._strings,
+            "error": self._error,
         }
         self._expressions = [""] * len(self._requests)
         self._bind(int64)
         self._bind(float32)
-        self._usual = self._compile(short=True)
-        self._with_long_strings = self._compile(short=False)
+        long = self._compile(f"lambda: {self._result(short=False)}")
+        # Other names than those of long, which no reference cycle keeps alive.
+        other = partial(_other, long, self._error, self._requests)
+        self._names = {**self._names, "other": other}
+        # From a message to its features; raises Misfit or MemoryError. One function: another
+        # call costs some 40 ns.
+        self.parse = self._compile(
+            f"lambda message: {self._result(short=True)} if not (status := parse_one(columns, "
+            f"message, len(message), {flags}, strings, {_STRINGS_SIZE}, ends, error)) "
+            "else other(status)"
+        )
 
     def _bind(self, dtype: DType) -> None:
         """Binds the columns of a type to parts of one array."""
@@ -73,14 +83,13 @@ class SingleSession:
                 self._expressions[i] = f"array{i}.copy()"
             begin = end
 
-    def _compile(self, short: bool) -> Callable[[], dict[Any, Any]]:
-        """The function that makes the result: a dict display is faster than any loop.
+    def _result(self, short: bool) -> str:
+        """The expression of the result: a dict display is faster than any loop.
 
-        Its source holds names and numbers from here; the keys are values of names.
+        It holds names and numbers from here, and keys as literals.
         """
         items, begin, end = [], "", 0
         for i, request in enumerate(self._requests):
-            self._names[f"key{i}"] = request.name
             expression = self._expressions[i]
             if request.dtype == string:
                 end += request.num_values
@@ -88,39 +97,30 @@ class SingleSession:
                 if short and not request.shape:
                     expression = f"text[{begin}:ends[{end - 1}]]"
                 begin = f"ends[{end - 1}]" if end else ""
-            items.append(f"key{i}: {expression}")
-        make: Callable[[], dict[Any, Any]]
-        make = eval(f"lambda: {{{', '.join(items)}}}", self._names)
-        return make
+            items.append(f"{self._key(i, request.name)}: {expression}")
+        return f"{{{', '.join(items)}}}"
 
-    def parse(self, message: bytes) -> dict[Any, Any]:
-        """The features of a message.
+    def _key(self, i: int, key: Any) -> str:
+        if type(key) is str:
+            return repr(key)
+        self._names[f"key{i}"] = key
+        return f"key{i}"
 
-        Raises:
-            Misfit: The message does not fit.
-            MemoryError: Out of memory.
-        """
-        status = _parse_one(
-            self._handle,
-            message,
-            len(message),
-            self._flags,
-            self._strings,
-            _STRINGS_SIZE,
-            self._ends,
-            self._error,
-        )
-        if status == 0:
-            return self._usual()
-        if status < 0:
-            self._fail(status)
-        return self._with_long_strings()
+    def _compile(self, source: str) -> Callable[..., dict[Any, Any]]:
+        function: Callable[..., dict[Any, Any]] = eval(source, self._names)
+        return function
 
-    def _fail(self, status: int) -> None:
-        misfit = misfit_of(status, self._error, self._requests)
+
+def _other(
+    long: Callable[[], dict[Any, Any]], error: Any, requests: Sequence[Request], status: int
+) -> dict[Any, Any]:
+    """The result where the strings have no room in the buffer; raises where parsing failed."""
+    if status < 0:
+        misfit = misfit_of(status, error, requests)
         if misfit is not None:
             raise misfit
-        check(status, self._error)
+        check(status, error)
+    return long()
 
 
 def _string(handle: Any, requests: Sequence[Request], as_column: bool, i: int) -> Any:
