@@ -268,7 +268,7 @@ def test_a_load_that_fails_late_changes_nothing(name, path):
 
 
 def test_it_cannot_be_used_by_a_function_that_it_calls():
-    """As a generator cannot. Nothing is lost silently where the function takes no notice."""
+    """As a generator cannot. Nothing is lost where the function takes no notice of the error."""
     from tfwire import Dataset
 
     met = []
@@ -282,9 +282,9 @@ def test_it_cannot_be_used_by_a_function_that_it_calls():
         return x
 
     elements = iter(Dataset.range(10).map(reenter))
-    with pytest.raises(ValueError, match="already executing"):
-        list(elements)
-    assert ["already executing" in message for message in met[:2]] == [True, True]
+    assert list(range(10)) == list(elements)
+    assert 30 == len(met)
+    assert all("already executing" in message for message in met)
 
 
 @pytest.mark.parametrize("threads", [0, 2])

@@ -12,7 +12,8 @@ An iterator is in one of these states:
     new, running -> running   a step gives something
     new, running -> ended     a step raises StopIteration
     new, running -> failed    a step raises anything else, also KeyboardInterrupt; or asks the
-                              iterator for its next result, and so gets a ValueError itself
+                              iterator for its next result, and so gets a ValueError itself (a
+                              step of a dataset goes on)
     any          -> closed    close(), by any thread, at any time, also in a signal handler
     any          -> forked    in the child
     new, running, closed -> new    a state is loaded

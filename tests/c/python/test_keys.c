@@ -5,7 +5,9 @@
 enum { MANY = 1 << 16, SAME_SLOT = 65 };
 
 static int find(tfwi_keys *keys, uint32_t name, uint32_t *out_number) {
-    return tfwi_keys_find(keys, (const uint8_t *)&name, sizeof name, out_number);
+    uint8_t bytes[sizeof name];
+    tfwi_store32(bytes, name);
+    return tfwi_keys_find(keys, bytes, sizeof bytes, out_number);
 }
 
 static void every_key_keeps_its_number(void) {
