@@ -8,6 +8,7 @@ import os
 import pytest
 
 import tfwire as tfw
+from tfwire._records.options import AS_TENSORFLOW
 from tfwire.index import RecordIndex, TFRecordFile, TFRecordFiles
 
 RECORDS = [b"one", b"two"]
@@ -32,7 +33,7 @@ WRONG = {
     ],
     "corrupt": [
         ({"on_corrupt": word}, ValueError, "raise.*skip.*tail.*stop.*found")
-        for word in ("ignore", None, "", 1, [])
+        for word in ("ignore", None, "", 1, [], AS_TENSORFLOW.name, "as TensorFlow")
     ],
     "most": [
         ({"max_record_size": 0}, ValueError, "max_record_size must be at least 1, found 0"),

@@ -7,7 +7,20 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["choice", "file_path", "integer", "seconds"]
+import numpy as np
+
+__all__ = ["boolean", "choice", "file_path", "integer", "seconds"]
+
+
+def boolean(name: str, value: Any) -> bool:
+    """An argument that is a bool, numpy's too.
+
+    Raises:
+        TypeError: It is not. A number or a string is refused too: "no" would count as true.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be a bool, found {type(value).__name__}")
+    return bool(value)
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from tfwire._arguments import integer
+import numpy as np
+
+from tfwire._arguments import boolean, integer
 from tfwire._datasets import numbered, sources, stages
-from tfwire._datasets.arguments import boolean, check_callable
+from tfwire._datasets.arguments import check_callable
 from tfwire._datasets.iterator import DatasetIterator
 from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import map_structure

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._arguments import boolean
+
 __all__ = ["crop_or_pad", "decode"]
 
 Array = np.ndarray[Any, Any]
@@ -70,6 +72,7 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
     """
     from PIL import Image, ImageSequence
 
+    frames = boolean("frames", frames)
     if channels not in _MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
     try:

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
+from tfwire._arguments import boolean
 from tfwire._core import check, ffi, lib, new_error
 from tfwire._public import public
 from tfwire._records.compression import compressor
@@ -111,6 +112,7 @@ def repair_file(
     )
     check_input("path", path)
     out_path = local_path("out_path", out_path)
+    overwrite = boolean("overwrite", overwrite)
     _check_output(path, out_path, overwrite)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         return _copy(file, out_path, None if is_file_object(path) or is_url(path) else path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._arguments import integer
+from tfwire._arguments import boolean, integer
 from tfwire._examples import tensor_message
 from tfwire._examples.coerce import byte_strings
 from tfwire._examples.dtypes import STRING, as_dtype, from_wire, type_name, wire_dtype
@@ -159,6 +159,7 @@ def decode_raw(
                [3, 4]], dtype=uint16)
     """
     dtype = as_dtype(out_type)
+    little_endian = boolean("little_endian", little_endian)
     if fixed_length is not None:
         fixed_length = integer("fixed_length", fixed_length)
     if dtype == STRING:

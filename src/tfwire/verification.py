@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tfwire._arguments import boolean
 from tfwire._core import ffi, lib
 from tfwire._public import public
 from tfwire._records.damage import display_name
@@ -93,6 +94,7 @@ def verify_file(
         True
     """
     scan = _Scan()
+    crc32c, receipt = boolean("crc32c", crc32c), boolean("receipt", receipt)
     options = make_options(
         compression_type, True, "skip", max_record_size, _BUFFER, receipt=crc32c or receipt
     )

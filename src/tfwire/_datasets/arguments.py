@@ -10,19 +10,12 @@ import numpy as np
 from tfwire._arguments import integer
 from tfwire._datasets.structure import leaves
 
-__all__ = ["boolean", "check_callable", "check_padding", "shard_of"]
+__all__ = ["check_callable", "check_padding", "shard_of"]
 
 
 def check_callable(name: str, value: Any) -> None:
     if not callable(value):
         raise TypeError(f"{name} must be callable, found {type(value).__name__}")
-
-
-def boolean(name: str, value: Any) -> bool:
-    """An argument that is a bool, numpy's too."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be a bool, found {type(value).__name__}")
-    return bool(value)
 
 
 def check_padding(shapes: Any, values: Any) -> None:

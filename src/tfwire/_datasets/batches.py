@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tfwire._arguments import integer
-from tfwire._datasets.arguments import boolean
+from tfwire._arguments import boolean, integer
 from tfwire._datasets.shuffle import Shuffle
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Cursor, Derived, Stage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from tfwire._arguments import integer
+from tfwire._arguments import boolean, integer
 from tfwire._datasets import batches, numbered, stages
-from tfwire._datasets.arguments import boolean, check_callable, check_padding, shard_of
+from tfwire._datasets.arguments import check_callable, check_padding, shard_of
 from tfwire._datasets.pipeline import Pipeline
 from tfwire._datasets.prefetch import Prefetch
 from tfwire._datasets.shuffle import Shuffle

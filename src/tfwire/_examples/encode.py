@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, overload
 
-from tfwire._arguments import choice
+from tfwire._arguments import boolean, choice
 from tfwire._examples.encoder import (
     FRAME_ROOM,
     STRING_ROOM,
@@ -53,7 +53,7 @@ def encode_example(row: Features, *, sort_keys: bool = True) -> bytes:
         >>> encode_example({"label": 3})
         b'\\n\\x10\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03'
     """
-    return encode_row(row, sort_keys)
+    return encode_row(row, sort_keys is True or boolean("sort_keys", sort_keys))
 
 
 def encode_examples(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:
@@ -82,6 +82,7 @@ def encode_examples(rows: Iterable[Features], *, sort_keys: bool = True) -> list
         )
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows must be an iterable of mappings, found {type(rows).__name__}")
+    sort_keys = boolean("sort_keys", sort_keys)
     return _strings(RowEncoder(STRING_ROOM, sort_keys).encode_all(rows))
 
 
@@ -122,6 +123,7 @@ def encode_columns(
         [26, 29]
     """
     choice("bytes_as", bytes_as, ("object", "column"))
+    sort_keys = boolean("sort_keys", sort_keys)
     found, num_records = columns_of_mapping(columns, sort_keys)
     if bytes_as == "column":
         return BytesColumn(*encode_whole(found, num_records))
@@ -183,6 +185,7 @@ def encode_sequence_example(
         >>> tfw.decode_sequence_example(message)
         ({'n': array([2])}, {'words': [array([1, 2]), array([3])]})
     """
+    sort_keys = boolean("sort_keys", sort_keys)
     columns = columns_of_rows([context or {}], sort_keys)
     lists = lists_of_mapping(feature_lists or {}, sort_keys)
     return _strings(encode_blocks(columns, lists, 1, STRING_ROOM))[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tfwire._arguments import choice, integer
+from tfwire._arguments import boolean, choice, integer
 from tfwire._core import lib
 from tfwire._parsing.assemble import Cells, with_objects
 from tfwire._parsing.cut import results_of_batches
@@ -60,6 +60,7 @@ class BaseParser:
         self, plans: Sequence[Plan | None], bytes_as: str, empty_is_missing: bool, **init: Any
     ) -> None:
         choice("bytes_as", bytes_as, ("object", "column"))
+        empty_is_missing = boolean("empty_is_missing", empty_is_missing)
         self._init = {**init, "bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
         self._plans = plans
         self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
@@ -162,6 +163,8 @@ class BaseParser:
         """
         batch_size = integer("batch_size", batch_size, 1)
         num_threads = integer("num_threads", num_threads, 1)
+        drop_remainder = boolean("drop_remainder", drop_remainder)
+        verify, receipt = boolean("verify", verify), boolean("receipt", receipt)
         skip = choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip"
         # Threads verify payloads side by side, unless what is read depends on what is damaged.
         apart = num_threads > 1 and on_corrupt in ("raise", "tail") and not (skip or receipt)

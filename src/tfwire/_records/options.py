@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any, NamedTuple
 
-from tfwire._arguments import choice, integer
+from tfwire._arguments import boolean, choice, integer
 from tfwire._core import lib
 from tfwire._records.compression import compression_name
 from tfwire._records.regions import RecordPosition
 
 __all__ = ["AS_TENSORFLOW", "POLICIES", "Options", "as_position", "make_options"]
 
-# As "raise", but a compressed stream that is cut counts as ended: between records that is a clean
-# end, inside of a record damage. For tfwire.compat; not a word for users.
-AS_TENSORFLOW = "as TensorFlow"
 
-POLICIES = {
+class _Policy(enum.Enum):
+    AS_TENSORFLOW = enum.auto()
+
+
+# As "raise", but a compressed stream that is cut counts as ended: between records that is a clean
+# end, inside of a record damage. For tfwire.compat; no word, so that users cannot ask for it.
+AS_TENSORFLOW: Any = _Policy.AS_TENSORFLOW
+
+POLICIES: dict[str | _Policy, int] = {
     "raise": lib.TFW_CORRUPT_RAISE,
     "skip": lib.TFW_CORRUPT_SKIP,
     "tail": lib.TFW_CORRUPT_TAIL,
     "stop": lib.TFW_CORRUPT_STOP,
     AS_TENSORFLOW: lib.TFW_CORRUPT_RAISE,
 }
-_WORDS = [policy for policy in POLICIES if policy != AS_TENSORFLOW]
+_WORDS = [policy for policy in POLICIES if isinstance(policy, str)]
 
 
 class Options(NamedTuple):
@@ -30,7 +36,7 @@ class Options(NamedTuple):
 
     compression: str
     flags: int
-    on_corrupt: str
+    on_corrupt: str | _Policy
     max_record_size: int
     buffer_size: int
     receipt: bool
@@ -39,7 +45,7 @@ class Options(NamedTuple):
 def make_options(
     compression_type: Any,
     verify: bool,
-    on_corrupt: str,
+    on_corrupt: str | _Policy,
     max_record_size: int | None,
     buffer_size: int | None,
     correct: bool = False,
@@ -51,16 +57,17 @@ def make_options(
     Raises:
         TypeError, ValueError: An argument that is not valid.
     """
-    if on_corrupt is not AS_TENSORFLOW:
+    if not isinstance(on_corrupt, _Policy):
         on_corrupt = choice("on_corrupt", on_corrupt, _WORDS)
     if max_record_size is not None:
         max_record_size = integer("max_record_size", max_record_size, 1)
     if buffer_size is not None:
         buffer_size = integer("buffer_size", buffer_size, 0)
+    receipt = boolean("receipt", receipt)
     flags = (
-        (0 if verify else lib.TFW_NO_DATA_CRC)
-        | (lib.TFW_CORRECT if correct else 0)
-        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
+        (0 if boolean("verify", verify) else lib.TFW_NO_DATA_CRC)
+        | (lib.TFW_CORRECT if boolean("correct", correct) else 0)
+        | (lib.TFW_CORRECT_AMBIGUOUS if boolean("accept_ambiguous", accept_ambiguous) else 0)
     )
     return Options(
         compression_name(compression_type, auto=True),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._arguments import boolean
 from tfwire._core import lib
 from tfwire._public import public
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
@@ -145,6 +146,7 @@ class RecordIndex:
         """
         path = local_path("path", path)
         index_path = _index_path(path, index_path)
+        ignore_mtime = boolean("ignore_mtime", ignore_mtime)
         source = open_indexed(path)
         try:
             contents, identity = _saved(index_path, path, source.size() or 0)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from tfwire._arguments import integer
+from tfwire._arguments import boolean, integer
 from tfwire._public import public
 from tfwire._records.drafts import remove
 from tfwire._records.file_sinks import ShardSink
@@ -103,7 +103,7 @@ class ShardedWriter(Guarded):
         count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)
         os.stat(self._given_folder or os.curdir)  # an error names it, and no temporary file in it
-        self._index = index
+        self._index = boolean("index", index)
         self._check_names(names_of_shards(self._name, count or _SAMPLE))
         restore_set(self._folder)
         self.paths: list[str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tfwire._arguments import boolean
 from tfwire._records.compression import compression_name, compressor
 from tfwire._records.file_sinks import DraftSink, open_to_append, open_to_write
 from tfwire._records.sinks import DeflatedSink, ObjectSink, Sink
@@ -24,6 +25,9 @@ def open_sink(
     """
     if isinstance(path, bytes):
         path = os.fsdecode(path)
+    append = boolean("append", append)
+    repair_tail = boolean("repair_tail", repair_tail)
+    atomic = boolean("atomic", atomic)
     _check(path, append, repair_tail, atomic)
     compressed = compressor(options, level)
     crc32c = 0
