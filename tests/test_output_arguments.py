@@ -54,9 +54,27 @@ WRONG_RECORDS = {
     "a generator that fails": failing(),
 }
 WRONG_PATTERNS = ["a{b}", "{", "{}", "{shard.x}", "{shard[0]}", "{shard:c}", "{shard:/>3}", "", "."]
+WRONG_PATTERNS += [
+    "{shard.real}",
+    "{shard!r}",
+    "{shard:0999999999}",
+    "{shard:{shards}}",
+    "{shards.x}",
+]
+WRONG_PATTERNS += [
+    "{shard:e}",
+    "{shard:.2g}",
+    "{shard:%}",
+    "{shard!z}",
+    "{0}",
+    "{shard:\0>3}",
+    "{shard:d",
+]
+WRONG_PATTERNS += ["{shard.__class__}", "{shard:0999}"]
 WRONG_COUNTS = [
     *({"num_shards": count} for count in (0, -1, 1.5, "2", True, 10**30)),
     *({"shard_size": size} for size in (0, -1, 1.5, "", "many", "1XB", None, True, [])),
+    *({"shard_size": size} for size in ("0.1", "\u0663MB", "9" * 5000)),
     *({"num_shards": 2, "num_threads": count} for count in (0, -1, 1.5, "2", None)),
     {},
     {"num_shards": 2, "shard_size": 100},
@@ -112,8 +130,6 @@ def path_cases():
         yield name, lambda file, name=name: ShardedWriter(file.with_name(name), num_shards=1)
     for name in WRONG_PATTERNS:
         for counts in ({"num_shards": 1}, {"num_shards": 12}, {"shard_size": 10}):
-            if name == "{shard:c}" and counts == {"num_shards": 1}:
-                continue
             yield (
                 f"pattern {name}",
                 lambda file, name=name, counts=counts: ShardedWriter(

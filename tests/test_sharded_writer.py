@@ -453,3 +453,44 @@ def test_files_are_never_smaller_than_need_be():
 def test_impossible_datasets_are_refused(arguments):
     with pytest.raises(ValueError, match=r"(total_bytes|num_hosts) must be at least"):
         recommend_num_shards(*arguments)
+
+
+@pytest.mark.parametrize("name", ["{shard:1>2}", "{shard:a>2x}", "{shards}", "a"])
+def test_a_pattern_that_would_give_two_files_one_name_is_refused_before_the_work(tmp_path, name):
+    with pytest.raises(ValueError, match="to tell one file from another"):
+        ShardedWriter(tmp_path / name, shard_size=10)
+
+
+def test_a_name_that_would_become_too_long_is_refused_before_the_work(tmp_path):
+    with pytest.raises(OSError, match="name too long"):
+        ShardedWriter(tmp_path / ("x" * 253 + "{shard}"), shard_size=10)
+    ShardedWriter(tmp_path / ("x" * 249 + "{shard}"), shard_size=10).close()
+    assert ["x" * 249 + "0"] == os.listdir(tmp_path)
+
+
+def test_the_message_names_the_field(tmp_path):
+    with pytest.raises(ValueError, match=r"expected fields .*, found {shard!r:x}"):
+        ShardedWriter(tmp_path / "{shard:d}{shard!r:x}", num_shards=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("{shard:>5}", "    1"),
+        ("{shard:0>5}", "00001"),
+        ("{shard:_}", "1"),
+        ("{shard:#x}-{shards:o}", "0x1-2"),
+        ("{{{shard}}}", "{1}"),
+        ("{shard:\N{BULLET}^3d}", "\N{BULLET}1\N{BULLET}"),
+    ],
+)
+def test_formats_of_integers(tmp_path, name, expected):
+    with ShardedWriter(tmp_path / name, num_shards=2) as writer:
+        writer.write(b"x")
+    assert os.path.basename(writer.paths[1]) == expected
+
+
+def test_a_size_may_have_any_number_of_digits(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", shard_size="9" * 400 + "TB") as writer:
+        writer.write(b"x")
+    assert 1 == len(writer.paths)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from fractions import Fraction
+from string import Formatter
 
 from tfwire._arguments import integer
+from tfwire._text import printable
 
 __all__ = ["bytes_of_size", "names_of_shards"]
 
@@ -17,22 +21,60 @@ _UNITS = {
 }
 
 
-def names_of_shards(name: str, count: int) -> list[str]:
-    """The names that a pattern gives to so many files.
+# A format of integers, by which no two differ in value and agree in their names. File names have
+# 255 bytes at most.
+_INTEGER = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
+
+
+def _check_fields(name: str) -> None:
+    """Checks that a pattern holds nothing but text and the fields {shard} and {shards}.
+
+    Raises:
+        ValueError: It does not.
+    """
+    try:
+        parts = list(Formatter().parse(name))
+    except ValueError as error:
+        raise ValueError(
+            f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+        ) from None
+    for _, field, spec, conversion in parts:
+        if field is None:
+            continue
+        if field not in ("shard", "shards") or conversion or not _INTEGER.fullmatch(spec or ""):
+            raise ValueError(
+                f"{name!r} is not a pattern: expected fields {{shard}} and {{shards}} with formats "
+                f"of integers, such as {{shard:05d}}, found {{{_field(field, spec, conversion)}}}"
+            )
+
+
+def _field(name: str, spec: str | None, conversion: str | None) -> str:
+    """A field as the user wrote it."""
+    return printable(name + f"!{conversion}" * bool(conversion) + f":{spec}" * bool(spec))
+
+
+def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None) -> list[str]:
+    """The names that a pattern gives to files.
+
+    Args:
+        name: The pattern.
+        count: How many files there are.
+        numbers: Which of them to name; None: all.
 
     Raises:
         ValueError: A name is not valid, or does not tell one file from another.
     """
+    _check_fields(name)
     try:
-        names = [name.format(shard=i, shards=count) for i in range(count)]
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        names = [name.format(shard=i, shards=count) for i in numbers or range(count)]
+    except ValueError as error:
         raise ValueError(
             f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
         ) from None
     for found in names:
         if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
             raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
-    if len(set(names)) < count:
+    if len(set(names)) < len(names):
         raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")
     return names
 
@@ -42,10 +84,10 @@ def bytes_of_size(size: int | str) -> int:
     if not isinstance(size, str):
         count = integer("shard_size", size)
     else:
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size, re.ASCII)
         if found is None or found[2].upper() not in _UNITS:
             raise ValueError(f"expected a size like '150MB' or '128MiB', found {size!r}")
-        count = int(float(found[1]) * _UNITS[found[2].upper()])
+        count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
     if count < 1:
         raise ValueError(f"a size must be positive, found {size!r}")
     return count

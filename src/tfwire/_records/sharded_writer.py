@@ -28,7 +28,10 @@ from tfwire.receipts import Receipt
 
 __all__ = ["ShardedWriter"]
 
-_SAMPLE = 100  # files whose names are checked when their number is not known
+# When the number of files is not known, their names are checked as those of so many: of the first,
+# up to two digits of any base, and of the last, which is as long as any will be.
+_MANY = 1_000_000
+_SAMPLE = *range(257), _MANY - 1
 
 
 @public
@@ -48,8 +51,8 @@ class ShardedWriter(Guarded):
 
     Args:
         pattern: The path of the files, not a URL, with fields {shard} and {shards} in the file's
-            name, as str.format knows them. It may be relative to the current directory, even if
-            that changes.
+            name, formatted as integers: {shard:05d}. It may be relative to the current directory,
+            even if that changes.
         shard_size: Fill the files in turn, each with so many bytes of records (before
             compression) at most, save that it holds at least one record: a number, or a string
             like "150MB" or "128MiB".
@@ -104,7 +107,8 @@ class ShardedWriter(Guarded):
         threads = integer("num_threads", num_threads, 1)
         os.stat(self._given_folder or os.curdir)  # an error names it, and no temporary file in it
         self._index = boolean("index", index)
-        self._check_names(names_of_shards(self._name, count or _SAMPLE))
+        known = (count, None) if count is not None else (_MANY, _SAMPLE)
+        self._check_names(names_of_shards(self._name, *known))
         restore_set(self._folder)
         self.paths: list[str] | None = None
         self.num_records = 0
