@@ -494,3 +494,34 @@ def test_a_size_may_have_any_number_of_digits(tmp_path):
     with ShardedWriter(tmp_path / "{shard}", shard_size="9" * 400 + "TB") as writer:
         writer.write(b"x")
     assert 1 == len(writer.paths)
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize(
+    ("counts", "expected"), [({"num_shards": 2}, "p-0-of-2"), ({"shard_size": 9}, "p-{shard}-of-")]
+)
+def test_errors_name_the_file_and_not_its_temporary_name(
+    tmp_path, monkeypatch, counts, expected, index, left
+):
+    monkeypatch.chdir(tmp_path)
+    writer = ShardedWriter("p-{shard}-of-{shards}", index=index, **counts)
+    _, most = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+    taken = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(left):
+            os.close(taken.pop())
+        with pytest.raises(OSError, match="Too many open files") as raised:
+            writer.write_many([b"x", b"y", b"z"])
+            writer.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for fd in taken:
+            os.close(fd)
+    assert ".tmp" not in str(raised.value)
+    if left == 0:
+        assert raised.value.filename.startswith(expected)

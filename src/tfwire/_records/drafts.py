@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tfwire._records.sources import Path
 
-__all__ = ["Draft", "check_replaceable", "grant", "remove", "sync_folder"]
+__all__ = ["Draft", "check_replaceable", "grant", "named", "remove", "sync_folder"]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -136,6 +136,16 @@ def _change_owner(fd: int, old: os.stat_result) -> bool:
 
 
 # ---- Names ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def named(path: str) -> Iterator[None]:
+    """Makes an OSError name a file as the user knows it, and not its temporary name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
 
 
 def check_replaceable(path: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfwire._records.append import append_position
-from tfwire._records.drafts import Draft, check_replaceable
+from tfwire._records.drafts import Draft, check_replaceable, named
 from tfwire._records.file_locks import lock_to_append, lock_to_write, unlock
 from tfwire._records.sinks import Sink
 from tfwire._records.sources import Path
@@ -147,13 +147,16 @@ class ShardSink(Sink):
 
     Args:
         folder: Where it will be.
+        name: What errors call it.
 
     Attributes:
         draft: The file, still under a temporary name.
     """
 
-    def __init__(self, folder: str) -> None:
-        self.draft = Draft(folder)
+    def __init__(self, folder: str, name: str) -> None:
+        self._name = name
+        with named(name):
+            self.draft = Draft(folder)
         try:
             self.draft.release()
         except BaseException:
@@ -161,11 +164,11 @@ class ShardSink(Sink):
             raise
 
     def write(self, buffers: Sequence[Any]) -> None:
-        with self.draft.opened() as fd:
+        with named(self._name), self.draft.opened() as fd:
             write_all(fd, buffers)
 
     def close(self) -> None:
-        with self.draft.opened() as fd:
+        with named(self._name), self.draft.opened() as fd:
             os.fsync(fd)
 
     def discard(self) -> None:

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfwire._records.drafts import check_replaceable, grant, remove, sync_folder
+from tfwire._records.drafts import check_replaceable, grant, named, remove, sync_folder
 from tfwire._records.file_locks import wait_for_lock
 from tfwire._records.file_sinks import write_all
 
@@ -194,7 +194,8 @@ def _prepare(folder: str, renaming: Renaming) -> _Step:
     """Gives a file its permissions, and notes what undoing its renaming takes."""
     draft, name, mode = renaming
     target = os.path.join(folder, name)
-    fd = os.open(os.path.join(folder, draft), os.O_RDONLY | _OPEN)
+    with named(target):
+        fd = os.open(os.path.join(folder, draft), os.O_RDONLY | _OPEN)
     try:
         grant(fd, target, mode)
         inode = os.fstat(fd).st_ino

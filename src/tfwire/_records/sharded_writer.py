@@ -12,7 +12,7 @@ from typing import Any
 
 from tfwire._arguments import boolean, integer
 from tfwire._public import public
-from tfwire._records.drafts import remove
+from tfwire._records.drafts import named, remove
 from tfwire._records.file_sinks import ShardSink
 from tfwire._records.guarded import Guarded
 from tfwire._records.lanes import Lanes
@@ -110,6 +110,7 @@ class ShardedWriter(Guarded):
         known = (count, None) if count is not None else (_MANY, _SAMPLE)
         self._check_names(names_of_shards(self._name, *known))
         restore_set(self._folder)
+        self._num_shards = count
         self.paths: list[str] | None = None
         self.num_records = 0
         self._options = options
@@ -244,10 +245,17 @@ class ShardedWriter(Guarded):
             first, begin = last, ends[last - 1]
 
     def _open_next(self) -> None:
-        sink = ShardSink(self._folder)
+        sink = ShardSink(self._folder, self._shown(len(self._sinks)))
         self._sinks.append(sink)
         self._writers.append(TFRecordWriter(sink, self._options, compression_level=self._level))
         self._filled = 0
+
+    def _shown(self, number: int) -> str:
+        """What errors call a file: its path, or the pattern while the number of files is open."""
+        name = self._name
+        if self._num_shards is not None:
+            name = name.format(shard=number, shards=self._num_shards)
+        return os.path.join(self._given_folder, name)
 
     def _index_draft(self, number: int) -> str:
         """The temporary name of a file's index."""
@@ -319,8 +327,9 @@ class ShardedWriter(Guarded):
         """Has a file on disk, with its index."""
         self._writers[number].close()
         if self._index:
-            index = RecordIndex.build(self._sinks[number].draft.path)
-            index.save(self._index_draft(number))
+            with named(index_path_of(self._shown(number))):
+                index = RecordIndex.build(self._sinks[number].draft.path)
+                index.save(self._index_draft(number))
 
     def _publish(self) -> list[str]:
         """Gives the files, which are complete, their names; the paths."""
