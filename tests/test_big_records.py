@@ -94,8 +94,8 @@ def test_a_record_above_2_gib_is_intact(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [ABOVE_2_GIB, ABOVE_4_GIB])
-def test_big_records_are_read_one_after_the_other(tmp_path, size):
+def test_big_records_are_read_one_after_the_other(tmp_path):
+    size = ABOVE_4_GIB
     path = sparse_file(tmp_path / "data", size)
     records = tfw.read_records(path, max_record_size=None)
     assert [SMALL[0], True, SMALL[1]] == [is_zeros(r, size) or r for r in records]
@@ -112,7 +112,11 @@ def test_a_big_record_after_short_ones_is_read(tmp_path):
     append_sparse(path, ABOVE_2_GIB)
     append_sparse(path, ABOVE_2_GIB)
     records = tfw.read_records(path, max_record_size=None)
-    assert [SMALL[1], True, True] == [is_zeros(r, ABOVE_2_GIB) or r for r in records]
+    found = []
+    for record in records:
+        found.append(is_zeros(record, ABOVE_2_GIB) or record)
+        del record  # before the next one takes memory
+    assert [SMALL[1], True, True] == found
 
 
 @pytest.mark.slow
@@ -141,9 +145,9 @@ def test_a_big_record_is_repaired_and_followed(tmp_path):
 
 @pytest.mark.slow
 def test_damage_in_a_big_record_costs_that_record(tmp_path):
-    path = sparse_file(tmp_path / "data", ABOVE_4_GIB)
+    path = sparse_file(tmp_path / "data", ABOVE_2_GIB)
     with path.open("r+b") as file:
-        file.seek(2**32)
+        file.seek(2**31)
         file.write(b"\1")
     report = tfw.verify_file(path)
     assert 2 == report.records

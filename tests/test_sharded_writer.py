@@ -515,9 +515,8 @@ def test_errors_name_the_file_and_not_its_temporary_name(
                 taken.append(os.open(os.devnull, os.O_RDONLY))
         for _ in range(left):
             os.close(taken.pop())
-        with pytest.raises(OSError, match="Too many open files") as raised:
+        with pytest.raises(OSError, match="Too many open files") as raised, writer:
             writer.write_many([b"x", b"y", b"z"])
-            writer.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         for fd in taken:
