@@ -145,15 +145,19 @@ def erring(count):
 
 erring(2000)
 gc.collect()
-before, files = rss(), len(os.listdir("/proc/self/fd"))
-errors = erring(10_000)
-gc.collect()
-print(errors, rss() - before, len(os.listdir("/proc/self/fd")) - files)
+files = len(os.listdir("/proc/self/fd"))
+errors, grown = 0, []
+for _ in range(4):  # the allocator may take a step once; a leak takes one each time
+    before = rss()
+    errors += erring(5_000)
+    gc.collect()
+    grown.append(rss() - before)
+print(errors, min(grown), len(os.listdir("/proc/self/fd")) - files)
 """
 
 
 @pytest.mark.skipif(not MEASURABLE, reason="measures memory")
-def test_ten_thousand_errors_leak_neither_memory_nor_files(tmp_path):
+def test_thousands_of_errors_leak_neither_memory_nor_files(tmp_path):
     record = frame(SECRET)
     damaged = {
         "cut": record[:-1],
@@ -166,9 +170,9 @@ def test_ten_thousand_errors_leak_neither_memory_nor_files(tmp_path):
     for name, data in damaged.items():
         (tmp_path / name).write_bytes(data)
     errors, memory, files = map(int, run(_ERRING, tmp_path).split())
-    assert errors > 9_000
+    assert errors > 18_000
     assert 0 == files
-    assert memory < 2 << 20
+    assert memory < 256 << 10
 
 
 # ---- Hostile lengths --------------------------------------------------------------------------
