@@ -4,6 +4,7 @@ tests/oracle/test_compat.py compares them with TensorFlow; here is what must hol
 """
 
 import copy
+import operator
 import pickle
 import re
 from pathlib import Path
@@ -314,3 +315,28 @@ def test_public_names_exist_and_are_documented():
     for name in tf.__all__:
         if callable(value := getattr(tf, name)):
             assert value.__doc__, name
+
+
+@pytest.mark.parametrize("owner", ["TensorShape", "TensorSpec", "SparseTensorSpec", "data.Options"])
+def test_classes_explain_what_they_do_not_have(owner):
+    cls = operator.attrgetter(owner)(tf)
+    made = cls() if owner == "data.Options" else cls([1])
+    for where in (cls, made):
+        assert not hasattr(where, "nothing")
+        with pytest.raises(AttributeError, match=rf"tf\.{owner}\.nothing is not in tfwire.compat"):
+            _ = where.nothing
+    copy.copy(pickle.loads(pickle.dumps(made)))
+
+
+@pytest.mark.parametrize("name", ["none", b"none"])
+def test_errors_of_files_name_the_file(name):
+    with pytest.raises(
+        tf.errors.NotFoundError, match=r"^none: No such file or directory$"
+    ) as caught:
+        tf.io.read_file(name)
+    assert isinstance(caught.value, tf.errors.OpError)
+
+
+def test_a_pattern_without_files_is_an_invalid_argument():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no files match"):
+        tf.data.Dataset.list_files("nothing*")

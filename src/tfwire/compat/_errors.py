@@ -7,6 +7,7 @@ FileNotFoundError, which tf.errors calls NotFoundError; likewise for permissions
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -72,7 +73,7 @@ def translating_files() -> Iterator[None]:
             raise
         for cls, theirs in _FILE_ERRORS.items():
             if isinstance(error, cls):
-                raise theirs(f"{error.filename}: {error.strerror}") from error
+                raise theirs(f"{os.fsdecode(error.filename)}: {error.strerror}") from error
         raise
 
 

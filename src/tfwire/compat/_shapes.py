@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tfwire.compat._missing import Explained
+
 __all__ = ["Dimension", "TensorShape"]
 
 
@@ -18,7 +20,7 @@ class Dimension(NamedTuple):
     value: int | None
 
 
-class TensorShape:
+class TensorShape(Explained):
     """A shape: a sequence of sizes, None for those that are not known.
 
     Args:
@@ -29,6 +31,7 @@ class TensorShape:
         ValueError: A size is negative.
     """
 
+    _tf_name = "TensorShape"
     __slots__ = ("_dims",)
 
     def __init__(self, dims: Any = None) -> None:

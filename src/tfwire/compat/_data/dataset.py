@@ -22,6 +22,7 @@ from tfwire.compat._data.cardinality import INFINITE, cardinality
 from tfwire.compat._data.iterators import Iterator
 from tfwire.compat._data.making import path_of, seed_of
 from tfwire.compat._data.transformations import FurtherTransformations
+from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._parsing import wrap
 from tfwire.compat._tensor import Tensor
 
@@ -173,6 +174,16 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         elements = partial(stored.load, stored.stored_file(path_of(path)))
         found = cls._of(Replayed("load", (), elements, quiet=True), "load")
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
+
+    @classmethod
+    def list_files(cls, *args: Any, **kwargs: Any) -> Any:
+        """As :meth:`tfwire.Dataset.list_files`.
+
+        Raises:
+            InvalidArgumentError: No file matches.
+        """
+        with refusing_arguments(ValueError):
+            return super().list_files(*args, **kwargs)
 
     # ---- One dataset of several ---------------------------------------------------------------
 

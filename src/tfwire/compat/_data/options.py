@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tfwire.compat._missing import Explained
+
 __all__ = [
     "AutotuneOptions",
     "DistributeOptions",
@@ -13,7 +15,7 @@ __all__ = [
 ]
 
 
-class _Settings:
+class _Settings(Explained):
     """Attributes of these names and no others; None until set."""
 
     _names: ClassVar[tuple[str, ...]] = ()
@@ -43,6 +45,7 @@ class _Settings:
 class AutotuneOptions(_Settings):
     """Accepted and ignored: nothing is tuned."""
 
+    _tf_name = "data.experimental.AutotuneOptions"
     _names = (
         "autotune_algorithm",
         "cpu_budget",
@@ -56,12 +59,14 @@ class AutotuneOptions(_Settings):
 class DistributeOptions(_Settings):
     """Accepted and ignored: nothing is distributed."""
 
+    _tf_name = "data.experimental.DistributeOptions"
     _names = ("auto_shard_policy", "num_devices")
 
 
 class OptimizationOptions(_Settings):
     """Accepted and ignored: pipelines run as they are written."""
 
+    _tf_name = "data.experimental.OptimizationOptions"
     _names = (
         "apply_default_optimizations",
         "autotune",
@@ -85,12 +90,14 @@ class OptimizationOptions(_Settings):
 class ThreadingOptions(_Settings):
     """Accepted and ignored: the order of elements never depends on threads."""
 
+    _tf_name = "data.ThreadingOptions"
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
 class Options(_Settings):
     """The options of a dataset. All are accepted; none changes the elements or their order."""
 
+    _tf_name = "data.Options"
     _names = (
         "dataset_name",
         "deterministic",

@@ -14,6 +14,7 @@ from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import describe, leaves, map_structure, zip_structures
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._dtypes import as_dtype
+from tfwire.compat._missing import Explained
 from tfwire.compat._shapes import TensorShape
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-class TensorSpec:
+class TensorSpec(Explained):
     """A shape and a dtype.
 
     Args:
@@ -42,6 +43,8 @@ class TensorSpec:
         >>> tf.TensorSpec([None, 3], tf.int64)
         TensorSpec(shape=(None, 3), dtype=tf.int64, name=None)
     """
+
+    _tf_name = "TensorSpec"
 
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
         self._shape, self._dtype, self._name = TensorShape(shape), as_dtype(dtype), name
@@ -102,6 +105,8 @@ def fits(wanted: Any, found: Any) -> bool:
 class SparseTensorSpec(TensorSpec):
     """The shape and dtype of a SparseTensor."""
 
+    _tf_name = "SparseTensorSpec"
+
     def __init__(self, shape: Any = None, dtype: Any = "float32") -> None:
         super().__init__(shape, dtype)
 
@@ -111,6 +116,8 @@ class SparseTensorSpec(TensorSpec):
 
 class RaggedTensorSpec(TensorSpec):
     """The shape and dtype of a RaggedTensor, and how many of its dimensions are ragged."""
+
+    _tf_name = "RaggedTensorSpec"
 
     def __init__(
         self,
@@ -131,8 +138,10 @@ class RaggedTensorSpec(TensorSpec):
         )
 
 
-class DatasetSpec:
+class DatasetSpec(Explained):
     """The spec of a dataset that is an element of another one, as those of ``window``."""
+
+    _tf_name = "data.DatasetSpec"
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         self.element_spec = element_spec
