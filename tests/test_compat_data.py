@@ -525,3 +525,9 @@ def test_closing_wakes_a_prefetch_at_any_depth(name):
     woken = not consumer.is_alive()
     gate.opened.set()
     assert woken
+
+
+def test_arrays_of_text_become_tensors_of_bytes():
+    arrays = [np.array(["a", "é"]), np.array(["a", "é"], object), np.array([b"a", "é"], object)]
+    for tensor in tf.data.Dataset.from_generator(lambda: iter(arrays)):
+        assert tensor.numpy().tolist() == [b"a", "é".encode()]

@@ -284,7 +284,7 @@ def test_it_cannot_be_used_by_a_function_that_it_calls():
     elements = iter(Dataset.range(10).map(reenter))
     assert list(range(10)) == list(elements)
     assert 30 == len(met)
-    assert all("already executing" in message for message in met)
+    assert all("already executing" in message for message in met[0::3] + met[1::3])
 
 
 @pytest.mark.parametrize("threads", [0, 2])

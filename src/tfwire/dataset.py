@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tfwire._arguments import boolean, integer
 from tfwire._datasets import numbered, sources, stages
 from tfwire._datasets.arguments import check_callable

@@ -15,11 +15,21 @@ import numpy as np
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import DtypeError, InvalidArgumentError
 
-__all__ = ["Array", "Held", "as_array", "is_tensor", "scalar_string", "string_array", "to_numpy"]
+__all__ = [
+    "Array",
+    "Held",
+    "as_array",
+    "is_string_array",
+    "is_tensor",
+    "scalar_string",
+    "string_array",
+    "to_numpy",
+]
 
 Array = np.ndarray[Any, Any]
 
 _STRING = np.dtype(object)
+_BYTES = {bytes}
 _NUMBERS = "biufc"
 # Python's and numpy's scalars by the kind of dtype they make. bool comes before int.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -94,9 +104,14 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     raise ValueError(f"a value of type {type(value).__name__} cannot be converted to a tensor")
 
 
+def is_string_array(array: Array) -> bool:
+    """Whether an array is one of strings already, as :func:`string_array` makes them."""
+    return array.dtype == _STRING and set(map(type, array.ravel().tolist())) <= _BYTES
+
+
 def string_array(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """str (as UTF-8) and bytes as an object array of bytes."""
-    if set(map(type, items)) <= {bytes}:
+    if set(map(type, items)) <= _BYTES:
         return np.fromiter(items, object, len(items)).reshape(shape)
     array = np.empty(len(items), object)
     for i, item in enumerate(items):

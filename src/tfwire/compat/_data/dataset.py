@@ -16,7 +16,7 @@ from tfwire._datasets.replayed import Replayed
 from tfwire._datasets.structure import describe, leaves, map_structure
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire.compat._columns import RaggedTensor, SparseTensor
-from tfwire.compat._convert import to_numpy
+from tfwire.compat._convert import is_string_array, to_numpy
 from tfwire.compat._data import generators, signatures, specs, stored
 from tfwire.compat._data.cardinality import INFINITE, cardinality
 from tfwire.compat._data.iterators import Iterator
@@ -44,6 +44,8 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @staticmethod
     def _show(leaf: Any) -> Any:
+        if type(leaf) is np.ndarray and is_string_array(leaf):
+            return Tensor._of(leaf)
         if isinstance(leaf, _PLAIN):
             return Tensor(leaf)
         return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
