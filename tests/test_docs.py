@@ -266,3 +266,10 @@ def test_every_block_of_code_is_run():
     python = {name for name, kind in kinds if kind == "python"}
     assert run == python
     assert {("README.md", "pycon"), ("README.md", "sh")} == {k for k in kinds if k[1] != "python"}
+
+
+def test_differences_are_listed_once():
+    text = (ROOT / "docs" / "differences.md").read_text()
+    names = re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE)
+    assert len(names) > 20
+    assert sorted(set(names)) == sorted(names)
