@@ -158,7 +158,8 @@ check-threads:
 # Measures peak memory, which under ASan is not ours.
 BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
 
-# The Python tests over a sanitized core, built in a copy so that the tree keeps its fast module.
+# The Python tests over a sanitized core, built in a copy so that the tree keeps its fast module;
+# without those of the command and of tfwire.compat, which call nothing of C that others do not.
 check-sanitized: $(READY)
 	rm -rf build/sanitized && mkdir -p build/sanitized
 	cp -r csrc src tests docs examples setup.py pyproject.toml README.md LICENSE build/sanitized
@@ -167,8 +168,8 @@ check-sanitized: $(READY)
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	    $(abspath $(BIN))/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
-	        --ignore tests/test_packaging.py \
-	        --ignore tests/test_c_library.py --deselect $(BOMB)
+	        --ignore tests/test_packaging.py --ignore tests/test_c_library.py \
+	        --ignore-glob 'tests/test_cli*' --ignore-glob 'tests/test_compat*' --deselect $(BOMB)
 
 lint: $(BIN)/ruff
 	$(BIN)/ruff check src tests benchmarks examples setup.py csrc

@@ -531,3 +531,11 @@ def test_arrays_of_text_become_tensors_of_bytes():
     arrays = [np.array(["a", "é"]), np.array(["a", "é"], object), np.array([b"a", "é"], object)]
     for tensor in tf.data.Dataset.from_generator(lambda: iter(arrays)):
         assert tensor.numpy().tolist() == [b"a", "é".encode()]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [0.0, 0.0]])
+def test_a_dataset_of_weight_zero_is_left_out(weights):
+    """As in TensorFlow: it would never be drawn, and so never end."""
+    datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(5)]
+    sampled = tf.data.Dataset.sample_from_datasets(datasets, weights)
+    assert [0, 1, 2] == [int(x) for x in sampled]

@@ -225,6 +225,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         Args:
             datasets: Some datasets.
             weights: How often each is drawn: numbers, or a dataset of them; None: equally often.
+                A dataset of weight 0 is left out.
             seed: Makes the choice repeat; it is not the one that TensorFlow makes of it.
             stop_on_empty_dataset: End with the first dataset that ends, not with the last.
         """
@@ -234,6 +235,10 @@ class Dataset(FurtherTransformations, dataset.Dataset):
             given = to_numpy(weights)
             if len(given) != len(datasets):
                 raise ValueError(f"expected {len(datasets)} weights, got {len(given)}")
+            if len(given) and not given.all():  # one that is never drawn would never end
+                drawn = given.nonzero()[0] if given.any() else np.arange(1)
+                datasets = [datasets[i] for i in drawn]
+                given = given[drawn] if given.any() else np.ones(1)
             weights = cls._of(
                 Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
             )
