@@ -162,7 +162,7 @@ BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
 # without those of the command and of tfwire.compat, which call nothing of C that others do not.
 check-sanitized: $(READY)
 	rm -rf build/sanitized && mkdir -p build/sanitized
-	cp -r csrc src tests docs examples setup.py pyproject.toml README.md LICENSE build/sanitized
+	cp -r csrc src tests docs examples *.md setup.py pyproject.toml Makefile LICENSE build/sanitized
 	cd build/sanitized && export PYTHONPATH=$$PWD/src && rm -f src/tfwire/_native*.so && \
 	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --force --inplace && \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
