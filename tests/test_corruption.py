@@ -152,7 +152,7 @@ def test_a_file_of_another_compression_than_given_says_what_tells_them_apart(
     path = tmp_path / "data"
     path.write_bytes(content)
     for reader in (tfw.read_records, tfw.TFRecordDataset):
-        with pytest.raises(tfw.DataLossError, match="'auto' tells plain, GZIP and ZLIB"):
+        with pytest.raises(tfw.DataLossError, match="compression_type='auto'"):
             list(reader(path, given))
         assert [] != list(reader(path, "auto"))
 

@@ -27,12 +27,14 @@ class Unit(NamedTuple):
     Attributes:
         pieces: Its bytes, the last ones first.
         offset: How far the compressed source has been used for them.
-        last: Whether the stream ends behind them.
+        last: Whether nothing comes after them.
+        error: What the source raised after them, if it did.
     """
 
     pieces: list[bytes]
     offset: int
     last: bool
+    error: Exception | None = None
 
 
 class InflatedAhead:
@@ -62,6 +64,7 @@ class InflatedAhead:
         self._alone = _UNIT  # so many of them without a thread
         self._resumed = 0  # times
         self._lost = False  # whether what was inflated after _given has not come here
+        self._error: Exception | None = None  # of the source, after the pieces
 
     def readinto(self, buffer: Any) -> int:
         """Fills some of a buffer; 0 at the end.
@@ -113,6 +116,9 @@ class InflatedAhead:
 
     def _load(self, size: int) -> None:
         """Gets more pieces: of the thread, where there is one; else about size bytes."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
         if self._lost or (self._ahead is not None and self._ahead.forked):
             self._ahead = None
             self._repeat()
@@ -130,6 +136,8 @@ class InflatedAhead:
             self._stop()
             raise
         self._pieces = unit.pieces
+        self._error = unit.error
+        self._lost = unit.error is not None and self._source.rewindable
         self._given += sum(map(len, unit.pieces))
         self.offset = unit.offset
         if unit.last:
@@ -166,17 +174,20 @@ class InflatedAhead:
 
 
 def _read(inflated: InflatedSource, size: int) -> Unit:
-    """Inflates so many bytes or somewhat less; the next call meets the damage, or the error of the
-    source, that comes after them."""
+    """Inflates so many bytes or somewhat less; damage after them is met by the next call."""
     pieces: list[bytes] = []
     last = False
     while size > 0 and not last:
         try:
             piece = inflated.read(size)
-        except Exception:
+        except StreamDamage:
             if not pieces:
                 raise
             break
+        except Exception as error:
+            if not pieces:
+                raise
+            return Unit(pieces[::-1], inflated.offset, True, error)
         last = not piece
         size -= len(piece)
         if piece:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from string import Formatter
 
 from tfwire._arguments import integer
-from tfwire._text import printable
+from tfwire._text import printable, shorten
 
 __all__ = ["bytes_of_size", "names_of_shards"]
 
@@ -86,8 +86,11 @@ def bytes_of_size(size: int | str) -> int:
     else:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size, re.ASCII)
         if found is None or found[2].upper() not in _UNITS:
-            raise ValueError(f"expected a size like '150MB' or '128MiB', found {size!r}")
+            found_text = shorten(repr(size))
+            raise ValueError(f"expected a size like '150MB' or '128MiB', found {found_text}")
         count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
-    if count < 1:
-        raise ValueError(f"a size must be positive, found {size!r}")
+    if not 1 <= count < 1 << 63:
+        raise ValueError(
+            f"a size must be positive and fit into 64 bits, found {shorten(repr(size))}"
+        )
     return count
