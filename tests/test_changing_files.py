@@ -22,8 +22,8 @@ SEARCH = Path(__file__).with_name("changing.py")
     ("seed", "seconds"),
     [
         (1, 4),
-        pytest.param(2, 60, marks=pytest.mark.slow),
-        pytest.param(3, 60, marks=pytest.mark.slow),
+        pytest.param(2, 20, marks=pytest.mark.slow),
+        pytest.param(3, 20, marks=pytest.mark.slow),
     ],
 )
 def test_whatever_becomes_of_the_files_records_are_records_and_errors_errors(

@@ -389,7 +389,7 @@ def test_an_interrupt_is_nothing_but_an_interrupt(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITERATORS)
 def test_very_many_interrupts_are_nothing_but_interrupts(name, tmp_path):
-    run_interrupts(name, int(os.environ.get("TFWIRE_INTERRUPTS", "300")), 2, tmp_path)
+    run_interrupts(name, int(os.environ.get("TFWIRE_INTERRUPTS", "20")), 2, tmp_path)
 
 
 def run_interrupts(name, tries, seed, folder):
