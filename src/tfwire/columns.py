@@ -110,6 +110,7 @@ class BytesColumn:
 
         Raises:
             IndexError: There is no such string.
+            ValueError: The offsets of these strings have been changed, and leave the data.
 
         Example:
             >>> BytesColumn(b"catdog", [0, 3, 3, 6]).take(np.array([2, 0])).to_list()
@@ -117,6 +118,8 @@ class BytesColumn:
         """
         begins = self.offsets[:-1][indices]
         sizes = self.offsets[1:][indices] - begins
+        if ((sizes < 0) | (sizes > len(self.data))).any():
+            raise ValueError("offsets must not decrease, and stay within the data")
         offsets = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         where = np.repeat(begins - offsets[:-1], sizes)

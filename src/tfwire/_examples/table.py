@@ -186,6 +186,7 @@ def _list_column(cells: Sequence[Any], name: Name) -> tuple[Column, int]:
     if cells and type(cells[0]) is bytes and (strings := strings_of_objects(cells)) is not None:
         data, offsets = strings
         return Column(BYTES, data, offsets=offsets), len(offsets) - 1
+    cells = tuple(cells)  # another thread may change the list between two looks
     types = types_of(cells)
     kinds = {scalar_kind(cls) for cls in types}
     if cells and None not in kinds:
