@@ -340,3 +340,8 @@ def test_errors_of_files_name_the_file(name):
 def test_a_pattern_without_files_is_an_invalid_argument():
     with pytest.raises(tf.errors.InvalidArgumentError, match="no files match"):
         tf.data.Dataset.list_files("nothing*")
+
+
+def test_a_file_that_is_open_for_writing_cannot_be_read(tmp_path):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="not open for reading"):
+        tf.io.gfile.GFile(str(tmp_path / "a"), "w").read()

@@ -69,7 +69,7 @@ def translating_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error, Error):
+        if isinstance(error, Error) or error.filename is None:  # ours already
             raise
         for cls, theirs in _FILE_ERRORS.items():
             if isinstance(error, cls):
