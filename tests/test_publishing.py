@@ -1,4 +1,4 @@
-"""Files that replace others: killed or failing at every system call, they are wholly old or new."""
+"""Files that replace others: killed or failing at system calls, they are wholly old or new."""
 
 from __future__ import annotations
 
