@@ -7,11 +7,13 @@ import json
 import os
 import stat
 import threading
+import warnings
 
 import pytest
 
 import faults
 import tfwire as tfw
+from command import tfwire_command
 from reference import file_of, read
 from tfwire.sharding import MARKER, recover_shards
 
@@ -170,6 +172,147 @@ def test_a_set_is_old_or_new_or_marked_at_every_instant(folder, action, forever,
     assert marked or stride > 1 or "kill" not in action.__name__
 
 
+def parse_files(paths):
+    parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.string)})
+    return [value for batch in parser.parse_file(paths, 2) for value in batch["a"]]
+
+
+def records_by_number(paths):
+    with tfw.TFRecordFiles(paths) as files:
+        return list(files)
+
+
+READERS = {
+    "read_records": lambda paths: list(tfw.read_records(paths)),
+    "one by one": lambda paths: [record for p in paths for record in tfw.read_records(p)],
+    "files": records_by_number,
+    "file by file": lambda paths: [record for p in paths for record in tfw.TFRecordFile(p)],
+    "dataset": lambda paths: list(tfw.TFRecordDataset(paths)),
+    "in turn": lambda paths: list(tfw.TFRecordDataset(paths, num_parallel_reads=9)),
+    "indexed": lambda paths: list(tfw.TFRecordDataset(paths, indexed=True)),
+    "shuffled": lambda paths: sorted(tfw.TFRecordDataset(paths).shuffle(9, seed=1)),
+    "parse_file": parse_files,
+    "threads": lambda paths: list(tfw.TFRecordDataset(paths).prefetch(1)),
+}
+
+
+def files_of(pattern):
+    return sorted(map(str, pattern.parent.glob(pattern.name)))
+
+
+def read_with_warnings(reader, paths):
+    """What a reader gives, and its warnings of sets that are half published."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = reader(paths)
+    assert {tfw.TfwireWarning} >= {each.category for each in caught}
+    return found, [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize("stride", [pytest.param(SLOW_STRIDE, marks=pytest.mark.slow), 9])
+@pytest.mark.parametrize("action", [faults.kill, faults.kill_after])
+def test_a_reader_sees_the_old_set_or_the_new_one_or_warns(folder, action, stride):
+    folder, restore = folder
+    old, new = ([tfw.encode_example({"a": a}) for a in records] for records in (OLD, NEW))
+    pattern = folder / "p-?-of-?"
+    names = set(restore())
+    write_set(folder, old)
+    for name in set(os.listdir(folder)) - names:
+        (folder / name).unlink()
+    before = files_in(folder)
+    wanted = {name: [sorted(reader(files_of(pattern)))] for name, reader in READERS.items()}
+    write_set(folder, new)
+    for name, reader in READERS.items():
+        wanted[name].append(sorted(reader(files_of(pattern))))
+    seen = set()
+    for n, _ in faults.every(lambda: write_set(folder, new), action, stride=stride):
+        for name, reader in READERS.items():
+            found, problems = read_with_warnings(reader, files_of(pattern))
+            assert problems or sorted(found) in wanted[name], (n, name)
+            assert all("recover_shards" in problem for problem in problems)
+            seen.add("warned" if problems else wanted[name].index(sorted(found)))
+        for path in folder.iterdir():
+            path.unlink()
+        for name, data in before.items():
+            (folder / name).write_bytes(data)
+    assert {0, "warned"} <= seen
+
+
+HALF = "belongs to a set of shards that is half published"
+
+
+@pytest.fixture
+def half(tmp_path):
+    """Two sets in a folder of which one is half published."""
+    write_set(tmp_path, OLD, 2)
+    tfw.write_records(tmp_path / "another", OLD)
+    steps = [[f".tfwire-{i}.tmp", f"p-{i}-of-2", 1, None] for i in range(2)]
+    (tmp_path / MARKER).write_text(json.dumps(steps))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", READERS.keys() - {"parse_file"})
+def test_a_half_published_set_is_said_once_and_only_of_its_files(half, name, monkeypatch):
+    reader = READERS[name]
+    paths = [half / "another", half / "p-0-of-2", half / "p-1-of-2"]
+    monkeypatch.chdir(half)
+    once = 2 if name in ("one by one", "file by file") else 1
+    for names in (paths, [path.name for path in paths]):
+        found, problems = read_with_warnings(reader, names)
+        assert OLD * 2 == found
+        assert once == len(problems)
+        assert all(HALF in problem for problem in problems)
+    assert (OLD, []) == read_with_warnings(reader, paths[:1])
+    (half / MARKER).write_bytes(b"")  # all are renamed
+    assert (OLD * 2, []) == read_with_warnings(reader, paths)
+
+
+def test_a_half_published_set_can_be_an_error(half):
+    files = files_of(half / "p-?-of-2")
+    for reader in READERS.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(tfw.TfwireWarning, match=HALF):
+                reader(files)
+
+
+def test_a_missing_file_of_a_half_published_set_is_explained(half):
+    os.unlink(half / "p-0-of-2")
+    with pytest.warns(tfw.TfwireWarning, match=HALF), pytest.raises(FileNotFoundError):
+        list(tfw.read_records(files_of(half / "p-?-of-2") + [half / "p-0-of-2"]))
+
+
+def marker_of_another_folder(path):
+    path.write_text(json.dumps([["x", "../p-0-of-2", 1, None]]))
+
+
+def huge_marker(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+MARKERS = {
+    "a pipe": (os.mkfifo, False),
+    "a folder": (os.mkdir, False),
+    "a link": (lambda path: path.symlink_to("p-0-of-2"), False),
+    "another folder": (marker_of_another_folder, False),
+    "no JSON": (lambda path: path.write_bytes(b"[[1, 2"), False),
+    "other JSON": (lambda path: path.write_bytes(b"[5]"), False),
+    "names that are none": (lambda path: path.write_bytes(b"[[1, 2, 3, 4]]"), False),
+    "huge": (huge_marker, True),
+}
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_readers_bear_with_any_marker(half, name):
+    make, warned = MARKERS[name]
+    os.unlink(half / MARKER)
+    make(half / MARKER)
+    found, problems = read_with_warnings(READERS["read_records"], files_of(half / "p-?-of-2"))
+    assert OLD == found
+    assert warned == bool(problems)
+
+
 def test_the_next_writer_cleans_up(tmp_path):
     write_set(tmp_path, OLD)
     before = files_in(tmp_path)
@@ -245,7 +388,7 @@ def test_a_set_that_is_being_published_is_waited_for(tmp_path):
     assert [[]] == done
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"5", b'[["a"]]', b"\xff"])
+@pytest.mark.parametrize("text", [b"", b"{", b"5", b'[["a"]]', b"[[1,2,3,4]]", b"\xff"])
 def test_a_marker_that_was_not_finished_means_that_nothing_was_renamed(tmp_path, text):
     (tmp_path / MARKER).write_bytes(text)
     (tmp_path / "a").write_bytes(b"kept")
@@ -425,3 +568,28 @@ def test_another_working_directory_changes_nothing(tmp_path, monkeypatch):
     assert ["a"] == os.listdir(tmp_path / "elsewhere")
     assert [str(i) for i in range(10)] == writer.paths
     assert [b"new"] == list(tfw.read_records(writer.paths[9]))
+
+
+# ---- The command ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["verify", "info", "count", "cat", "head"])
+def test_commands_report_a_half_published_set(half, command):
+    result = tfwire_command(command, "another", cwd=half)
+    assert (0, "") == (result.returncode, result.stderr)
+    result = tfwire_command(command, "p-0-of-2", "p-1-of-2", cwd=half)
+    assert 1 == result.returncode
+    assert 1 == result.stderr.count(HALF)
+    assert f"tfwire {command}: p-0-of-2: {HALF}" in result.stderr
+    assert "recover_shards('.')" in result.stderr
+    assert result.stdout
+
+
+@pytest.mark.parametrize("command", ["split --shards=3", "merge", "shuffle --shards=3"])
+def test_no_set_is_made_of_a_half_published_one(half, command):
+    (half / "new").mkdir()
+    output = "new/file" if command == "merge" else f"new/{PATTERN}"
+    words = [*command.split(), "p-0-of-2", "p-1-of-2", "-o", output]
+    result = tfwire_command(*words, cwd=half)
+    assert (1, "", 1) == (result.returncode, result.stdout, result.stderr.count(HALF))
+    assert [] == os.listdir(half / "new")

@@ -104,7 +104,8 @@ class ParseError(InvalidArgumentError):
 
 @public
 class TfwireWarning(UserWarning):
-    """Category of tfwire's warnings: records that were left out, and advice on arguments.
+    """Category of tfwire's warnings: records that were left out, files of a set that is half
+    published (see ``ShardedWriter``), and advice on arguments.
 
     An object that was not closed gives a ResourceWarning, and what will be removed a
     DeprecationWarning, as usual.

@@ -17,8 +17,10 @@ import numpy as np
 from tfwire._arguments import integer
 from tfwire._public import public
 from tfwire._records.access import FileAccess, StreamAccess
+from tfwire._records.markers import Markers
 from tfwire._records.record_index import RecordIndex, open_indexed
 from tfwire._records.sources import local_path, split_paths
+from tfwire._warnings import warn
 from tfwire.errors import DataLossError
 
 __all__ = ["RecordIndex", "TFRecordFile", "TFRecordFiles"]
@@ -157,7 +159,7 @@ class TFRecordFile(_Records):
     def __init__(self, path: Any, index: Any = None) -> None:
         self.path = path = local_path("path", path)
         if index is None:
-            index = _fresh_index(path)
+            index = _fresh_index(path, Markers())
         elif not isinstance(index, RecordIndex):
             index = RecordIndex.load(path, local_path("index", index))
         self.index: RecordIndex = index
@@ -216,8 +218,10 @@ def _no_key(key: Any) -> TypeError:
     )
 
 
-def _fresh_index(path: Any) -> RecordIndex:
+def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
     """The index saved beside a file when it is fresh, else a new one."""
+    if (problem := markers.problem_of(path)) is not None:
+        warn(problem)
     with contextlib.suppress(OSError, DataLossError):
         return RecordIndex.load(path)
     return RecordIndex.build(path)
@@ -248,7 +252,8 @@ class TFRecordFiles(_Records):
     def __init__(self, paths: Any, *, max_open_files: int = 256) -> None:
         max_open_files = integer("max_open_files", max_open_files, 1)
         self.paths = [local_path("paths", path) for path in split_paths(paths)]
-        self.indexes = [_fresh_index(path) for path in self.paths]
+        markers = Markers()
+        self.indexes = [_fresh_index(path, markers) for path in self.paths]
         self._begin(max_open_files)
 
     def _begin(self, max_open_files: int) -> None:

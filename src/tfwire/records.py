@@ -14,6 +14,7 @@ from tfwire._arguments import seconds
 from tfwire._public import public
 from tfwire._records.compression import TFRecordOptions
 from tfwire._records.followed import FollowedFile
+from tfwire._records.markers import Markers
 from tfwire._records.options import as_position, make_options
 from tfwire._records.payloads import as_records, chunks
 from tfwire._records.record_batches import CLOSED, RecordBatches
@@ -53,6 +54,8 @@ def read_records(
     start: RecordPosition | None = None,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
+
+    Where a file belongs to a set that a ShardedWriter left half published, a TfwireWarning says so.
 
     Args:
         paths: A path (str, bytes or os.PathLike), a URL (through fsspec), a file object (anything
@@ -102,6 +105,7 @@ def read_records(
             buffer_size=buffer_size,
             receipt=receipt,
             start=start,
+            markers=Markers(),
         )
     )
 

@@ -10,6 +10,7 @@ from tfwire._core import ffi
 from tfwire._datasets.sources import Records
 from tfwire._datasets.stage import Gathering
 from tfwire._records.batch import table_of
+from tfwire._records.markers import Markers
 from tfwire._records.regions import RecordPosition
 from tfwire._records.streams import BatchReader
 from tfwire._spans import Placed, gather
@@ -33,6 +34,7 @@ class PackedRecords(Gathering):
 
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
+        self._markers = Markers()
         self._number, *position, given = at or [0, 0, 0, 0]
         self._reader = self._open(RecordPosition(*position))
         self._blocks: list[Array] = []
@@ -43,8 +45,7 @@ class PackedRecords(Gathering):
     def _open(self, start: RecordPosition) -> BatchReader | None:
         if self._number >= len(self._stage.paths):
             return None
-        path = self._stage.paths[self._number]
-        return BatchReader(path, self._stage.compression_type, start=start, **self._stage.options)
+        return self._stage.reader(self._number, start, self._markers)
 
     def take(self, count: int) -> Any:
         """The next records, a Placed."""

@@ -17,6 +17,8 @@ from tfwire._datasets.numbered import file_facts, share
 from tfwire._datasets.stage import Cursor, Gathering, Stage
 from tfwire._datasets.structure import describe, leaves, map_structure
 from tfwire._objects import as_array
+from tfwire._records.markers import Markers
+from tfwire._records.streams import BatchReader
 
 __all__ = ["Generator", "Numbers", "Records", "Slices"]
 
@@ -215,6 +217,11 @@ class Records(Stage):
         )
         return _Parsed(batches, at or 0)
 
+    def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
+        """A reader of one of the files."""
+        path, compression = self.paths[number], self.compression_type
+        return BatchReader(path, compression, start=start, markers=markers, **self.options)
+
     def begins_short(self) -> bool:
         """Whether the first record is a short one of a plain file: its header begins with its
         length."""
@@ -246,21 +253,19 @@ class _File(Gathering):
 
     Args:
         stage: Its files.
+        markers: As for BatchReader.
         number: Which of them.
         at: The position to begin at, and how many records to pass over there.
     """
 
-    def __init__(self, stage: Records, number: int, at: Sequence[int] = (0, 0, 0)) -> None:
-        from tfwire.records import RecordPosition, read_records
+    def __init__(
+        self, stage: Records, markers: Markers, number: int, at: Sequence[int] = (0, 0, 0)
+    ) -> None:
+        from tfwire.records import RecordIterator, RecordPosition
 
         *position, given = at
         self._number = number
-        self._records = read_records(
-            stage.paths[number],
-            stage.compression_type,
-            start=RecordPosition(*position),
-            **stage.options,
-        )
+        self._records = RecordIterator(stage.reader(number, RecordPosition(*position), markers))
         self._iterator = iter(self._records)
         self._ready: list[bytes] = []  # records that were read ahead
         self._before: list[int] = []  # the place before the first of them
@@ -303,13 +308,14 @@ class _FilesInTurn(Gathering):
 
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
+        self._markers = Markers()
         self._number, *place = at or [0, 0, 0, 0]
         self._file = self._open(place)
 
     def _open(self, place: Sequence[int] = (0, 0, 0)) -> _File | None:
         if self._number >= len(self._stage.paths):
             return None
-        return _File(self._stage, self._number, place)
+        return _File(self._stage, self._markers, self._number, place)
 
     def take(self, count: int) -> list[bytes]:
         return self.collect(self._some, count)
@@ -339,12 +345,13 @@ class _FileCycle(Gathering):
 
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
+        self._markers = Markers()
         if at is None:
             at = {"turn": 0, "next": 0, "files": []}
         self._turn: int = at["turn"]
         self._next: int = at["next"]  # the number of the file that is opened next
         self._files: list[_File | None] = [
-            None if file is None else _File(stage, file[0], file[1:]) for file in at["files"]
+            None if file is None else self._file(file[0], file[1:]) for file in at["files"]
         ]
         while len(self._files) < stage.cycle:
             self._files.append(self._open_next())
@@ -352,9 +359,12 @@ class _FileCycle(Gathering):
     def _open_next(self) -> _File | None:
         if self._next >= len(self._stage.paths):
             return None
-        file = _File(self._stage, self._next)
+        file = self._file(self._next)
         self._next += 1
         return file
+
+    def _file(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
+        return _File(self._stage, self._markers, number, place)
 
     def take(self, count: int) -> list[bytes]:
         return self.collect(self._some, count)

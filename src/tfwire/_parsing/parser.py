@@ -23,6 +23,7 @@ from tfwire._parsing.session import Session
 from tfwire._parsing.single import SingleSession
 from tfwire._parsing.spec import Plan
 from tfwire._records.blocks import Block
+from tfwire._records.markers import Markers
 from tfwire._records.streams import BatchReader
 from tfwire._spans import Spans, slices_of
 from tfwire.features import FixedLenFeature
@@ -175,6 +176,7 @@ class BaseParser:
             on_corrupt=on_corrupt,
             buffer_size=_BUFFER_SIZE,
             receipt=receipt,
+            markers=Markers(),
         )
         return FileBatches(
             self,

@@ -18,10 +18,9 @@ from typing import NamedTuple
 from tfwire._records.drafts import check_replaceable, grant, named, remove, sync_folder
 from tfwire._records.file_locks import wait_for_lock
 from tfwire._records.file_sinks import write_all
+from tfwire._records.markers import MARKER, Step, read_marker
 
-__all__ = ["MARKER", "Renaming", "publish_set", "restore_set"]
-
-MARKER = ".tfwire-publishing"
+__all__ = ["Renaming", "publish_set", "restore_set"]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -38,21 +37,6 @@ class Renaming(NamedTuple):
     draft: str
     name: str
     mode: int
-
-
-class _Step(NamedTuple):
-    """A renaming as the marker has it.
-
-    Attributes:
-        draft, name: As of the Renaming.
-        inode: Of the new file.
-        backup: A name that keeps the old file until the set is complete; None: there is none.
-    """
-
-    draft: str
-    name: str
-    inode: int
-    backup: str | None
 
 
 def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
@@ -154,26 +138,11 @@ def _is_at(fd: int, path: str) -> bool:
         return False
 
 
-def _write_marker(folder: str, marker: int, steps: Sequence[_Step]) -> None:
+def _write_marker(folder: str, marker: int, steps: Sequence[Step]) -> None:
     """Has on disk what ``_undo`` needs, before anything is renamed."""
     write_all(marker, [json.dumps(steps).encode()])
     os.fsync(marker)
     sync_folder(folder)
-
-
-def _read_marker(marker: int) -> list[_Step]:
-    """The steps that a marker tells. There are none before anything is renamed, when it may be
-    incomplete, and after everything is, when it is empty."""
-    with os.fdopen(os.dup(marker), "rb") as file:
-        text = file.read()
-    try:
-        steps = [_Step(*step) for step in json.loads(text)]
-    except (ValueError, TypeError):
-        return []
-    names = [name for step in steps for name in (step.draft, step.name, step.backup or "x")]
-    if any(os.path.basename(name) != name for name in names):
-        raise ValueError(f"{MARKER} names files of another folder")
-    return steps
 
 
 def _restore(folder: str, marker: int) -> list[str]:
@@ -182,7 +151,7 @@ def _restore(folder: str, marker: int) -> list[str]:
     if owner != os.geteuid():
         text = f"user {owner} left a set half published, and must begin a writer or remove this"
         raise PermissionError(errno.EPERM, text, os.path.join(folder, MARKER))
-    steps = _read_marker(marker)
+    steps = read_marker(marker)
     _undo(folder, steps)
     return [step.name for step in steps]
 
@@ -190,7 +159,7 @@ def _restore(folder: str, marker: int) -> list[str]:
 # ---- The steps --------------------------------------------------------------------------------
 
 
-def _prepare(folder: str, renaming: Renaming) -> _Step:
+def _prepare(folder: str, renaming: Renaming) -> Step:
     """Gives a file its permissions, and notes what undoing its renaming takes."""
     draft, name, mode = renaming
     target = os.path.join(folder, name)
@@ -202,10 +171,10 @@ def _prepare(folder: str, renaming: Renaming) -> _Step:
     finally:
         os.close(fd)
     backup = None if _inode(target) is None else f".tfwire-{secrets.token_hex(8)}.tmp"
-    return _Step(draft, name, inode, backup)
+    return Step(draft, name, inode, backup)
 
 
-def _keep_old_files(folder: str, steps: Sequence[_Step]) -> None:
+def _keep_old_files(folder: str, steps: Sequence[Step]) -> None:
     """Gives the old files a second name, where the file system allows that."""
     for step in steps:
         if step.backup is not None:
@@ -217,7 +186,7 @@ def _keep_old_files(folder: str, steps: Sequence[_Step]) -> None:
                 )
 
 
-def _rename(folder: str, steps: Sequence[_Step]) -> None:
+def _rename(folder: str, steps: Sequence[Step]) -> None:
     for draft, name, _, backup in steps:
         target = os.path.join(folder, name)
         if backup is not None and _inode(os.path.join(folder, backup)) is None:
@@ -226,7 +195,7 @@ def _rename(folder: str, steps: Sequence[_Step]) -> None:
     sync_folder(folder)
 
 
-def _undo(folder: str, steps: Sequence[_Step]) -> None:
+def _undo(folder: str, steps: Sequence[Step]) -> None:
     """Puts the old files back, whatever has been done of the steps. A file that is neither the old
     nor the new one was written by somebody else since, and stays."""
     for _, name, inode, backup in steps:

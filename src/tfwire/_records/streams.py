@@ -19,10 +19,11 @@ from tfwire._core import ffi
 from tfwire._records.blocks import Block
 from tfwire._records.damage import display_name
 from tfwire._records.longreads import LongRecord
+from tfwire._records.markers import Markers
 from tfwire._records.options import as_position, make_options
 from tfwire._records.recordfile import RecordFile
 from tfwire._records.regions import RecordPosition, SkippedRegions, TornTail
-from tfwire._records.sources import Path, open_source, split_paths
+from tfwire._records.sources import Path, is_path, is_url, open_source, split_paths
 from tfwire._text import printable
 from tfwire._warnings import warn
 from tfwire.receipts import Receipt
@@ -43,6 +44,7 @@ class BatchReader:
     Args:
         paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start:
             As for ``read_records``. Files are opened when they are reached, not before.
+        markers: Finds sets of files that are half published, to warn of them; None: no warning.
 
     Attributes:
         path: The file of the last batch.
@@ -64,6 +66,7 @@ class BatchReader:
         buffer_size: int | None = None,
         receipt: bool = False,
         start: RecordPosition | None = None,
+        markers: Markers | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
@@ -71,6 +74,7 @@ class BatchReader:
             compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
         )
         self._paths: Iterator[Any] = split_paths(paths)
+        self._markers = markers
         self._file: RecordFile | None = None
         self._position = self._start = as_position("start", start)
         self._tail: TornTail | None = None
@@ -153,10 +157,17 @@ class BatchReader:
         path = next(self._paths, _NO_MORE)
         if path is _NO_MORE:
             return None
+        self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
         self._file = RecordFile(open_source(path), self._options, start)
         self.path = self._file.path
         return self._file
+
+    def _look_for_marker(self, path: Any) -> None:
+        if self._markers is not None and is_path(path) and not is_url(path):
+            problem = self._markers.problem_of(path)
+            if problem is not None:
+                self.warn(problem)
 
     @property
     def at_hand(self) -> bool:

@@ -116,6 +116,19 @@ def same_file(path: str, names: Iterable[str]) -> str | None:
     return None
 
 
+def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
+    """Whether inputs belong to sets of shards that are half published; says of which sets."""
+    from tfwire._records.markers import Markers
+    from tfwire._records.sources import is_url
+
+    markers = Markers()
+    local = (name for name in names if name != "-" and not is_url(name))
+    problems = [problem for name in local if (problem := markers.problem_of(name)) is not None]
+    for problem in problems:
+        complain(options, problem)
+    return bool(problems)
+
+
 # ---- Complaints -------------------------------------------------------------------------------
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 _COMPRESSIONS = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 _EPILOG = (
-    "No file appears before all are complete, and none when a record of the input is damaged: "
-    "see tfwire repair. Exit status: 0, 1 when the input is at fault, 2 for wrong usage."
+    "No file appears before all are complete, and none when a record of the input is damaged "
+    "(see tfwire repair) or the input is a set of shards that is half published. Exit status: 0, "
+    "1 when the input is at fault, 2 for wrong usage."
 )
 
 

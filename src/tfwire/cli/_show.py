@@ -32,7 +32,7 @@ def show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     """Shows at most limit records of every file."""
     if _files.stdin_twice(options, options.files) or _raw_on_terminal(options):
         return 2
-    status = 0
+    status = int(_files.half_published(options, options.files))
     for name in options.files:
         try:
             status |= _show_file(name, options, limit, shorten)

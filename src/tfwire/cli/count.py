@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
 
     if _files.stdin_twice(options, options.files):
         return 2
-    total = status = 0
+    total, status = 0, int(_files.half_published(options, options.files))
     for name in options.files:
         try:
             report = verify_file(

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if _files.stdin_twice(options, options.files):
         return 2
     progress = Progress(sum(map(_files.file_size, options.files)))
-    status = 0
+    status = int(_files.half_published(options, options.files))
     for name in options.files:
         try:
             report = verify_file(

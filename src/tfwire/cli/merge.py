@@ -18,4 +18,6 @@ def run(options: argparse.Namespace) -> int:
     """Verifies every record on its way."""
     if _files.stdin_twice(options, options.files) or not _reshard.output_is_valid(options):
         return 2
+    if _files.half_published(options, options.files):
+        return 1
     return _reshard.write(options, _reshard.read(options))

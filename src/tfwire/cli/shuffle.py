@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
         return _files.refuse(options, reason)
     if not _reshard.output_is_valid(options):
         return 2
+    if _files.half_published(options, options.files):
+        return 1
     seed = secrets.randbits(32) if options.seed is None else options.seed
     with TFRecordFiles(options.files) as records:
         return _reshard.write(options, _shuffled(records, seed, options.memory), seed=seed)

@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Exit status: 0 when every byte of every file belongs to a record that verifies (and the "
-        "records are the same), 1 when not, or when a file cannot be read, 2 for wrong usage."
+        "records are the same), 1 when not, when a file cannot be read or belongs to a set of "
+        "shards that is half published, 2 for wrong usage."
     )
 
 
@@ -62,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     reports: list[FileReport] = []
     others: list[FileReport] = []  # of --same-as
     failed = 0
+    mixed = _files.half_published(options, names)
     pool = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1)
     # Standard input may be silent for ever: only this thread can be interrupted.
     pending = [
@@ -85,7 +87,8 @@ def run(options: argparse.Namespace) -> int:
     if len(names) > 1 and not options.same_as and not options.json:
         _report_sum(reports, failed)
     same = not options.same_as or (not failed and _report_comparison(reports, others, options))
-    return int(failed > 0 or not same or not all(report.intact for report in reports + others))
+    intact = all(report.intact for report in reports + others)
+    return int(failed > 0 or mixed or not same or not intact)
 
 
 def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileReport:
