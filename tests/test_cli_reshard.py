@@ -221,7 +221,11 @@ def test_an_output_in_no_folder_is_named(folder, command):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a{b}", "{0}", "{", "{shard:s}", "{shard.x}", "{shard[0]}", "{shard:/>3}", "{shard!x}"],
+    [
+        *["a{b}", "{0}", "{", "{shard:s}", "{shard.x}", "{shard[0]}", "{shard:/>3}", "{shard!x}"],
+        *["{shard:0999999999}", "{shard:{shards}}", "{shard:x<9999999999}"],
+        pytest.param("{shard:0999}" * 9999, id="long"),
+    ],
 )
 def test_a_pattern_is_checked_before_anything_is_read(folder, pattern):
     os.mkfifo(folder / "fifo")

@@ -10,14 +10,16 @@ import pickle
 import random
 import resource
 import threading
+import tracemalloc
 import warnings
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from tfwire._records.shard_arguments import some_names_of_shards
 from tfwire.index import RecordIndex, TFRecordFiles
-from tfwire.sharding import ShardedWriter, recommend_num_shards
+from tfwire.sharding import MARKER, ShardedWriter, recommend_num_shards, recover_shards
 
 RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
 PATTERN = "train-{shard:05d}-of-{shards:05d}.tfrecord"
@@ -314,6 +316,26 @@ def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
     assert [] == os.listdir(tmp_path)
 
 
+def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path):
+    failed = set()
+    for spare in range(3):
+        writer = ShardedWriter(tmp_path / "b-{shard}", num_shards=2, index=True)
+        for name, use in {
+            "a-0": lambda: ShardedWriter(tmp_path / "a-{shard}", num_shards=2)._discard(),
+            "a-{shard}": lambda: ShardedWriter(tmp_path / "a-{shard}", shard_size=9)._discard(),
+            "b-0": writer.close,
+            "": lambda: recover_shards(tmp_path),
+        }.items():
+            try:
+                with few_files(spare):
+                    use()
+            except OSError as error:
+                failed.add((name, spare, error.errno, error.filename))
+            assert not (tmp_path / MARKER).exists()
+    wanted = [("a-0", 0), ("a-{shard}", 0), ("b-0", 0), ("b-0", 1), ("", 0)]
+    assert {(name, spare, errno.EMFILE, str(tmp_path / name)) for name, spare in wanted} == failed
+
+
 def test_a_writer_that_is_forgotten_warns_and_leaves_nothing(tmp_path):
     writer = ShardedWriter(tmp_path / "{shard}", num_shards=2)
     with pytest.warns(ResourceWarning, match="was not closed"):
@@ -459,6 +481,34 @@ def test_impossible_datasets_are_refused(arguments):
 def test_a_pattern_that_would_give_two_files_one_name_is_refused_before_the_work(tmp_path, name):
     with pytest.raises(ValueError, match="to tell one file from another"):
         ShardedWriter(tmp_path / name, shard_size=10)
+
+
+@pytest.mark.parametrize("name", ["{shard:0999999999}", "{shard:0999}" * 9999], ids=["one", "many"])
+@pytest.mark.parametrize("count", [{"num_shards": 2}, {"num_shards": 10**15}, {"shard_size": 10}])
+def test_checking_a_pattern_takes_little_memory(tmp_path, name, count):
+    tracemalloc.start()
+    try:
+        with pytest.raises((ValueError, OSError), match=r"pattern|too long"):
+            ShardedWriter(tmp_path / name, **count)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    finally:
+        tracemalloc.stop()
+    assert [] == os.listdir(tmp_path)
+
+
+def test_the_names_that_are_checked_stand_for_all():
+    """Patterns with fields of all kinds: names agree among all files where they do among some."""
+    fills = ["", *(digit + way for digit in "0123456789abcdefABCDEF+-_, " for way in "<>^=")]
+    specs = itertools.product(fills, ["", "#"], "2359", "bdoxX")
+    for spec in random.Random(1).sample(list(specs), 200):
+        pattern = f"{{shard:{''.join(spec)}}}"
+        names = {pattern.format(shard=i) for i in range(4500)}
+        try:
+            some_names_of_shards(pattern, 4500)
+            checked = True
+        except ValueError:
+            checked = False
+        assert checked == (len(names) == 4500), pattern
 
 
 def test_a_name_that_would_become_too_long_is_refused_before_the_work(tmp_path):

@@ -6,7 +6,9 @@ import os
 from typing import Any
 
 from tfwire._arguments import integer
-from tfwire._records.shard_set import MARKER, restore_set
+from tfwire._records.drafts import spared
+from tfwire._records.markers import MARKER
+from tfwire._records.shard_set import restore_set
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire._warnings import warn
 
@@ -58,9 +60,10 @@ def recover_shards(folder: Any = ".") -> list[str]:
 
     A ShardedWriter gives its files their names one by one. While it does, a few milliseconds long,
     a file called ``.tfwire-publishing`` (``MARKER``) is in the folder. If the writer is killed in
-    that time, the marker stays, and the files of the set may be partly old and partly new. This
-    function, and the next ShardedWriter in the folder, restores the old files and removes the
-    marker. If a ShardedWriter is publishing its files right now, this waits until it is done.
+    that time, the marker stays, and the files of the set may be partly old and partly new: tfwire's
+    readers warn of it. This function, and the next ShardedWriter in the folder, restores the old
+    files and removes the marker. If a ShardedWriter is publishing its files right now, this waits
+    until it is done.
 
     Args:
         folder: The folder of the files.
@@ -76,4 +79,6 @@ def recover_shards(folder: Any = ".") -> list[str]:
         >>> recover_shards(".")
         []
     """
-    return restore_set(os.path.abspath(os.fsdecode(folder)))
+    path = os.path.abspath(os.fsdecode(folder))
+    with spared(path):
+        return restore_set(path)

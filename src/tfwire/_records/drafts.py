@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tfwire._records.sources import Path
 
-__all__ = ["Draft", "check_replaceable", "grant", "named", "remove", "sync_folder"]
+__all__ = ["Draft", "check_replaceable", "grant", "named", "remove", "spared", "sync_folder"]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -145,6 +145,18 @@ def named(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         error.filename = path
+        raise
+
+
+@contextlib.contextmanager
+def spared(path: str) -> Iterator[None]:
+    """Makes an OSError for want of file descriptors name what the user wants to open, and not what
+    that takes besides: no marker is in the way."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            error.filename = path
         raise
 
 

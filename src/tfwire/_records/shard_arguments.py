@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from string import Formatter
 from tfwire._arguments import integer
 from tfwire._text import printable, shorten
 
-__all__ = ["bytes_of_size", "names_of_shards"]
+__all__ = ["bytes_of_size", "names_of_shards", "some_names_of_shards"]
 
 _UNITS = {
     "": 1,
@@ -21,8 +22,7 @@ _UNITS = {
 }
 
 
-# A format of integers, by which no two differ in value and agree in their names. File names have
-# 255 bytes at most.
+# A format of integers. File names have 255 bytes at most.
 _INTEGER = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
 
 
@@ -53,6 +53,30 @@ def _field(name: str, spec: str | None, conversion: str | None) -> str:
     return printable(name + f"!{conversion}" * bool(conversion) + f":{spec}" * bool(spec))
 
 
+_LONGEST_NAME = 4096  # characters; no file system has longer paths
+
+# When the number of files is not known, their names are checked as those of so many: of the first,
+# up to two digits of any base, and of the last, which is as long as any will be. Fields by which
+# two of more digits agree make two of these agree: a number and its first digit, filled with it.
+_MANY = 1_000_000
+_SAMPLE = 257
+
+
+def some_names_of_shards(name: str, count: int | None) -> list[str]:
+    """The names that a pattern gives to some of the files, to be checked before any work. If they
+    are valid and differ, those of all files do.
+
+    Args:
+        name: The pattern.
+        count: How many files there are; None: that is not known.
+
+    Raises:
+        ValueError, OSError: As ``names_of_shards``.
+    """
+    count = _MANY if count is None else count
+    return names_of_shards(name, count, [*range(min(count - 1, _SAMPLE)), count - 1])
+
+
 def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None) -> list[str]:
     """The names that a pattern gives to files.
 
@@ -63,15 +87,19 @@ def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None)
 
     Raises:
         ValueError: A name is not valid, or does not tell one file from another.
+        OSError: A name is too long.
     """
     _check_fields(name)
-    try:
-        names = [name.format(shard=i, shards=count) for i in numbers or range(count)]
-    except ValueError as error:
-        raise ValueError(
-            f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
-        ) from None
-    for found in names:
+    names = []
+    for number in range(count) if numbers is None else numbers:
+        try:
+            names.append(found := name.format(shard=number, shards=count))
+        except ValueError as error:
+            raise ValueError(
+                f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+            ) from None
+        if len(found) > _LONGEST_NAME:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
         if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
             raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
     if len(set(names)) < len(names):

@@ -12,14 +12,14 @@ from typing import Any
 
 from tfwire._arguments import boolean, integer
 from tfwire._public import public
-from tfwire._records.drafts import named, remove
+from tfwire._records.drafts import named, remove, spared
 from tfwire._records.file_sinks import ShardSink
 from tfwire._records.guarded import Guarded
 from tfwire._records.lanes import Lanes
 from tfwire._records.packing import FRAME
 from tfwire._records.payloads import as_record, as_records, chunks
 from tfwire._records.record_index import RecordIndex, index_path_of
-from tfwire._records.shard_arguments import bytes_of_size, names_of_shards
+from tfwire._records.shard_arguments import bytes_of_size, names_of_shards, some_names_of_shards
 from tfwire._records.shard_set import Renaming, publish_set, restore_set
 from tfwire._records.sources import is_url
 from tfwire._records.writer import TFRecordWriter
@@ -27,11 +27,6 @@ from tfwire._text import show_path
 from tfwire.receipts import Receipt
 
 __all__ = ["ShardedWriter"]
-
-# When the number of files is not known, their names are checked as those of so many: of the first,
-# up to two digits of any base, and of the last, which is as long as any will be.
-_MANY = 1_000_000
-_SAMPLE = *range(257), _MANY - 1
 
 
 @public
@@ -45,8 +40,9 @@ class ShardedWriter(Guarded):
 
     A file system renames one file at a time. While the files get their names, in ``close``, the
     folder holds a file ``.tfwire-publishing``; whoever does not see it sees the old set or the new
-    one, whole. If the process is killed in that time, the marker stays: the next ShardedWriter in
-    the folder, or ``tfwire.sharding.recover_shards``, restores the old files. Files that are not in
+    one, whole. If the process is killed in that time, the marker stays: readers warn of it, and the
+    next ShardedWriter in the folder, or ``tfwire.sharding.recover_shards``, restores the old files.
+    Files that are not in
     the new set are left alone; with {shards} in the pattern, sets of different sizes are apart.
 
     Args:
@@ -107,10 +103,10 @@ class ShardedWriter(Guarded):
         threads = integer("num_threads", num_threads, 1)
         os.stat(self._given_folder or os.curdir)  # an error names it, and no temporary file in it
         self._index = boolean("index", index)
-        known = (count, None) if count is not None else (_MANY, _SAMPLE)
-        self._check_names(names_of_shards(self._name, *known))
-        restore_set(self._folder)
+        self._check_names(some_names_of_shards(self._name, count))
         self._num_shards = count
+        with spared(self._shown(0)):
+            restore_set(self._folder)
         self.paths: list[str] | None = None
         self.num_records = 0
         self._options = options
@@ -341,7 +337,8 @@ class ShardedWriter(Guarded):
             if self._index:
                 draft = os.path.basename(self._index_draft(number))
                 renamings.append(Renaming(draft, index_path_of(name), sink.draft.mode))
-        publish_set(self._folder, renamings)
+        with spared(os.path.join(self._given_folder, names[0])):
+            publish_set(self._folder, renamings)
         return [os.path.join(self._given_folder, name) for name in names]
 
     def _discard(self) -> None:

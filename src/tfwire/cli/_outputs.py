@@ -69,15 +69,17 @@ def _matcher(pattern: str) -> Callable[[str], object]:
     return re.compile("".join(parts), re.DOTALL).fullmatch
 
 
-def problem_of_pattern(pattern: str, several: bool) -> str | None:
-    """Why a pattern gives files no names, or several files one name; None: it does not."""
-    name = os.path.basename(pattern)
+def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
+    """Why a pattern gives files no names, or several files one name; None: it does not.
+
+    Args:
+        pattern: The path of the files.
+        num_shards: How many there are; None: that is not known.
+    """
+    from tfwire._records.shard_arguments import some_names_of_shards
+
     try:
-        names = {name.format(shard=shard, shards=2) for shard in range(2)}
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return f"{pattern}: no pattern of {{shard}} and {{shards}}: {error}"
-    if any(os.path.basename(name) != name for name in names):
-        return f"{pattern}: the fields make more than a name"
-    if several and len(names) < 2:
-        return f"{pattern}: needs a field {{shard}}, to tell one file from another"
+        some_names_of_shards(os.path.basename(pattern), num_shards)
+    except (OSError, ValueError) as error:
+        return _files.reason_of(error, pattern)
     return None

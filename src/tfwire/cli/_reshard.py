@@ -109,7 +109,7 @@ def _num_shards(options: argparse.Namespace) -> int | None:
 
 def output_is_valid(options: argparse.Namespace) -> bool:
     """Whether the output can be written; says why not. For before any input is read."""
-    problem = _outputs.problem_of_pattern(options.output, _num_shards(options) != 1)
+    problem = _outputs.problem_of_pattern(options.output, _num_shards(options))
     problem = problem or _outputs.problem_of_output(options, options.files, pattern=True)
     if problem is not None:
         _files.complain(options, problem)
