@@ -359,14 +359,25 @@ def test_where_files_cannot_have_two_names_the_set_is_safe_all_the_same(tmp_path
     assert {f"p-{i}-of-3": NEW[i::3] for i in range(3)} == records_in(files_in(tmp_path))
 
 
-def test_files_of_somebody_else_survive_a_recovery(tmp_path):
+def replace(path, data):
+    path.with_name("mine").write_bytes(data)
+    os.replace(path.with_name("mine"), path)
+
+
+def remove_and_write(path, data):
+    """The new file often gets the number of the old one."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("write", [replace, remove_and_write])
+def test_files_of_somebody_else_survive_a_recovery(tmp_path, write):
     """They were written after the kill, by a program that knows of no marker."""
     write_set(tmp_path, OLD)
     recovered = 0
     for _ in faults.every(lambda: write_set(tmp_path, NEW), faults.kill, stride=6):
         if os.path.exists(tmp_path / MARKER):
-            (tmp_path / "mine").write_bytes(b"somebody else's")
-            os.replace(tmp_path / "mine", tmp_path / "p-0-of-3")
+            write(tmp_path / "p-0-of-3", b"somebody else's")
             recovered += bool(recover_shards(tmp_path))
             assert b"somebody else's" == (tmp_path / "p-0-of-3").read_bytes()
             write_set(tmp_path, OLD)
@@ -401,7 +412,8 @@ def test_a_marker_cannot_name_files_elsewhere(tmp_path):
     victim.write_bytes(b"precious")
     folder = tmp_path / "folder"
     folder.mkdir()
-    steps = [["x", "../victim", victim.stat().st_ino, None]]
+    status = victim.stat()
+    steps = [["x", "../victim", [status.st_ino, status.st_mtime_ns], None]]
     (folder / MARKER).write_text(json.dumps(steps))
     with pytest.raises(ValueError, match="another folder"):
         recover_shards(folder)
@@ -529,6 +541,75 @@ def test_a_shard_that_became_a_link_is_not_written_through(tmp_path):
         writer.close()
     assert str(tmp_path / "0") == raised.value.filename
     assert b"precious" == victim.read_bytes()
+
+
+def test_a_shard_that_became_another_name_of_a_file_is_not_written_to(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    victim.chmod(0o640)
+    for step in ("write", "close", "publish"):
+        folder = tmp_path / step
+        folder.mkdir()
+        writer = tfw.ShardedWriter(folder / "{shard}", num_shards=1)
+        if step == "close":
+            writer.write(b"x")
+        (temporary,) = hidden(folder)
+        replaced = threading.Event()
+
+        def put_a_link(temporary=folder / temporary, replaced=replaced):
+            os.unlink(temporary)
+            os.link(victim, temporary)
+            replaced.set()
+
+        if step == "publish":
+            sync = writer._sinks[0].close
+            writer._sinks[0].close = lambda sync=sync, put=put_a_link: (sync(), put())
+        else:
+            put_a_link()
+        use = (lambda w=writer: w.write(bytes(2**20))) if step == "write" else writer.close
+        with pytest.raises(OSError, match="has another name") as raised:
+            use()
+        writer._discard()
+        assert replaced.is_set()
+        assert str(folder / "0") == raised.value.filename
+        assert b"precious" == victim.read_bytes()
+        assert 0o640 == mode_of(victim)
+
+
+def write_shards(folder):
+    write_set(folder, NEW)
+
+
+@pytest.mark.parametrize("write", [*SINGLE, write_shards])
+def test_nobody_reads_what_is_to_be_private_while_it_is_written(tmp_path, write, monkeypatch):
+    """Also not by opening the file in the instant when its permissions are not set yet."""
+    tfw.write_records(tmp_path / "records", NEW)
+    before = os.open
+    peeking = []
+
+    def opened(path, *arguments, **options):
+        fd = before(path, *arguments, **options)
+        if os.path.basename(path).startswith(LEFTOVER) and os.fstat(fd).st_mode & 0o077:
+            peeking.append(before(path, os.O_RDONLY))
+        return fd
+
+    monkeypatch.setattr(os, "open", opened)
+    umask = os.umask(0o022)
+    try:
+        write(tmp_path)
+    finally:
+        os.umask(umask)
+    assert {b""} == {os.pread(fd, 1, 0) for fd in peeking}
+    for fd in peeking:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("name", ["a.tmp", ".tfwire-0.tmp", "{shard}.tmp.tmp", ".index.tmp"])
+def test_folders_may_have_the_names_of_temporary_files(tmp_path, name):
+    (tmp_path / name).mkdir()
+    write_set(tmp_path / name, NEW)
+    assert {f"p-{i}-of-3": NEW[i::3] for i in range(3)} == records_in(files_in(tmp_path / name))
+    assert [] == hidden(tmp_path / name)
 
 
 @pytest.mark.parametrize("write", SINGLE)

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 
 from tfwire._records.sources import Path
 
-__all__ = ["Draft", "check_replaceable", "grant", "named", "remove", "spared", "sync_folder"]
+__all__ = [
+    "Draft",
+    "check_replaceable",
+    "grant",
+    "named",
+    "open_draft",
+    "remove",
+    "spared",
+    "sync_folder",
+]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -36,19 +45,23 @@ class Draft:
 
     def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, f".tfwire-{secrets.token_hex(8)}.tmp")
-        self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o666)
+        self.fd = self._create(0o666)
         try:
             self.mode = stat.S_IMODE(os.fstat(self.fd).st_mode)
-            with contextlib.suppress(PermissionError):  # a file system without permissions
-                _change_mode(self.fd, 0o600)
+            if self.mode & 0o077:  # somebody may have it open already, and see what is written
+                self.discard()
+                self.fd = self._create(0o600)
         except BaseException:
             self.discard()
             raise
 
+    def _create(self, mode: int) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, mode)
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
         """A file descriptor to append to the released file."""
-        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | _OPEN)
+        fd = open_draft(self.path, os.O_WRONLY | os.O_APPEND)
         try:
             yield fd
         finally:
@@ -82,6 +95,23 @@ class Draft:
         with contextlib.suppress(OSError):
             self.release()
         remove(self.path)
+
+
+def open_draft(path: str, flags: int) -> int:
+    """Opens a temporary file of ours. In a folder in which others may write, something else may
+    have its name by now.
+
+    Raises:
+        OSError: It is a link to a file, by either kind of link.
+    """
+    fd = os.open(path, flags | _OPEN)
+    try:
+        if os.fstat(fd).st_nlink > 1:
+            raise OSError(errno.EMLINK, "the temporary file has another name", path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 # ---- Permissions ------------------------------------------------------------------------------

@@ -25,13 +25,13 @@ class Step(NamedTuple):
     Attributes:
         draft: The temporary name of the new file.
         name: The name that it takes.
-        inode: Of the new file.
+        identity: Of the new file: its inode and when it was modified, in ns. Inodes are used again.
         backup: A name that keeps the old file until the set is complete; None: there is none.
     """
 
     draft: str
     name: str
-    inode: int
+    identity: list[int]
     backup: str | None
 
 

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfwire._records.drafts import check_replaceable, grant, named, remove, sync_folder
+from tfwire._records.drafts import check_replaceable, grant, named, open_draft, remove, sync_folder
 from tfwire._records.file_locks import wait_for_lock
 from tfwire._records.file_sinks import write_all
 from tfwire._records.markers import MARKER, Step, read_marker
@@ -164,14 +164,14 @@ def _prepare(folder: str, renaming: Renaming) -> Step:
     draft, name, mode = renaming
     target = os.path.join(folder, name)
     with named(target):
-        fd = os.open(os.path.join(folder, draft), os.O_RDONLY | _OPEN)
+        fd = open_draft(os.path.join(folder, draft), os.O_RDONLY)
     try:
         grant(fd, target, mode)
-        inode = os.fstat(fd).st_ino
+        identity = _identity_of(os.fstat(fd))
     finally:
         os.close(fd)
-    backup = None if _inode(target) is None else f".tfwire-{secrets.token_hex(8)}.tmp"
-    return Step(draft, name, inode, backup)
+    backup = None if _identity(target) is None else f".tfwire-{secrets.token_hex(8)}.tmp"
+    return Step(draft, name, identity, backup)
 
 
 def _keep_old_files(folder: str, steps: Sequence[Step]) -> None:
@@ -189,7 +189,7 @@ def _keep_old_files(folder: str, steps: Sequence[Step]) -> None:
 def _rename(folder: str, steps: Sequence[Step]) -> None:
     for draft, name, _, backup in steps:
         target = os.path.join(folder, name)
-        if backup is not None and _inode(os.path.join(folder, backup)) is None:
+        if backup is not None and _identity(os.path.join(folder, backup)) is None:
             os.replace(target, os.path.join(folder, backup))
         os.replace(os.path.join(folder, draft), target)
     sync_folder(folder)
@@ -198,13 +198,13 @@ def _rename(folder: str, steps: Sequence[Step]) -> None:
 def _undo(folder: str, steps: Sequence[Step]) -> None:
     """Puts the old files back, whatever has been done of the steps. A file that is neither the old
     nor the new one was written by somebody else since, and stays."""
-    for _, name, inode, backup in steps:
+    for _, name, identity, backup in steps:
         target = os.path.join(folder, name)
-        found = _inode(target)
-        if found in (None, inode):
+        found = _identity(target)
+        if found in (None, identity):
             if backup is None:
                 _unlink(target)
-            elif _inode(os.path.join(folder, backup)) is not None:
+            elif _identity(os.path.join(folder, backup)) is not None:
                 os.replace(os.path.join(folder, backup), target)
     with contextlib.suppress(OSError):  # where it fails, what can be seen is right all the same
         sync_folder(folder)
@@ -220,8 +220,13 @@ def _unlink(path: str) -> None:
         os.unlink(path)
 
 
-def _inode(path: str) -> int | None:
+def _identity(path: str) -> list[int] | None:
+    """As of a Step; None: there is no such file."""
     try:
-        return os.stat(path, follow_symlinks=False).st_ino
+        return _identity_of(os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
         return None
+
+
+def _identity_of(status: os.stat_result) -> list[int]:
+    return [status.st_ino, status.st_mtime_ns]

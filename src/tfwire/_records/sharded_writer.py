@@ -255,7 +255,7 @@ class ShardedWriter(Guarded):
 
     def _index_draft(self, number: int) -> str:
         """The temporary name of a file's index."""
-        return self._sinks[number].draft.path.replace(".tmp", ".index.tmp")
+        return self._sinks[number].draft.path.removesuffix(".tmp") + ".index.tmp"
 
     # ---- What was written ---------------------------------------------------------------------
 
