@@ -194,6 +194,16 @@ def test_kept_elements_are_those_of_before(tmp_path):
     assert after[1][0].dtype == np.float64
 
 
+def test_saving_again_keeps_the_permissions(tmp_path):
+    Dataset.range(4).save(str(tmp_path / "saved"))
+    (file,) = (path for path in (tmp_path / "saved").rglob("*") if path.is_file())
+    file.chmod(0o600)
+    Dataset.range(5).save(str(tmp_path / "saved"))
+    assert 0o600 == file.stat().st_mode & 0o777
+    assert [*range(5)] == values(Dataset.load(str(tmp_path / "saved")))
+    assert [file] == [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
 def test_a_cache_of_a_failing_pass_keeps_nothing(tmp_path):
     failing = [True]
 

@@ -277,6 +277,12 @@ def test_files():
     assert ["folder/a", "folder/b"] == sorted(gfile.glob("folder/*"))
     assert gfile.exists("folder/a")
     assert 4 == gfile.stat("folder/a").length
+    for wrong in (None, 5, ["text"], object()):
+        with pytest.raises(TypeError, match="bytes-like"):
+            gfile.GFile("folder/a", "w").write(wrong)
+        with pytest.raises(TypeError, match=r"mode must be a str|expected str"):
+            gfile.GFile("folder/a", wrong)
+    assert b"text" == tf.io.read_file("folder/a").numpy()
     gfile.rename("folder/a", "folder/c")
     gfile.remove("folder/b")
     assert [("folder", [], ["c"])] == list(gfile.walk("folder"))

@@ -32,7 +32,7 @@ WRONG_OPTIONS = {
     "bytes": b"bz2",
     **{f"flush_mode {mode}": options(flush_mode=mode) for mode in (99, zlib.Z_FINISH, "x", 1.5)},
     **{f"window_bits {bits}": options(window_bits=bits) for bits in (7, 50, -15, "x")},
-    **{f"level {level}": options(compression_level=level) for level in (42, -2, "x", 1.5)},
+    **{f"level {level}": options(compression_level=level) for level in (42, -2, "x", 1.5, 10**30)},
     **{f"ZLIB level {level}": options("ZLIB", compression_level=level) for level in (42, "x")},
     "compression_method": options(compression_method=3),
     "mem_level 0": options(mem_level=0),
@@ -40,7 +40,7 @@ WRONG_OPTIONS = {
     "mem_level x": options(mem_level="x"),
     "strategy": options(compression_strategy=9),
 }
-WRONG_LEVELS = {f"level= {level}": level for level in (42, -2, "x", 1.5, [])}
+WRONG_LEVELS = {f"level= {level}": level for level in (42, -2, "x", 1.5, [], 10**30)}
 WRONG_RECORDS = {
     "bytes": b"abc",
     "text": "abc",

@@ -226,7 +226,7 @@ def _deflater(options: Any, level: int | None) -> Any:
     )
     try:
         return zlib.compressobj(*parameters)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             "zlib does not know these parameters: level {}, method {}, window_bits {}, "
             "mem_level {}, strategy {}".format(*parameters)

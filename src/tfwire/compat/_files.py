@@ -212,6 +212,8 @@ class GFile(Explained):
     _file: Any = None  # opened at first use
 
     def __init__(self, name: Any, mode: str = "r") -> None:
+        if not isinstance(mode, str):
+            raise TypeError(f"mode must be a str, got {type(mode).__name__}")
         self.name = name
         self.mode = mode
         self._binary = "b" in mode
@@ -262,7 +264,9 @@ class GFile(Explained):
 
     def write(self, file_content: Any) -> None:
         """Writes str (as UTF-8) or bytes."""
-        data = file_content.encode() if isinstance(file_content, str) else file_content
+        if isinstance(file_content, str):
+            file_content = file_content.encode()
+        data = memoryview(file_content)  # what is no bytes must not empty the file
         self._open(writing=True).write(data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:

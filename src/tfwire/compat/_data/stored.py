@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -49,16 +48,13 @@ def kept(path: str, compression: Any, stage: Any, epoch: str) -> Iterator[Any]:
 
 
 def _saving(path: str, compression: Any, elements: Iterator[Any]) -> Iterator[Any]:
-    """The elements, while they are written to a file beside the final one."""
+    """The elements, while they are written to a file that replaces the one of before at the end."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tfwire-", dir=folder) as scratch:
-        name = os.path.join(scratch, _FILE)
-        with tfw.TFRecordWriter(name, compression) as writer:
-            for element in elements:
-                writer.write(_encode(element))
-                yield element
-        os.replace(name, path)
+    with tfw.TFRecordWriter(path, compression, atomic=True) as writer:
+        for element in elements:
+            writer.write(_encode(element))
+            yield element
 
 
 # ---- An element as a record -------------------------------------------------------------------
