@@ -299,6 +299,7 @@ MARKERS = {
     "no JSON": (lambda path: path.write_bytes(b"[[1, 2"), False),
     "other JSON": (lambda path: path.write_bytes(b"[5]"), False),
     "names that are none": (lambda path: path.write_bytes(b"[[1, 2, 3, 4]]"), False),
+    "deep": (lambda path: path.write_bytes(b"[" * 10**5), False),
     "huge": (huge_marker, True),
 }
 
@@ -399,7 +400,10 @@ def test_a_set_that_is_being_published_is_waited_for(tmp_path):
     assert [[]] == done
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"5", b'[["a"]]', b"[[1,2,3,4]]", b"\xff"])
+UNFINISHED = [b"", b"{", b"5", b'[["a"]]', b"[[1,2,3,4]]", b"\xff", b"[" * 10**5]
+
+
+@pytest.mark.parametrize("text", UNFINISHED, ids=range(len(UNFINISHED)))
 def test_a_marker_that_was_not_finished_means_that_nothing_was_renamed(tmp_path, text):
     (tmp_path / MARKER).write_bytes(text)
     (tmp_path / "a").write_bytes(b"kept")

@@ -50,7 +50,7 @@ def read_marker(marker: int) -> list[Step]:
         steps = [Step(*step) for step in json.loads(text)]
         names = [name for step in steps for name in (step.draft, step.name, step.backup or "x")]
         elsewhere = any(os.path.basename(name) != name for name in names)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []
     if elsewhere:
         raise ValueError(f"{MARKER} names files of another folder")
@@ -71,18 +71,19 @@ class Markers:
         Args:
             path: The file, which may be missing; not a URL.
         """
-        folder, name = os.path.split(os.fsdecode(path))
+        folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split takes its time
+        folder += slash
         names = self._names.get(folder)
         if names is None:
             names = self._names[folder] = _half_published(folder)
         if name not in names:
             return None
         self._names[folder] = ()
+        remedy = f"tfwire.sharding.recover_shards({os.path.dirname(folder) or os.curdir!r})"
         return (
             f"{show_path(path)}: belongs to a set of shards that is half published: some of its "
-            "files may be new, others old or missing; "
-            f"tfwire.sharding.recover_shards({folder or os.curdir!r}) puts the old files back, and "
-            "waits for a writer that is still publishing them"
+            f"files may be new, others old or missing; {remedy} puts the old files back, and waits "
+            "for a writer that is still publishing them"
         )
 
 
@@ -95,9 +96,15 @@ class _Everything:
 
 def _half_published(folder: str) -> Container[str]:
     """The names of the files in a folder that belong to a half-published set. Of a marker that
-    cannot be read, or is too long, all do."""
-    path = os.path.join(folder, MARKER)
+    cannot be read, or is too long, all do.
+
+    Args:
+        folder: It ends in a slash, or is empty.
+    """
+    path = folder + MARKER
     try:
+        if not os.access(path, os.F_OK):
+            return ()
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or not status.st_size:
             return ()
