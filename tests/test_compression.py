@@ -369,12 +369,21 @@ BROKEN = gzip.compress(bytes(12))[:-8] + b"\xff"
     [
         (MEMBER, "raise", 3, 60),
         (MEMBER, "skip", 3, 60),
-        (MEMBER[:-1], "skip", 60, 60),
-        (LATE, "skip", 60, 60),
-        (BROKEN, "skip", 60, 200),
+        (MEMBER[:-1], "skip", 7, 80),
+        (LATE, "skip", 7, 80),
+        (MEMBER[:-12], "skip", 40, 300),
+        (BROKEN, "skip", 40, 200),
         (b"\x1f\x8b\x08\0" * 10, "skip", 25, 400),
     ],
-    ids=["intact", "intact, skip", "torn", "wrong checksum", "broken at once", "beginnings"],
+    ids=[
+        "intact",
+        "intact, skip",
+        "torn",
+        "wrong checksum",
+        "torn earlier",
+        "broken at once",
+        "beginnings",
+    ],
 )
 def test_the_work_for_many_members_is_in_proportion(
     tmp_path, monkeypatch, member, policy, calls, num_bytes

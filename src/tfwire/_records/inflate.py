@@ -28,9 +28,13 @@ _FIRST_INPUT = 1 << 9
 _PROBE = 1 << 10
 _PROOF = lib.TFW_HEADER_SIZE
 
+# Input tried at first in the search for a fault; a header alone takes 10 bytes.
+_FIRST_TAKEN = 16
+
 # A byte of input gives at most 8 copies of 258 bytes.
 _MOST_OF_A_BYTE = 8 * 258
 _MAGIC = b"\x1f\x8b\x08"
+_RAW = -15  # zlib's sign for what is deflated, without header and checksum
 
 
 class StreamDamage(Exception):
@@ -71,7 +75,7 @@ class _Input:
 
     @property
     def offset(self) -> int:
-        return self._pulled - len(self)
+        return self._pulled - len(self._data) + self._at
 
     @property
     def crc32c(self) -> int | None:
@@ -235,13 +239,16 @@ class InflatedSource:
     def _inflate(self, size: int) -> bytes:
         """At most size bytes of the current stream; nothing says that it needs input or ended."""
         inflater, data = self._inflater, self._input.view(self._step)
-        before = inflater.copy() if self._exact else None
+        fresh = self.offset == self._member
+        before = inflater.copy() if self._exact and not fresh else None
         try:
             piece = inflater.decompress(data, size)
         except (zlib.error, _fast.error) as error:
-            if before is not None:
-                return self._salvage(before, data, size, error)
-            return self._again_with_zlib(size)
+            if not self._exact:
+                return self._again_with_zlib(size)
+            if before is None:
+                return self._salvage_short(data, size, error)
+            return self._salvage(before, data, size, error)
         return self._advance(len(data), piece)
 
     def _advance(self, given: int, piece: bytes) -> bytes:
@@ -277,6 +284,17 @@ class InflatedSource:
             self._input.pull()
         return self._inflate(size)
 
+    def _salvage_short(self, data: memoryview, size: int, error: Exception) -> bytes:
+        """As ``_salvage``, of a stream that fails in its first call. Where only the checksum or
+        the length after its content is wrong, one call gives all of that."""
+        if not str(error).endswith(("data check", "length check")):
+            return self._salvage(zlib.decompressobj(wbits=self._bits), data, size, error)
+        inflater = zlib.decompressobj(wbits=_RAW)
+        piece = inflater.decompress(data[_header_size(data, self._name) :], size)
+        self._input.drop(len(data) - len(inflater.unused_data))
+        self._fail(error)
+        return piece
+
     def _salvage(self, inflater: Any, data: memoryview, size: int, error: Exception) -> bytes:
         """What the call that failed would have given before its fault.
 
@@ -295,7 +313,7 @@ class InflatedSource:
             inflater, left = attempt, left[len(some) - len(attempt.unconsumed_tail) :]
             return True
 
-        _take_most(lambda count: take(count, size), len(left))
+        _take_most(lambda count: take(count, size), len(left), _FIRST_TAKEN)
         self._input.drop(len(data) - len(left))
         left = left[:1]
         _take_most(lambda room: take(1, room), _MOST_OF_A_BYTE)
@@ -315,8 +333,8 @@ class InflatedSource:
 
     def _search(self) -> bool:
         """Moves the window to the next member, past where this one began; False at the end."""
-        self._input.reach(1)
-        self._input.drop(max(0, min(len(self._input), self._member + 1 - self.offset)))
+        if self.offset == self._member and (self._input or self._input.pull()):
+            self._input.drop(1)
         while True:
             begin = self._input.find(_MAGIC)
             if begin >= 0:
@@ -339,10 +357,22 @@ class InflatedSource:
         return True
 
 
-def _take_most(take: Callable[[int], bool], most: int) -> None:
+def _header_size(data: memoryview, name: str) -> int:
+    """The bytes before what is deflated; of a header that zlib takes."""
+    if name != "GZIP":
+        return 2
+    size, flags = 10, data[3] if len(data) > 3 else 0
+    if flags & 4:  # further fields, after their size
+        size += 2 + int.from_bytes(data[10:12], "little")
+    for flag in (8, 16):  # a file name, a comment
+        if flags & flag:
+            size = bytes(data).find(b"\0", size) + 1
+    return size + (flags & 2)  # a checksum of the header
+
+
+def _take_most(take: Callable[[int], bool], most: int, step: int = 1) -> None:
     """Takes as much as can be taken, in steps that double while they succeed and then halve: the
     work depends on how much that is."""
-    step = 1
     while step <= most and take(step):
         step *= 2
     while step := step >> 1:
