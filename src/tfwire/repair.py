@@ -86,7 +86,7 @@ def repair_file(
         What was kept, lost and corrected.
 
     Raises:
-        ValueError, TypeError: An argument that is not valid.
+        ValueError, TypeError: An argument that is not valid, or a device without an end.
         FileExistsError: out_path exists.
         shutil.SameFileError: out_path is the damaged file itself.
         DataLossError: The file holds no record that verifies; nothing was written.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from google.protobuf import text_format
@@ -23,6 +22,8 @@ from tfwire.features import as_feature
 from tfwire.inference import InferredSchema
 
 __all__ = ["read_schema", "write_schema"]
+
+_MOST = 1 << 26  # bytes of a schema file; an input without an end gives no more
 
 
 def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
@@ -48,7 +49,7 @@ def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
         A dict of specifications, for Parser; ``print`` shows it as code.
 
     Raises:
-        ValueError: The file is neither, or a feature has no counterpart.
+        ValueError: The file is neither or larger than 64 MiB, or a feature has no counterpart.
 
     Example:
         >>> write_schema({"label": tfw.FixedLenFeature([], tfw.int64)}, "schema.pbtxt")
@@ -61,7 +62,7 @@ def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
         {'label': np.int64(3)}
     """
     path = file_path("path", path)
-    text = Path(path).read_text(encoding="utf-8")
+    text = _text_of(path)
     lists: dict[str, Any] = {}
     try:
         if text.lstrip().startswith("{"):
@@ -74,6 +75,15 @@ def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
     if not (features or lists):
         raise ValueError(f"{show_path(path)} describes no features")
     return InferredSchema(features, lists)
+
+
+def _text_of(path: str) -> str:
+    """The text of a schema file, which may be a pipe."""
+    with open(path, "rb") as file:
+        data = file.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise ValueError(f"{show_path(path)}: expected at most {_MOST} bytes, found more")
+    return data.decode()
 
 
 def write_schema(features: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -86,7 +86,7 @@ def verify_file(
         What it holds.
 
     Raises:
-        ValueError, TypeError: An argument that is not valid.
+        ValueError, TypeError: An argument that is not valid, or a device without an end.
         OSError: The file cannot be opened or read.
 
     Example:

@@ -45,6 +45,7 @@ class RecordFile:
 
     Raises:
         DataLossError: Nothing begins there.
+        ValueError: Damage is to be skipped in a device without an end.
 
     Attributes:
         path: Its name, or None.
@@ -77,6 +78,8 @@ class RecordFile:
         self._cut_regions = SkippedRegions()  # of a stream that is cut, until its records end
         self._verify = not options.flags & lib.TFW_NO_DATA_CRC
         try:
+            if options.on_corrupt == "skip":  # damage is passed over up to the end
+                source.check_ends()
             self.compression = options.compression
             auto = options.compression == "auto"
             if auto:

@@ -21,6 +21,7 @@ __all__ = [
     "FileSource",
     "ObjectSource",
     "Source",
+    "check_ends",
     "check_input",
     "is_file_object",
     "is_path",
@@ -78,6 +79,9 @@ class Source:
 
     def interrupt(self) -> None:
         """Ends a wait for input, which another thread may be in. For sources to be closed."""
+
+    def check_ends(self) -> None:
+        """As the function of that name."""
 
     def close(self) -> None:
         """Releases what was opened here; closing again does nothing."""
@@ -148,6 +152,9 @@ class FileSource(Source):
 
     def size(self) -> int | None:
         return os.fstat(self.fd).st_size if self.regular else None
+
+    def check_ends(self) -> None:
+        check_ends(self.fd, self.path)
 
     def close(self) -> None:
         fd, self.fd = self.fd, -1
@@ -230,6 +237,10 @@ class ObjectSource(Source):
         self._ahead = b""
         self._file.seek((self._start or 0) + offset)
 
+    def check_ends(self) -> None:
+        if self._lent is None:  # no code of others runs for it
+            check_ends(self._file, self.path)
+
     def close(self) -> None:
         if self._owned:
             self._file.close()
@@ -273,6 +284,29 @@ def open_source(path: Any) -> Source:
         return ObjectSource(open_url(path, "rb"), path, owned=True)
     check_input("path", path)
     return FileSource(path)
+
+
+def check_ends(file: Any, path: Any) -> None:
+    """Refuses a device that may give bytes for ever, like /dev/zero. Terminals and the null device
+    end.
+
+    Args:
+        file: A file descriptor, or a file object; one without a descriptor is not looked at.
+        path: What messages call it.
+
+    Raises:
+        ValueError: It is such a device.
+    """
+    try:
+        fd = file if isinstance(file, int) else file.fileno()
+        status = os.fstat(fd)
+    except (AttributeError, OSError, ValueError):
+        return
+    if not stat.S_ISCHR(status.st_mode) or os.isatty(fd):
+        return
+    if status.st_rdev != os.stat(os.devnull).st_rdev:
+        name = "input" if path is None else show_path(path)
+        raise ValueError(f"{name}: expected an input that ends, found a character device")
 
 
 def open_regular(path: Path) -> FileSource | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._records.sources import check_ends
 from tfwire.compat._convert import as_array, is_tensor, scalar_string, string_array
 from tfwire.compat._errors import (
     FailedPreconditionError,
@@ -36,6 +37,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     """
     path = scalar_string(filename, "filename")
     with translating_files(), open(path, "rb") as file:
+        check_ends(file, path)
         return Tensor(file.read())
 
 
@@ -125,6 +127,8 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     with translating_files():
         os.stat(_path(src))
         _check_free(dst, overwrite)
+        with open(_path(src), "rb") as file:
+            check_ends(file, _path(src))
         shutil.copyfile(_path(src), _path(dst))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -13,6 +14,7 @@ from typing import Any
 from tfwire._arguments import integer
 from tfwire._datasets.replayed import Replayed
 from tfwire._records.compression import compression_name
+from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.dataset import _paths as paths_of
@@ -40,10 +42,13 @@ def chunks(
 
 def _open(path: str, compression: Any) -> Any:
     name = compression_name(compression)
-    if name == "ZLIB":
-        with open(path, "rb") as file:
+    with contextlib.ExitStack() as opened:
+        file = opened.enter_context(open(path, "rb"))
+        check_ends(file, path)
+        if name == "ZLIB":
             return io.BytesIO(zlib.decompress(file.read()))
-    return gzip.open(path, "rb") if name else open(path, "rb")
+        opened.pop_all()
+    return gzip.open(file) if name else file
 
 
 class _FileDataset(Dataset):

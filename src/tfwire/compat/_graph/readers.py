@@ -9,6 +9,7 @@ from typing import Any
 
 import tfwire as tfw
 from tfwire._arguments import integer
+from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.lines import chunks, lines
 from tfwire.compat._graph.batching import batch
@@ -139,6 +140,7 @@ def _records(options: Any, path: str) -> Keyed:
 
 def _whole_file(path: str) -> Keyed:
     with open(path, "rb") as file:
+        check_ends(file, path)
         yield os.fsencode(path), file.read()
 
 
