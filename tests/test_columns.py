@@ -212,3 +212,15 @@ def test_a_shape_must_fit_and_has_no_negative_sizes(shape):
 def test_a_column_without_records_of_any_shape_encodes_to_nothing(shape):
     column = tfw.BytesColumn(b"", np.zeros(1, np.int64), shape)
     assert [] == tfw.encode_columns({"a": column})
+
+
+def test_a_dense_array_of_gigabytes_of_padding_needs_a_word():
+    indices = np.array([[0, 0], [1000, 200_000]])
+    sparse = tfw.SparseTensor(indices, np.array([1, 2]), np.array([1001, 200_001]))
+    with pytest.raises(ValueError, match="max_padding allows 1073741824"):
+        sparse.to_dense()
+    small = sparse._replace(dense_shape=np.array([2, 3]), indices=np.array([[0, 0], [1, 2]]))
+    assert [[1, 0, 0], [0, 0, 2]] == small.to_dense(max_padding=32).tolist()
+    assert [[1, 0, 0], [0, 0, 2]] == small.to_dense(max_padding=None).tolist()
+    with pytest.raises(ValueError, match="32 bytes of padding; max_padding allows 31"):
+        small.to_dense(max_padding=31)

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 import tfwire as tfw
 from cases.results import plain_dict
 from tfwire import parsing
+from tfwire._parsing import assemble
 
 FEATURES = {
     "i": tfw.FixedLenFeature([2], tfw.int64),
@@ -604,3 +605,55 @@ def test_compiled_specifications_are_few():
     for _ in range(3 * parsing._MAX_PARSERS):
         tfw.parse_single_example(one(a=1), fixed([]))
     assert len(parsing._parsers) <= parsing._MAX_PARSERS
+
+
+# ---- Padding out of proportion ------------------------------------------------------------------
+
+SHORT, LONG = [1], np.zeros(600_000, np.int64)  # 300 of the one and one of the other: 1.3 GiB
+PADDED = {"a": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True)}
+STRINGS = {"a": tfw.FixedLenSequenceFeature([], tfw.string, allow_missing=True, default_value="x")}
+STEPS = {"a": tfw.FixedLenSequenceFeature([], tfw.int64)}
+
+
+def padded_examples():
+    rows = [tfw.encode_example({"a": LONG}), *[tfw.encode_example({"a": SHORT})] * 300]
+    return tfw.parse_example(rows, PADDED)
+
+
+def padded_strings():
+    rows = [tfw.encode_example({"a": [b""] * len(LONG)}), *[tfw.encode_example({"a": b"y"})] * 300]
+    return tfw.Parser(STRINGS).parse(rows)
+
+
+def padded_steps():
+    rows = [[[0]] * len(LONG), *[[[1]]] * 300]
+    messages = [tfw.encode_sequence_example({}, {"a": steps}) for steps in rows]
+    return tfw.SequenceParser({}, STEPS).parse(messages)
+
+
+@pytest.mark.parametrize("parse", [padded_examples, padded_strings, padded_steps])
+def test_padding_out_of_proportion_is_refused(parse):
+    with pytest.raises(ValueError, match=r"Key: a\.  A batch would hold 1[0-9]* bytes of padding"):
+        parse()
+
+
+def test_padding_out_of_proportion_is_refused_in_files(tmp_path):
+    rows = [tfw.encode_example({"a": a}) for a in (SHORT, LONG)]
+    tfw.write_records(tmp_path / "a", [rows[1], *[rows[0]] * 300])
+    for num_threads in (1, 2):
+        batches = tfw.Parser(PADDED).parse_file(tmp_path / "a", 301, num_threads=num_threads)
+        with pytest.raises(ValueError, match="bytes of padding"):
+            next(batches)
+    with pytest.raises(ValueError, match="bytes of padding"):
+        next(iter(tfw.TFRecordDataset(tmp_path / "a").batch(301).parse_example(PADDED)))
+
+
+@pytest.mark.parametrize("most", [1 << 30, 1000])
+def test_padding_in_proportion_is_not_refused(monkeypatch, most):
+    """Up to a limit, whatever the values take, and beyond it up to 16 times what they take."""
+    monkeypatch.setattr(assemble, "_MOST_PADDING", most)
+    rows = [tfw.encode_example({"a": np.arange(200)}), *[tfw.encode_example({"a": []})] * 16]
+    assert (17, 200) == tfw.parse_example(rows, PADDED)["a"].shape
+    if most == 1000:
+        with pytest.raises(ValueError, match="27200 bytes of padding for 1600"):
+            tfw.parse_example([*rows, rows[-1]], PADDED)

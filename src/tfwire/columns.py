@@ -212,14 +212,16 @@ class SparseTensor(NamedTuple):
         """The dtype of the values, object for strings."""
         return _dtype_of(self.values)
 
-    def to_dense(self, default_value: Any = None) -> Array:
+    def to_dense(self, default_value: Any = None, *, max_padding: int | None = 1 << 30) -> Array:
         """A dense array with the default where there is no value.
 
         Args:
             default_value: None is 0 or b"".
+            max_padding: Bytes that places without a value may take: a single long row makes all
+                others as long. None: no limit.
 
         Raises:
-            ValueError: An index outside of the dense shape.
+            ValueError: An index outside of the dense shape, or more than ``max_padding``.
 
         Example:
             >>> sparse = SparseTensor(np.array([[0, 1]]), np.array([7]), np.array([2, 2]))
@@ -233,6 +235,12 @@ class SparseTensor(NamedTuple):
         if outside.any():
             index = indices[outside.any(axis=1).argmax()]
             raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
+        padding = (math.prod(self.shape) - len(indices)) * self.dtype.itemsize
+        if max_padding is not None and padding > max_padding:
+            raise ValueError(
+                f"a dense array of shape {self.shape} would hold {padding} bytes of padding; "
+                f"max_padding allows {max_padding}"
+            )
         dense: Array = np.empty(self.shape, self.dtype)
         dense.fill(as_bytes(default_value))  # np.full would cut zeros off strings
         dense[tuple(indices.T)] = as_array(self.values)

@@ -253,9 +253,9 @@ class FixedLenSequenceFeature(NamedTuple):
     Of one Example of shape ``(n, *shape)``; of a batch ``(batch, longest, *shape)``, shorter ones
     padded at their end. In a SequenceExample's feature lists an element is a step.
 
-    One long row makes all others of its batch as long: a row of a megabyte among 1,023 short ones
-    may become eight gigabytes. There is no limit, as in TensorFlow; where the input is not trusted,
-    take a VarLenFeature or a RaggedFeature, or smaller batches.
+    One long row makes all others of its batch as long. Where the padding takes more than 1 GiB and
+    more than 16 times the values, parsing raises a ValueError: take a VarLenFeature or a
+    RaggedFeature, or smaller batches.
 
     Attributes:
         shape: The shape of one element; ``[]`` is a scalar.

@@ -500,3 +500,30 @@ def test_padding_limit():
     ours = tfw.Dataset.from_generator(elements(1 << 18))
     with pytest.raises(ValueError, match="max_padding"):
         next(iter(ours.padded_batch(1024)))
+
+
+def test_parse_padding_limit():
+    """TensorFlow is shown a batch of 5 MB, not of the 1.4 GB that tfwire refuses."""
+    spec = {"a": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True)}
+
+    def messages(longest):
+        lengths = [longest, *[1] * 300]
+        return [tfw.encode_example({"a": np.zeros(length, np.int64)}) for length in lengths]
+
+    assert (301, 2000) == tf.io.parse_example(messages(2000), spec)["a"].shape
+    assert (301, 2000) == tfw.parse_example(messages(2000), spec)["a"].shape
+    with pytest.raises(ValueError, match="bytes of padding"):
+        tfw.parse_example(messages(600_000), spec)
+
+
+def test_dense_padding_limit():
+    """TensorFlow is shown an array of 16 MB, not of the 1.6 GB that tfwire refuses."""
+
+    def sparse(kind, columns):
+        return kind(np.array([[0, 0]]), np.array([7]), np.array([1000, columns]))
+
+    small = tf.sparse.to_dense(sparse(tf.SparseTensor, 2000)).numpy()
+    assert (small == sparse(tfw.SparseTensor, 2000).to_dense()).all()
+    assert (small == compat.sparse.to_dense(sparse(tfw.SparseTensor, 2000)).numpy()).all()
+    with pytest.raises(ValueError, match="max_padding"):
+        sparse(tfw.SparseTensor, 200_000).to_dense()

@@ -34,6 +34,10 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+# Padding of more than so many bytes, and so many times the values, is refused.
+_MOST_PADDING = 1 << 30
+_PADDING_OF_VALUES = 16
+
 
 class Cells(NamedTuple):
     """A column from C. A cell is what one record holds; in feature lists what one step holds.
@@ -156,6 +160,25 @@ def pad(values: Any, splits: Array, default: Any, empty: Callable[..., Array] = 
     return padded
 
 
+def check_padding(key: str | bytes, values: Any, splits: Array, default: Any) -> None:
+    """Refuses padding out of proportion: one long row makes all others of its batch as long.
+
+    Raises:
+        ValueError: It takes more than 1 GiB, and more than 16 times what the values take.
+    """
+    count = (len(splits) - 1) * longest(np.diff(splits)) - len(values)
+    if isinstance(values, BytesColumn):  # a string takes an offset, too
+        size, present = 8 + len(default), 8 * len(values) + len(values.data)
+    else:
+        size, present = values.itemsize, values.nbytes
+    if count * size > max(_MOST_PADDING, _PADDING_OF_VALUES * present):
+        raise ValueError(
+            f"Key: {show_key(key)}.  A batch would hold {count * size} bytes of padding for "
+            f"{present} bytes of values, expected at most {_MOST_PADDING}, or {_PADDING_OF_VALUES} "
+            f"times the values; use a RaggedFeature, a VarLenFeature or smaller batches"
+        )
+
+
 def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
     if not default:  # strings without bytes need nothing but offsets
         return BytesColumn(strings.data, splits_of(pad(np.diff(strings.offsets), splits, 0)))
@@ -209,6 +232,7 @@ class VarLen:
 class Padded:
     """FixedLenSequenceFeature."""
 
+    key: str | bytes
     column: int
     shape: tuple[int, ...]
     default: Any
@@ -216,6 +240,7 @@ class Padded:
 
     def batch(self, columns: Sequence[Cells], count: int) -> Any:
         cells = columns[self.column]
+        check_padding(self.key, cells.values, cells.splits, self.default)
         values = pad(cells.values, cells.splits, self.default, cells.empty)
         return reshape(values, (count, *self._elements(values, count), *self.shape))
 
@@ -283,6 +308,7 @@ class Sparse:
 class Steps:
     """FixedLenSequenceFeature of feature lists."""
 
+    key: str | bytes
     column: int
     shape: tuple[int, ...]
     default: Any
@@ -292,7 +318,9 @@ class Steps:
         cells = columns[self.column]
         lengths = self.lengths(columns)
         size = math.prod(self.shape)
-        values = pad(cells.values, cells.steps * size, self.default, cells.empty)
+        splits = cells.steps * size
+        check_padding(self.key, cells.values, splits, self.default)
+        values = pad(cells.values, splits, self.default, cells.empty)
         return reshape(values, (count, longest(lengths), *self.shape))
 
     def single(self, columns: Sequence[Cells]) -> Any:

@@ -205,7 +205,8 @@ class _Compiler:
             )
         default = _default(key, feature.dtype, feature.default_value, 1)
         request = Request(key_bytes(key), key, feature.dtype, lib.TFW_REPEATED, shape)
-        return Padded(self.column("dense", request), shape, _padding(feature.dtype, default))
+        padding = _padding(feature.dtype, default)
+        return Padded(key, self.column("dense", request), shape, padding)
 
     def steps(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
         shape = feature.shape
@@ -213,7 +214,8 @@ class _Compiler:
             raise ValueError(f"Value feature_list.dense_defaults[{show_key(key)}] must be None")
         optional = bool(feature.allow_missing)
         request = Request(key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional)
-        return Steps(self.column("dense", request), shape, _padding(feature.dtype, None))
+        padding = _padding(feature.dtype, None)
+        return Steps(key, self.column("dense", request), shape, padding)
 
     def sparse(self, key: Key, feature: SparseFeature) -> Field:
         for field in ("index_key", "value_key"):

@@ -111,7 +111,7 @@ def sparse_to_dense(
         raise InvalidArgumentError("the indices of the SparseTensor are not in order, or repeated")
     default = None if default_value is None else as_array(default_value, sparse.dtype)[()]
     with refusing_arguments():
-        return Tensor._of(sparse.to_dense(default))
+        return Tensor._of(sparse.to_dense(default, max_padding=None))
 
 
 def plain(value: Any) -> Any:
