@@ -1,10 +1,14 @@
 """Images as pixels; tests/oracle compares them with TensorFlow's."""
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import tfwire.compat as tf
 from pictures import GREY, GREY_ALPHA, RGB, others, png, pngs
+from tfwire import images
 from tfwire.images import decode
 
 PNGS, OTHERS = pngs(), others()
@@ -71,3 +75,30 @@ def test_the_names_of_tensorflow():
         tf.io.decode_png(PNGS["grey_16"], dtype=tf.uint16)
     with pytest.raises(ValueError, match="try_recover_truncated are not available"):
         tf.io.decode_jpeg(OTHERS["jpeg_rgb"][:-2], try_recover_truncated=True)
+
+
+def gif_of(count, size):
+    """A GIF of frames of which all but two take 20 bytes of the file each."""
+    first, second = (Image.new("L", size, grey) for grey in (1, 2))
+    file = io.BytesIO()
+    first.save(file, "GIF", save_all=True, append_images=[second])
+    pixel = b"\x21\xf9\x04\0\5\0\0\0" + b"\x2c\0\0\0\0\1\0\1\0\0" + b"\2\2\x4c\1\0"
+    return file.getvalue()[:-1] + pixel * (count - 2) + b";"
+
+
+def test_frames_out_of_proportion_are_refused(monkeypatch):
+    assert (5, 40, 30, 3) == decode(gif_of(5, (30, 40)), frames=True).shape
+    monkeypatch.setattr(images, "_MOST_FRAMES", 1000)
+    content = gif_of(500, (60, 80))
+    with pytest.raises(ValueError, match=f"its frames take more than {256 * len(content)} bytes"):
+        decode(content, frames=True, channels=4)
+    assert (100, 4, 3, 3) == decode(gif_of(100, (3, 4)), frames=True).shape
+    monkeypatch.undo()
+    assert (500, 80, 60, 3) == decode(content, frames=True).shape
+
+
+def test_an_image_of_too_many_pixels_is_refused():
+    content = bytearray(png(np.zeros((1, 1, 1), int), GREY, 8))
+    content[16:24] = (20_000).to_bytes(4, "big") * 2
+    with pytest.raises(ValueError, match="not an image that Pillow knows"):
+        decode(bytes(content))

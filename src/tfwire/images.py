@@ -68,7 +68,9 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
 
     Raises:
         ValueError: Another number of channels, bytes that Pillow does not know, or an image that
-            is truncated or damaged.
+            is truncated or damaged, has more than 178,956,970 pixels (twice
+            ``PIL.Image.MAX_IMAGE_PIXELS``), or frames of more than 1 GiB that are also more than
+            256 times the bytes of the file.
     """
     from PIL import Image, ImageSequence
 
@@ -82,16 +84,32 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
     alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
     try:
         if frames and image.format in ("GIF", "WEBP"):
-            return np.stack([_pixels(i, channels, False) for i in ImageSequence.Iterator(image)])
+            most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
+            return _stack(ImageSequence.Iterator(image), channels, most)
         return _pixels(image, channels, alpha)
     except (OSError, SyntaxError, ValueError, IndexError) as problem:  # all of them Pillow's
         raise ValueError(
-            f"{image.format} image of {len(contents)} bytes is truncated or damaged: {problem}"
+            f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too large: "
+            f"{problem}"
         ) from problem
 
 
+# Frames of more than so many bytes, and so many times those of the file, are refused.
+_MOST_FRAMES = 1 << 30
+_FRAMES_OF_CONTENTS = 256
+
 _PNG_COLOUR_TYPE = 25  # the byte of the header
 _GREY_WITH_ALPHA = 4
+
+
+def _stack(frames: Any, channels: int, most: int) -> Array:
+    """All frames, which may be of few bytes each, in so many bytes at most."""
+    arrays: list[Array] = []
+    for frame in frames:
+        arrays.append(_pixels(frame, channels, False))
+        if len(arrays) * arrays[0].nbytes > most:
+            raise ValueError(f"its frames take more than {most} bytes")
+    return np.stack(arrays)
 
 
 def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
