@@ -211,3 +211,21 @@ def test_repeated_fields_go_on(text, expected):
         text = text.replace(name, f'"{value[0]}": {{"int64List": {{"value": [{value[1]}]}}}}')
     found = tfw.decode_example(tfw.decode_json_example(text))
     assert expected == {key: values.tolist() for key, values in found.items()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"features": {"feature": {"a": {"int64List": {"value": [' + "9" * 100_000 + "]}}}}}",
+        '{"features": {"feature": {"a": {"int64List": {"value": ["' + "9" * 100_000 + '"]}}}}}',
+        '{"features": {"feature": {"a": {"int64List": {"value": ["1e1000000000"]}}}}}',
+        '{"features": {"feature": {"a": {"floatList": {"value": [1e1000000000]}}}}}',
+    ],
+    ids=["arrays", "objects", "digits", "digits in quotes", "exponent in quotes", "exponent"],
+)
+def test_depth_and_numbers_out_of_proportion_are_errors_of_few_words(text):
+    with pytest.raises(tfw.ParseError) as caught:
+        tfw.decode_json_example(text)
+    assert len(str(caught.value)) < 300

@@ -357,3 +357,11 @@ def test_features_without_a_counterpart_are_named(tmp_path, feature, reason):
     path = written(tmp_path, json.dumps(features_dict(a=feature)), "features.json")
     with pytest.raises(ValueError, match=f"feature 'a': {reason} has no counterpart"):
         read_schema(path)
+
+
+@pytest.mark.parametrize("text", ["{" * 5, '{"a":' * 100_000, "feature { " * 100_000])
+def test_depth_out_of_proportion_is_an_error_of_few_words(tmp_path, text):
+    (tmp_path / "schema").write_text(text)
+    with pytest.raises(ValueError, match="schema: ") as caught:
+        read_schema(tmp_path / "schema")
+    assert len(str(caught.value)) < 400
