@@ -11,7 +11,7 @@ import tfwire as tfw
 from search import search
 from tfwire import parsing
 
-MESSAGE = tfw.encode_example({"a": [1, 2], "b": 0.5, "c": [b"x", b"y"], "i": [0, 1]})
+MESSAGE = tfw.encode_example({"a": [1, 2], "b": 0.5, "c": [b"x", b"y"], "i": [0, 1], "z": [0, 2]})
 SEQUENCE = tfw.encode_sequence_example(
     {"a": [1, 2], "b": 0.5, "c": [b"x", b"y"]}, {"a": [[1, 2], [3, 4]], "c": ["x", "y"]}
 )
@@ -65,7 +65,7 @@ def random_shape(rng):
 
 def random_feature(rng):
     dtype = rng.choice([tfw.int64, tfw.float32, tfw.string, "int64", np.float32])
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
     if kind < 3:
         return tfw.FixedLenFeature(random_shape(rng), dtype, random_default(rng))
     if kind == 3:
@@ -74,6 +74,10 @@ def random_feature(rng):
         return rng.choice(
             [tfw.VarLenFeature(dtype), (dtype,), tfw.SparseFeature(["i"], "a", tfw.int64, [2])]
         )
+    if kind == 5:
+        ragged = tfw.RaggedFeature
+        partition = rng.choice([ragged.RowStarts, ragged.RowLimits, ragged.RowSplits])("z")
+        return ragged(tfw.int64, "a", [partition])
     return tfw.FixedLenFeature([], dtype)
 
 
@@ -161,6 +165,18 @@ def test_every_change_of_a_specification_is_noticed():
         (
             {"s": tfw.SparseFeature(["i"], "a", tfw.int64, [2])},
             lambda f: f["s"].size.__setitem__(0, 9),
+        ),
+        # Equal, as tuples are compared.
+        (
+            {"r": tfw.RaggedFeature(tfw.int64, "a", [tfw.RaggedFeature.RowStarts("z")])},
+            lambda f: f.update(
+                r=tfw.RaggedFeature(tfw.int64, "a", [tfw.RaggedFeature.RowLimits("z")])
+            ),
+        ),
+        ({"a": tfw.VarLenFeature(tfw.int64)}, lambda f: f.update(a=(tfw.int64,))),
+        (
+            {"x": tfw.FixedLenFeature([80], tfw.int64, [5] * 80)},
+            lambda f: f["x"].default_value.__setitem__(70, 6),
         ),
     ],
 )

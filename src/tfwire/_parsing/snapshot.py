@@ -1,14 +1,13 @@
 """What a specification was when it was compiled, to notice that its owner has changed it since.
 
 A specification is a dict of features. Its shapes, sizes and default values may be lists or arrays,
-which can be changed in place. ``==`` is fast where nothing has changed, since it compares
-identities first, but takes 1.0 for 1 and -0.0 for 0.0. Features with numbers are compared by
-identity.
+which can be changed in place. Features, and what lists in them hold, are compared by identity:
+``==`` takes 1.0 for 1, -0.0 for 0.0, and a plain tuple for a feature.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -18,10 +17,13 @@ from tfwire.features import DType, as_feature
 
 __all__ = ["Snapshot"]
 
-_CONSTANT = {type(None), str, bytes, DType, type}
-_NUMBERS = {bool, int, float}
+_CONSTANT = {type(None), bool, int, float, str, bytes, DType, type}
 # What TensorFlow has in specifications; a Variable as a default is none of them.
 _CONSTANT_OF_TENSORFLOW = {"DType", "Dimension", "EagerTensor", "TensorShape"}
+
+
+# Longer lists are compared by a call: the code for them would be long.
+_UNPACKED = 64
 
 
 class Snapshot:
@@ -34,34 +36,31 @@ class Snapshot:
     def __init__(self, features: Mapping[Any, Any]) -> None:
         self._owner = features  # which keeps its identity from being given to another object
         self.features = dict(features.items())
-        self._keys = [*self.features]
-        self._empty_lists: list[list[Any]] = []
         self._lists: list[tuple[list[Any], tuple[Any, ...]]] = []
         self._arrays: list[tuple[np.ndarray[Any, Any], Any]] = []
-        self._has_numbers = False
-        # Not: something in it can change without anybody noticing.
+        # False: something in it can change unnoticed.
         self._can_tell = all(self._watch_feature(*item) for item in self.features.items())
-        self._simple = self._can_tell and not (self._has_numbers or self._lists or self._arrays)
 
     def is_current(self, features: Mapping[Any, Any]) -> bool:
         """Whether the specification that this was made of has not been changed since."""
-        try:
-            return (
-                self.features == features
-                and [*features] == self._keys
-                and not any(self._empty_lists)
-                and (self._simple or self._is_same(features))
-            )
-        except Exception:  # of any kind: from the == of a value, as an array has none of its own
-            return False
+        # Compiled at the first question: a specification that is used once is never asked about.
+        self.is_current = self._compiled()  # type: ignore
+        return self.is_current(features)
 
-    def _is_same(self, features: Mapping[Any, Any]) -> bool:
-        return (
-            self._can_tell
-            and all(map(is_, features.values(), self.features.values()))
-            and all(_is_same_list(items, held) for items, held in self._lists)
-            and all(_content(array) == held for array, held in self._arrays)
-        )
+    def _compiled(self) -> Callable[[Mapping[Any, Any]], bool]:
+        """is_current for this specification. It unpacks every list and compares item by item, in
+        a fifth of the time that loops take."""
+        if not self._can_tell:
+            return _never
+        check = _Check()
+        check.add("[*features] == keys", keys=[*self.features])
+        check.add_items("features.values()", tuple(self.features.values()))
+        for i, (items, held) in enumerate(self._lists):
+            check.add_items(f"list{i}", held, **{f"list{i}": items})
+        for i, (array, held) in enumerate(self._arrays):
+            names = {f"array{i}": array, f"content{i}": held}
+            check.add(f"content(array{i}) == content{i}", content=_content, **names)
+        return check.compiled()
 
     def _watch_feature(self, key: Any, feature: Any) -> bool:
         """Notes what can be changed in a feature; False: that cannot be told."""
@@ -75,10 +74,7 @@ class Snapshot:
 
     def _watch(self, value: Any) -> bool:
         kind = type(value)
-        if kind in _CONSTANT:
-            return True
-        if kind in _NUMBERS or issubclass(kind, (np.number, np.bool_)):
-            self._has_numbers = True
+        if kind in _CONSTANT or issubclass(kind, (np.number, np.bool_)):
             return True
         if kind is list:
             return self._watch_list(value)
@@ -91,10 +87,7 @@ class Snapshot:
 
     def _watch_list(self, items: list[Any]) -> bool:
         held = tuple(items)
-        if held:
-            self._lists.append((items, held))
-        else:
-            self._empty_lists.append(items)
+        self._lists.append((items, held))
         return all(self._watch(item) for item in held)
 
 
@@ -104,7 +97,52 @@ def _is_named_tuple(kind: type) -> bool:
     return issubclass(kind, tuple) and (module == "tfwire" or module.startswith("tensorflow."))
 
 
-def _is_same_list(items: list[Any], held: tuple[Any, ...]) -> bool:
+class _Check:
+    """The source of a function is_current, and the names in it."""
+
+    def __init__(self) -> None:
+        self._steps: list[str] = []
+        self._tests: list[str] = []
+        self._names: dict[str, Any] = {}
+
+    def add(self, test: str, **names: Any) -> None:
+        """Adds an expression that must be true."""
+        self._tests.append(test)
+        self._names.update(names)
+
+    def add_items(self, source: str, held: tuple[Any, ...], **names: Any) -> None:
+        """Adds that the items of an expression must be those held."""
+        first = len(self._names)
+        if len(held) > _UNPACKED:
+            self.add(f"same({source}, held{first})", same=_same, **names, **{f"held{first}": held})
+            return
+        numbers = range(first, first + len(held))
+        self._steps.append(f"({''.join(f'item{i}, ' for i in numbers)}) = {source}")
+        self._tests += [f"item{i} is held{i}" for i in numbers]
+        self._names.update(
+            names, **{f"held{i}": item for i, item in zip(numbers, held, strict=True)}
+        )
+
+    def compiled(self) -> Callable[[Mapping[Any, Any]], bool]:
+        steps = "\n        ".join(self._steps)
+        source = f"""
+def is_current(features):
+    try:
+        {steps}
+        return {" and ".join(self._tests)}
+    except Exception:  # another number of items, or an error of a Mapping
+        return False
+"""
+        exec(source, self._names)
+        function: Callable[[Mapping[Any, Any]], bool] = self._names.pop("is_current")
+        return function
+
+
+def _never(features: Mapping[Any, Any]) -> bool:
+    return False
+
+
+def _same(items: Sequence[Any], held: tuple[Any, ...]) -> bool:
     return len(items) == len(held) and all(map(is_, items, held))
 
 
