@@ -1,7 +1,9 @@
 """What is wrong with a message is said with record, feature, expected and found; never payload."""
 
+import gc
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -253,3 +255,37 @@ def test_row_splits_beyond_int32_are_refused(monkeypatch):
     assert "Key: r.  Row splits up to 128 need row_splits_dtype=int64" == str(error)
     assert (None, "r", "partition", None, None) == attributes(error)
     assert 127 == len(parser.parse([one(r=range(127))])["r"][0])
+
+
+def test_an_error_keeps_nothing_alive_but_itself(tmp_path):
+    """Not the batch, in a cycle of references with its traceback that only a collection ends."""
+    path = tmp_path / "records"
+    tfw.write_records(path, [one(a=1), one(a="x"), one()])
+    parser, lists = tfw.Parser({"a": INT}), tfw.SequenceParser({"a": INT})
+    general = tfw.Parser({"a": INT, "b": tfw.VarLenFeature(tfw.int64)})
+
+    def fail(call, argument):  # pytest.raises would keep the error
+        try:
+            call(argument)
+        except tfw.ParseError:
+            return
+        raise AssertionError
+
+    def failing():
+        for message in (b"\xff", one(a="x"), one(a=[1, 2]), b""):
+            for call in (parser.parse_single, general.parse_single, lists.parse_single):
+                fail(call, message)
+            for each in (parser, general, lists):
+                fail(each.parse, [one(a=1), message])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert 1 == sum(len(b["a"]) for b in parser.parse_file(path, on_parse_error="skip"))
+
+    failing()
+    gc.collect()
+    gc.disable()
+    try:
+        failing()
+        assert 0 == gc.collect()
+    finally:
+        gc.enable()

@@ -13,7 +13,7 @@ from tfwire._core import lib, text
 from tfwire._text import show_key
 from tfwire.errors import ParseError
 
-__all__ = ["Misfit", "Place", "keys_of", "misfit_of", "parse_error"]
+__all__ = ["Misfit", "Place", "keys_of", "parse_error", "raise_misfit"]
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -123,22 +123,25 @@ def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any] | None:
 # ---- What C reports ----------------------------------------------------------------------------
 
 
-def misfit_of(status: int, error: Any, requests: Sequence[Any]) -> Misfit | None:
-    """What a parse function of C reported; None when it is no matter of a record.
+def raise_misfit(status: int, error: Any, requests: Sequence[Any]) -> None:
+    """Raises what a parse function of C reported; nothing when it is no matter of a record.
 
     Args:
         status: What the function returned.
         error: Its tfw_error.
         requests: The columns asked for, of the part that the error is about.
     """
+    # No variable holds the error: with its traceback it would keep the batch until the next
+    # collection of garbage.
     if status == lib.TFW_E_WIRE:
-        return _malformed(error, requests)
+        raise _malformed(error, requests)
     describe = {
         lib.TFW_E_MISSING: _missing,
         lib.TFW_E_KIND: _kind,
         lib.TFW_E_COUNT: _count,
     }.get(status)
-    return None if describe is None else describe(error, requests[error.feature])
+    if describe is not None:
+        raise describe(error, requests[error.feature])
 
 
 def _malformed(error: Any, requests: Sequence[Any]) -> Misfit:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._core import adopt, check, ffi, lib, new_error
 from tfwire._parsing.assemble import Cells
-from tfwire._parsing.failure import Misfit, misfit_of
+from tfwire._parsing.failure import Misfit, raise_misfit
 from tfwire._parsing.recycle import Spare
 from tfwire._parsing.schema import Out, Schema, arrays_of, create_columns
 from tfwire._parsing.spec import Request
@@ -225,8 +225,11 @@ class Session:
             except Misfit as misfit:
                 found, self.done[0] = misfit, misfit.record
                 self.truncate(first + self.done[0])
-        if found is not None:
-            raise found
+        try:
+            if found is not None:
+                raise found
+        finally:
+            del found  # as raise_misfit
 
     def truncate(self, count: int) -> None:
         """Forgets all records but the first so many."""
@@ -246,9 +249,7 @@ class Session:
 
     def _fail(self, status: int) -> None:
         part = self.columns[-1 if self.error.list == 1 else 0]
-        misfit = misfit_of(status, self.error, [] if part is None else part.plan.requests)
-        if misfit is not None:
-            raise misfit
+        raise_misfit(status, self.error, [] if part is None else part.plan.requests)
         check(status, self.error)
 
     def trim(self, count: int) -> None:

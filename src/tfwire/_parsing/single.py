@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import check, ffi, lib, new_error
-from tfwire._parsing.failure import misfit_of
+from tfwire._parsing.failure import raise_misfit
 from tfwire._parsing.schema import Schema, create_columns
 from tfwire._parsing.session import borrow
 from tfwire._parsing.spec import Request
@@ -116,9 +116,7 @@ def _other(
 ) -> dict[Any, Any]:
     """The result where the strings have no room in the buffer; raises where parsing failed."""
     if status < 0:
-        misfit = misfit_of(status, error, requests)
-        if misfit is not None:
-            raise misfit
+        raise_misfit(status, error, requests)
         check(status, error)
     return long()
 
