@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import tfwire as tfw
 from tfwire import _spans
 from tfwire._core import ffi, lib
 from tfwire._spans import message_of, slices_of
@@ -114,7 +115,7 @@ def test_messages_live_as_long_as_their_spans():
 @pytest.mark.parametrize("sizes", [[], [3, 0, 3], [300] * 5000, [0] * 9000, [400_000] * 4])
 def test_a_column_is_copied_piece_by_piece(sizes):
     """Other threads may change its arrays while C reads."""
-    data = np.frombuffer(np.random.default_rng(1).bytes(sum(sizes) + 4), np.uint8)
+    data = np.random.default_rng(1).integers(256, size=sum(sizes) + 4, dtype=np.uint8)
     offsets = np.cumsum([2, *sizes])
     column = SimpleNamespace(data=data, offsets=offsets)
     expected = [data[i:j].tobytes() for i, j in pairwise(offsets)]
@@ -123,6 +124,22 @@ def test_a_column_is_copied_piece_by_piece(sizes):
         assert spans.data_len <= 1 << 20
         begin = int(ffi.cast("uintptr_t", spans.data))
         assert not data.ctypes.data <= begin < data.ctypes.data + data.nbytes
+
+
+@pytest.mark.parametrize("sizes", [[], [3, 0, 3], [300] * 5000])
+def test_a_column_over_a_bytes_object_is_read_where_it_is(sizes):
+    """Nobody can change it; but a read-only view of other memory is copied."""
+    data = np.random.default_rng(1).bytes(sum(sizes) + 4)
+    offsets = np.cumsum([2, *sizes])
+    expected = [data[i:j] for i, j in pairwise(offsets)]
+    copied = np.frombuffer(memoryview(bytearray(data)).toreadonly(), np.uint8)
+    array = np.frombuffer(data, np.uint8)
+    for found, in_place in [(array, True), (array[:], True), (copied, False)]:
+        column = tfw.BytesColumn(found, offsets)
+        assert expected == read(column)
+        for spans in slices_of(column)[1]:
+            begin = int(ffi.cast("uintptr_t", spans.data))
+            assert in_place == (found.ctypes.data == begin)
 
 
 def test_a_list_that_changes_is_the_one_that_was_given():

@@ -269,27 +269,49 @@ def _joined_spans(messages: list[bytes], first: int) -> Spans:
 
 
 def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
-    """The strings of a BytesColumn, copied some at a time: its arrays may change meanwhile."""
+    """The strings of a BytesColumn, which other threads may change meanwhile: those in a bytes
+    object where they lie, others copied some at a time."""
     data = np.frombuffer(np.ascontiguousarray(column.data), np.uint8)
     offsets = np.array(column.offsets, np.int64)
     if offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
-    if offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any():
-        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
-    return len(offsets) - 1, _copies(data, offsets)
-
-
-def _copies(data: Array, offsets: Array) -> Iterator[Spans]:
-    """Copies of the strings, about _COLUMN_BYTES of them at a time, valid until the next ones."""
-    longest = int(np.diff(offsets).max(initial=0))
-    room = np.empty(min(max(_COLUMN_BYTES, longest), len(data)), np.uint8)
     table = np.empty((len(offsets) - 1, 2), np.uint64)
-    table[:, 1] = np.diff(offsets)
+    places, lengths = table.view(np.int64).T
+    np.subtract(offsets[1:], offsets[:-1], out=lengths)
+    if offsets[0] < 0 or offsets[-1] > len(data) or lengths.min(initial=0) < 0:
+        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+    if _is_constant(data):
+        places[:] = offsets[:-1]
+        return len(table), (
+            _spans(data, table[i : i + _SLICE], i) for i in range(0, len(table), _SLICE)
+        )
+    return len(table), _copies(data, offsets, table)
+
+
+def _is_constant(array: Array) -> bool:
+    """Whether the memory of an array belongs to a bytes object."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return type(owner) is bytes
+
+
+def _copies(data: Array, offsets: Array, table: Array) -> Iterator[Spans]:
+    """Copies of the strings, about _COLUMN_BYTES of them at a time, valid until the next ones.
+
+    Args:
+        data: Of the column.
+        offsets: Of the column, checked.
+        table: Of the spans, where the lengths are known.
+    """
+    places, lengths = table.view(np.int64).T
+    longest = int(lengths.max(initial=0))
+    room = np.empty(min(max(_COLUMN_BYTES, longest), len(data)), np.uint8)
     first, count = 0, len(table)
     while first < count:
         begin = int(offsets[first])
         last = int(np.searchsorted(offsets, begin + len(room), "right")) - 1
-        np.subtract(offsets[first:last], begin, out=table[first:last, 0], casting="unsafe")
+        np.subtract(offsets[first:last], begin, out=places[first:last])
         size = int(offsets[last]) - begin
         room[:size] = data[begin : begin + size]
         yield _spans(room, table[first:last], first)
