@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -448,3 +451,40 @@ def test_padding_fits_the_elements(arguments, kind):
     dataset = Dataset.from_generator(lambda: [{"a": [1]}, {"a": [1, 2]}])
     with pytest.raises(kind):
         list(dataset.padded_batch(2, **arguments))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files")
+def test_an_error_leaves_no_file_open(tmp_path):
+    """Nor until garbage is collected: the error's traceback leads to the readers of other files."""
+    good, bad, missing = (str(tmp_path / name) for name in ("good", "bad", "missing"))
+    tfw.write_records(good, [b"x"] * 50)
+    Path(bad).write_bytes(Path(good).read_bytes()[:-1])
+    flipped = bytearray(Path(good).read_bytes())
+    flipped[2 * 17 + 12] ^= 1  # the payload of record 2
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(flipped)
+    records, zipped = tfw.TFRecordDataset, tfw.Dataset.zip
+    failing = [
+        lambda: list(records([good, missing], num_parallel_reads=2)),
+        lambda: list(records([good, bad], num_parallel_reads=2)),
+        lambda: list(zipped(records(good), records(bad))),
+        lambda: list(zipped(records(good), records(missing))),
+        lambda: list(records(good).map(lambda _: 1 // 0)),
+        lambda: list(records(good).map(lambda _: 1 // 0).batch(2)),
+        lambda: list(records(bad).shuffle(10)),
+        lambda: tfw.TFRecordFile(damaged)[2],
+    ]
+    gc.collect()
+    gc.disable()
+    try:
+        for call in failing:
+            before = len(os.listdir("/proc/self/fd"))
+            for _ in range(3):
+                try:
+                    call()
+                except (OSError, tfw.DataLossError, ZeroDivisionError, IndexError):
+                    continue
+                raise AssertionError
+            assert before == len(os.listdir("/proc/self/fd")), failing.index(call)
+    finally:
+        gc.enable()

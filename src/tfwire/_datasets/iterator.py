@@ -185,6 +185,11 @@ class _Pieces(SharedIterator):
         if cursor is not None:
             cursor.stop()
 
+    def over_now(self) -> None:
+        # The error's traceback leads here: until it is forgotten, nobody else would close files.
+        if isinstance(self.error, Exception):
+            self._release_once()
+
     def release(self) -> None:
         self._piece.drop()
         cursor, self._cursor = self._cursor, None

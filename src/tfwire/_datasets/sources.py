@@ -350,11 +350,15 @@ class _FileCycle(Gathering):
             at = {"turn": 0, "next": 0, "files": []}
         self._turn: int = at["turn"]
         self._next: int = at["next"]  # the number of the file that is opened next
-        self._files: list[_File | None] = [
-            None if file is None else self._file(file[0], file[1:]) for file in at["files"]
-        ]
-        while len(self._files) < stage.cycle:
-            self._files.append(self._open_next())
+        self._files: list[_File | None] = []
+        try:
+            for file in at["files"]:
+                self._files.append(None if file is None else self._file(file[0], file[1:]))
+            while len(self._files) < stage.cycle:
+                self._files.append(self._open_next())
+        except BaseException:
+            self.close()
+            raise
 
     def _open_next(self) -> _File | None:
         if self._next >= len(self._stage.paths):

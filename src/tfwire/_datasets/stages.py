@@ -257,8 +257,15 @@ class Zip(Stage):
         if at == _END:
             return _ZipCursor([])
         parts = at or [None] * len(self.sources)
-        pairs = zip(self.sources, parts, strict=True)
-        return _ZipCursor([source.open(epoch, part) for source, part in pairs])
+        below: list[Cursor] = []
+        try:
+            for source, part in zip(self.sources, parts, strict=True):
+                below.append(source.open(epoch, part))
+        except BaseException:
+            for cursor in below:
+                cursor.close()
+            raise
+        return _ZipCursor(below)
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         if rule != "even":

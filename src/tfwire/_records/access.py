@@ -148,7 +148,10 @@ class FileAccess:
         found = data_loss(status, error, self._source.path)
         if status != lib.TFW_E_DATA_CRC:
             found.args = (f"{found}; the index is stale, or the record is damaged",)
-        raise found
+        try:
+            raise found
+        finally:
+            del found  # with its traceback it would keep the file open
 
 
 def _new_room(size: int) -> tuple[Array, Array]:
