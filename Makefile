@@ -23,8 +23,12 @@ C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
 build: $(NATIVE)
 
+# Python's development mode: files that stay open and errors in finalizers fail a test, also in the
+# processes that tests start. Without its allocator, which costs 15 % and finds less than ASan does.
+DEVELOPMENT = PYTHONDEVMODE=1 PYTHONMALLOC=default
+
 test: $(NATIVE) check-c
-	$(BIN)/python -m pytest -q -m 'not slow'
+	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow'
 
 demo: $(NATIVE)
 	$(BIN)/python -m tfwire demo

@@ -284,8 +284,8 @@ def test_memory_is_in_proportion(kind, words, tmp_path):
         "import sys\n"
         "from tfwire.cli import main\n"
         "status = main(sys.argv[1:])\n"
-        "status_file = open('/proc/self/status')\n"  # ru_maxrss begins with the peak of the parent
-        "print(*(line for line in status_file if line.startswith('VmHWM')), file=sys.stderr)\n"
+        "with open('/proc/self/status') as lines:\n"  # ru_maxrss begins with the peak of the parent
+        "    print(*(line for line in lines if line.startswith('VmHWM')), file=sys.stderr)\n"
         "sys.exit(status)"
     )
     command = [sys.executable, "-c", code, *words, str(tmp_path / "in")]
