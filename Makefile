@@ -155,30 +155,45 @@ check-valgrind: $(NATIVE)
 	    --hypothesis-profile=emulated tests/test_golden.py tests/test_sequence.py \
 	    tests/test_spans.py tests/test_example.py
 
+# $(call sanitized_copy,folder,sanitizers): a copy of the project with a sanitized core, so that the
+# tree keeps its fast module.
+define sanitized_copy
+	rm -rf build/$(1) && mkdir -p build/$(1)
+	cp -r csrc src tests docs examples *.md setup.py pyproject.toml Makefile LICENSE build/$(1)
+	cd build/$(1) && rm -f src/tfwire/_native*.so && PYTHONPATH=$(CURDIR)/build/$(1)/src \
+	    TFWIRE_SANITIZE=$(2) $(abspath $(BIN))/python setup.py --quiet build_ext --force --inplace
+endef
+sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
+    LD_PRELOAD="$(foreach library,$(2),$$($(CC) -print-file-name=$(library).so))" $(3) \
+    $(abspath $(BIN))/python -m pytest -q -x -p no:cacheprovider
+
+# Of the Python tests those of threads and of inputs that change. Python is not instrumented: its
+# lock orders what it guards, and what is left are races of the core.
+THREADED = (changing_inputs or inflate_ahead or recycle or thread or iterator_states) and not fork
 check-threads: C_TESTS = records/test_threads
-check-threads:
+check-threads: $(READY)
 	$(call c_tests,threads,clang,-fsanitize=thread,)
+	$(call sanitized_copy,threads-python,thread)
+	$(call sanitized_tests,threads-python,libtsan,TSAN_OPTIONS="halt_on_error=1 exitcode=66 \
+	    die_after_fork=0 suppressions=tests/tsan.supp") \
+	    -m 'not slow and not unsanitized' -k '$(THREADED)'
 
 # Measures peak memory, which under ASan is not ours.
 BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
 
-# The Python tests over a sanitized core, built in a copy so that the tree keeps its fast module;
-# without those of the command and of tfwire.compat, which call nothing of C that others do not,
-# those of records of gigabytes, and those that fork beside threads, which ASan's allocator does not
-# survive, or start processes by the hundred.
+# The Python tests over a sanitized core; without those of the command's processes, which call
+# nothing of C that others do not, those of records of gigabytes, and those marked: they fork beside
+# threads, which ASan's allocator does not survive, start processes by the hundred, or weigh them.
 check-sanitized: $(READY)
-	rm -rf build/sanitized && mkdir -p build/sanitized
-	cp -r csrc src tests docs examples *.md setup.py pyproject.toml Makefile LICENSE build/sanitized
-	cd build/sanitized && export PYTHONPATH=$$PWD/src && rm -f src/tfwire/_native*.so && \
-	    TFWIRE_SANITIZE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --force --inplace && \
-	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	    $(abspath $(BIN))/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
+	$(call sanitized_copy,sanitized,address$(comma)undefined)
+	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
+	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' \
 	        --ignore tests/test_packaging.py --ignore tests/test_c_library.py \
-	        --ignore-glob 'tests/test_cli*' --ignore-glob 'tests/test_compat*' --deselect $(BOMB) \
+	        --ignore tests/test_cli_files.py --ignore tests/test_cli_reshard.py \
+	        --ignore tests/test_cli_show.py --ignore tests/test_cli_bench.py --ignore tests/test_cli.py \
+	        --deselect $(BOMB) \
 	        --ignore tests/test_big_records.py --ignore tests/test_huge_records.py \
-	        --ignore tests/test_iterator_states.py --ignore tests/test_publishing.py \
-	        --ignore tests/test_output_arguments.py \
+	        --ignore tests/test_publishing.py \
 	        --deselect tests/test_docs.py::test_every_file_that_is_named_exists
 
 lint: $(BIN)/ruff

@@ -52,15 +52,15 @@ def hardening() -> tuple[list[str], list[str]]:
 
 
 def flags() -> tuple[list[str], list[str]]:
-    """Compiler and linker flags. TFWIRE_SANITIZE=1 builds with ASan, UBSan and faults,
-    TFWIRE_COVERAGE=1 with gcov, TFWIRE_DEBUG=1 without optimisation."""
+    """Compiler and linker flags. TFWIRE_SANITIZE names sanitizers ("address,undefined", "thread")
+    and builds with faults, TFWIRE_COVERAGE=1 with gcov, TFWIRE_DEBUG=1 without optimisation."""
     # -g0: Python's own flags ask for debug information, which is four times the code.
     compile_args = ["-std=c11", "-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
     link_args: list[str] = []
     if os.environ.get("TFWIRE_DEBUG"):
         compile_args += ["-O0", "-g"]
-    if os.environ.get("TFWIRE_SANITIZE"):
-        sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    if sanitizers := os.environ.get("TFWIRE_SANITIZE"):
+        sanitize = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
         compile_args += ["-g", "-O1", "-fno-omit-frame-pointer", "-DTFW_TEST_FAULTS"]
         compile_args += sanitize
         link_args += sanitize

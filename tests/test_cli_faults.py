@@ -408,6 +408,7 @@ STREAMED_CASES = [
 ]
 
 
+@pytest.mark.unsanitized("starts processes")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", STREAMED_CASES)
 @pytest.mark.parametrize("streams", STREAMS)
@@ -435,6 +436,7 @@ def test_standard_streams_that_do_not_work(path, command, streams):
         assert (0, "") == (result.returncode, text)
 
 
+@pytest.mark.unsanitized("starts processes")
 def test_a_closed_stdin_is_no_empty_file():
     script = f"'{sys.executable}' -m tfwire verify - <&-"
     result = subprocess.run(["bash", "-c", script], capture_output=True, env=ENVIRONMENT)
@@ -442,6 +444,7 @@ def test_a_closed_stdin_is_no_empty_file():
     assert b"tfwire verify: standard input: Bad file descriptor\n" == result.stderr
 
 
+@pytest.mark.unsanitized("starts processes")
 def test_raw_records_do_not_reach_a_terminal(path):
     ours, theirs = pty.openpty()
     for words in (["cat"], ["head"], ["cat", "--follow"]):
@@ -473,6 +476,7 @@ ENVIRONMENT_CASES = [
 ]
 
 
+@pytest.mark.unsanitized("starts processes")
 @pytest.mark.parametrize("name", ENVIRONMENT_CASES)
 def test_locales_and_terminals(name, folder):
     tfw.write_records("東京é\x1b", [{"東京é\x1b\ud800".encode("utf-8", "ignore").decode(): "é"}])
@@ -499,6 +503,7 @@ def test_locales_and_terminals(name, folder):
             assert "東京é\x1b".encode() == path.encode("utf-8", "surrogateescape")
 
 
+@pytest.mark.unsanitized("starts processes")
 def test_a_terminal_of_no_width(path):
     """Progress is shown on a terminal that says that it has no columns."""
     ours, theirs = pty.openpty()
@@ -533,6 +538,7 @@ INTERRUPTED = [
 ]
 
 
+@pytest.mark.unsanitized("starts processes")
 @pytest.mark.parametrize("words", INTERRUPTED, ids=lambda words: " ".join(words[:3]))
 def test_an_interrupt_ends_every_command(path, words):
     """Also while files that nobody writes to are opened by threads."""

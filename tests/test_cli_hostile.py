@@ -274,6 +274,7 @@ CASES = [(kind, words) for kind in LARGE for words in COMMANDS]
 CASES = [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
 
 
+@pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 @pytest.mark.parametrize(("kind", "words"), CASES, ids=str)
 def test_memory_is_in_proportion(kind, words, tmp_path):

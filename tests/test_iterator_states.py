@@ -210,6 +210,7 @@ def told_or_right(elements, left):
         return "fork" in str(error)
 
 
+@pytest.mark.unsanitized("forks beside threads, which hangs in ASan's allocator")
 @in_every_state
 def test_a_fork_is_safe(name, state, path):
     """In the child next is right or an error, and closing and dropping are no error; the parent
@@ -381,6 +382,7 @@ def test_a_busy_one_closes_at_once_again_and_again(name, path):
     assert wait_for(lambda: not threads_of_tfwire())
 
 
+@pytest.mark.unsanitized("starts processes")
 @pytest.mark.parametrize("name", [*FILES, *PIPES, "prefetch", "prefetch of prefetch", "no thread"])
 def test_an_interrupt_is_nothing_but_an_interrupt(name, tmp_path):
     run_interrupts(name, 12, 1, tmp_path)
@@ -400,6 +402,7 @@ def run_interrupts(name, tries, seed, folder):
     assert int(done.stdout) >= tries // 2  # a few come while there is no iterator
 
 
+@pytest.mark.unsanitized("starts processes")
 def test_iterators_that_are_in_use_at_exit_say_nothing(tmp_path):
     done = program("exit", str(tmp_path))
     assert ("left\n", "", 0) == (done.stdout, done.stderr, done.returncode)
