@@ -19,15 +19,28 @@ class Error(Exception):
     survive pickling with their attributes, so worker processes may raise them. In the message,
     characters of keys and file names that do not print are escaped; attributes hold them as
     they are.
+
+    Attributes:
+        error_code: TensorFlow's number of the kind of error, ``tf.errors.DATA_LOSS`` say.
+        node_def, op: What failed in a graph: None.
     """
 
+    error_code: int = 2  # UNKNOWN
+    node_def: Any = None
+    op: Any = None
+
     def __init__(self, message: Any = "", *more: Any, **attributes: Any) -> None:
-        # TensorFlow's exceptions are made from (node_def, op, message).
-        super().__init__(more[1] if len(more) > 1 else message)
+        if len(more) > 1:  # TensorFlow's exceptions are made from (node_def, op, message)
+            attributes |= {"node_def": message, "op": more[0]}
+            message = more[1]
+        if len(more) > 2:  # and OpError from its code, too
+            attributes["error_code"] = more[2]
+        super().__init__(message)
         for name, value in attributes.items():
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no attribute {name!r}")
-            setattr(self, name, value)
+            if value != getattr(self, name):
+                setattr(self, name, value)
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -62,6 +75,7 @@ class DataLossError(Error):
         length crc 0 0
     """
 
+    error_code = 15
     path: str | os.PathLike[str] | None = None
     offset: int | None = None
     record_index: int | None = None
@@ -70,6 +84,8 @@ class DataLossError(Error):
 
 class InvalidArgumentError(Error, ValueError):
     """An argument has a wrong shape, dtype or value. Raised by ``tfwire.compat``."""
+
+    error_code = 3
 
 
 @public

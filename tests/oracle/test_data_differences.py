@@ -164,7 +164,7 @@ def test_queue_error(tmp_path):
         return raised.type.__name__
 
     assert "OutOfRangeError" == in_session(tf, build, error_of)[0]
-    assert "FileNotFoundError" == in_session(tfc, build, error_of)[0]
+    assert "NotFoundError" == in_session(tfc, build, error_of)[0]
 
 
 def test_read_up_to(path):

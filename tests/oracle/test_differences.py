@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from compared import LIBRARIES
 from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
@@ -417,13 +418,37 @@ def test_numpy_function():
 
 
 def test_file_errors(tmp_path):
-    for name in ("NotFoundError", "PermissionDeniedError", "AlreadyExistsError"):
-        assert issubclass(getattr(tf.errors, name), tf.errors.OpError)
-        assert not issubclass(getattr(compat.errors, name), compat.errors.OpError)
-    with pytest.raises(compat.errors.OpError) as caught:
-        compat.io.read_file(str(tmp_path / "none"))
-    assert isinstance(caught.value, compat.errors.NotFoundError)
-    assert isinstance(caught.value, FileNotFoundError)
+    for library, classes in (
+        (tf, [tf.errors.NotFoundError]),
+        (compat, [compat.errors.NotFoundError, compat.errors.OpError, FileNotFoundError]),
+    ):
+        for cls in classes:
+            with pytest.raises(cls) as caught:
+                library.io.read_file(str(tmp_path / "none"))
+        assert isinstance(caught.value, FileNotFoundError) == (library is compat)
+
+
+def test_cut_text(tmp_path):
+    (tmp_path / "text").write_bytes(gzip.compress(b"one\ntwo\n")[:-8])
+    read = [library.data.TextLineDataset(str(tmp_path / "text"), "GZIP") for library in LIBRARIES]
+    assert [b"one", b"two"] == list(read[0].as_numpy_iterator())
+    with pytest.raises(compat.errors.DataLossError):
+        list(read[1])
+
+
+def test_cache_folder(tmp_path):
+    path = str(tmp_path / "new" / "cached")
+    with pytest.raises(tf.errors.NotFoundError):
+        list(tf.data.Dataset.range(2).cache(path))
+    assert 2 == len(list(compat.data.Dataset.range(2).cache(path)))
+
+
+def test_padding_error():
+    errors = (tf.errors.DataLossError, compat.errors.InvalidArgumentError)
+    for library, error in zip(LIBRARIES, errors, strict=True):
+        with pytest.raises(error):
+            dataset = library.data.Dataset.range(1, 3).map(lambda x: library.fill([x], x))
+            list(dataset.padded_batch(2, [1]))
 
 
 def test_regular_expressions():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -43,6 +43,11 @@ class DatasetIterator(chain[Any]):
 
     # chain's __next__, in C, costs nothing; it draws on the pieces below.
     _pieces: _Pieces
+
+    # What is raised for an error of the operating system; the compat layer raises TensorFlow's.
+    @staticmethod
+    def _translated(error: OSError) -> OSError:
+        return error
 
     def state_dict(self) -> dict[str, Any]:
         """Where this iterator stands.
@@ -118,7 +123,7 @@ def iterate(
         number: Of the pass, by which shuffles tell it from others; None: the next one.
         kind: The class of the iterator.
     """
-    pieces = _Pieces(stage, show, number)
+    pieces = _Pieces(stage, show, number, kind._translated)
     elements = kind.from_iterable(pieces)
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
@@ -133,10 +138,17 @@ class _Pieces(SharedIterator):
     met the end, or an error, never asks again.
     """
 
-    def __init__(self, stage: Stage, show: Any, number: int | None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        show: Any,
+        number: int | None,
+        translated: Callable[[OSError], OSError],
+    ) -> None:
         super().__init__()
         self._stage = stage
         self._show = show
+        self._translated = translated
         self._size = 1
         self._pass = _begin_pass(stage) if number is None else number
         self._cursor: Cursor | None = None
@@ -144,7 +156,13 @@ class _Pieces(SharedIterator):
 
     def step(self) -> Iterator[Any]:
         if not self._piece.left:
-            self._draw()
+            try:
+                self._draw()
+            except OSError as error:
+                theirs = self._translated(error)
+                if theirs is error:
+                    raise
+                raise theirs from error
         return self._piece.elements
 
     def _draw(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfwire._objects import as_array, as_bytes
 from tfwire.columns import RaggedTensor, SparseTensor
+from tfwire.errors import InvalidArgumentError
 
 __all__ = [
     "describe",
@@ -112,7 +113,7 @@ def _stack_leaves(*values: Any) -> Any:
         raise TypeError("RaggedTensors cannot be batched; batch the records, then parse them")
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
-        raise ValueError(f"cannot batch elements of different shapes: {sorted(shapes)}")
+        raise InvalidArgumentError(f"cannot batch elements of different shapes: {sorted(shapes)}")
     return np.stack(list(map(as_array, values)))
 
 
@@ -206,12 +207,16 @@ def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[
     """The shape that arrays of one rank are padded to."""
     ranks = {array.ndim for array in arrays}
     if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
-        raise ValueError(f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}")
+        raise InvalidArgumentError(
+            f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}"
+        )
     longest = np.max([array.shape for array in arrays], axis=0, initial=0)
     wanted = [
         int(most) if size is None or size == -1 else operator.index(size)
         for most, size in zip(longest, shape if shape is not None else longest, strict=True)
     ]
     if (longest > wanted).any():
-        raise ValueError(f"an element of shape {longest.tolist()} does not fit into {wanted}")
+        raise InvalidArgumentError(
+            f"an element of shape {longest.tolist()} does not fit into {wanted}"
+        )
     return wanted

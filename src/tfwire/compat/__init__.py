@@ -125,7 +125,7 @@ from tfwire.compat._parsing import (
     serialize_tensor,
     sparse_to_dense as _sparse_to_dense,
 )
-from tfwire.compat._records import tf_record_iterator
+from tfwire.compat._records import TFRecordWriter, tf_record_iterator
 from tfwire.compat._shapes import Dimension, TensorShape
 from tfwire.compat._strings import as_string, strings
 from tfwire.compat._tensor import Tensor
@@ -268,7 +268,6 @@ class TFRecordCompressionType:
     ZLIB = "ZLIB"
 
 
-TFRecordWriter = _tfw.TFRecordWriter
 TFRecordOptions = _tfw.TFRecordOptions
 
 _RECORDS: Mapping[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob as _glob
 import os
 import shutil
@@ -15,8 +16,10 @@ from tfwire.compat._convert import as_array, is_tensor, scalar_string, string_ar
 from tfwire.compat._errors import (
     FailedPreconditionError,
     InvalidArgumentError,
+    OutOfRangeError,
     errors,
     translating_files,
+    with_file_errors,
 )
 from tfwire.compat._missing import Explained, Namespace
 from tfwire.compat._tensor import Tensor
@@ -44,10 +47,9 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     """Writes a file, and makes the directories that it needs."""
     path, data = scalar_string(filename, "filename"), scalar_string(contents, "contents")
-    with translating_files():
-        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
+    makedirs(os.path.dirname(path) or b".")
+    with translating_files(), open(path, "wb") as file:
+        file.write(data)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
@@ -101,20 +103,23 @@ def listdir(path: Any) -> list[str]:
     """
     with translating_files():
         if not isdir(path):
-            raise FileNotFoundError(0, "not a directory", _path(path))
+            raise FileNotFoundError(errno.ENOENT, "not a directory", _path(path))
         return os.listdir(_path(path))
 
 
 def makedirs(path: Any) -> None:
     """Makes a directory and those above it; it may exist already."""
     with translating_files():
-        os.makedirs(_path(path), exist_ok=True)
+        try:
+            os.makedirs(_path(path), exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, "not a directory", _path(path)) from error
 
 
 def mkdir(path: Any) -> None:
     """Makes a directory; it may exist already, the one above it must."""
     with translating_files():
-        if not isdir(path):
+        if not exists(path):
             os.mkdir(_path(path))
 
 
@@ -145,7 +150,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 def _check_free(path: Any, overwrite: bool) -> None:
     if not overwrite and exists(path):
-        raise FileExistsError(0, "file already exists", _path(path))
+        raise FileExistsError(errno.EEXIST, "file already exists", _path(path))
 
 
 def remove(path: Any) -> None:
@@ -237,26 +242,28 @@ class GFile(Explained):
     def _opened(self) -> Any:
         if self._file is None:
             mode = self._plain_mode[0] + "b" + self._plain_mode[1:]
-            with translating_files():
-                self._file = open(_path(self.name), mode)  # noqa: SIM115
+            self._file = open(_path(self.name), mode)  # noqa: SIM115
         return self._file
 
     def _shown(self, data: bytes) -> Any:
         return data if self._binary else data.decode()
 
+    @with_file_errors
     def read(self, n: int = -1) -> Any:
         """``n`` bytes, or all that are left, as bytes or str."""
-        with translating_files():
-            return self._shown(self._open().read(n))
+        return self._shown(self._open().read(n))
 
+    @with_file_errors
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file."""
         return self._shown(self._open().readline())
 
+    @with_file_errors
     def readlines(self) -> list[Any]:
         """The lines that are left."""
         return list(self)
 
+    @with_file_errors
     def __iter__(self) -> Iterator[Any]:
         return map(self._shown, self._open())
 
@@ -266,6 +273,7 @@ class GFile(Explained):
             raise StopIteration
         return line
 
+    @with_file_errors
     def write(self, file_content: Any) -> None:
         """Writes str (as UTF-8) or bytes."""
         if isinstance(file_content, str):
@@ -273,10 +281,16 @@ class GFile(Explained):
         data = memoryview(file_content)  # what is no bytes must not empty the file
         self._open(writing=True).write(data)
 
+    @with_file_errors
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Goes to a byte of the file."""
-        self._opened().seek(position if offset is None else offset, whence)
+        file = self._opened()
+        if file.seek(position if offset is None else offset, whence) > self.size() and not (
+            file.writable()
+        ):
+            raise OutOfRangeError(f"{_path(self.name)}: sought beyond the end of the file")
 
+    @with_file_errors
     def tell(self) -> int:
         """The number of the byte that is next."""
         place: int = self._opened().tell()
@@ -290,11 +304,13 @@ class GFile(Explained):
         """True."""
         return True
 
+    @with_file_errors
     def flush(self) -> None:
         """Hands what was written to the operating system."""
         if self._file is not None:
             self._file.flush()
 
+    @with_file_errors
     def close(self) -> None:
         """Closes the file."""
         if self._file is not None:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import tfwire as tfw
 from tfwire._records.options import AS_TENSORFLOW
-from tfwire.compat._errors import FailedPreconditionError, translating_files
+from tfwire.compat._errors import (
+    ClosedError,
+    FailedPreconditionError,
+    raise_translated,
+    translating_files,
+    with_file_errors,
+)
 from tfwire.errors import DataLossError
 from tfwire.records import RecordPosition
 
-__all__ = ["RecordIterator", "tf_record_iterator"]
+__all__ = ["RecordIterator", "TFRecordWriter", "tf_record_iterator"]
+
+
+class TFRecordWriter(tfw.TFRecordWriter):
+    """As :class:`tfwire.TFRecordWriter`, with the errors of TensorFlow."""
+
+    @with_file_errors
+    def __init__(self, path: Any, options: Any = None, **others: Any) -> None:
+        super().__init__(path, options, **others)
+
+    def _run(self, operation: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return super()._run(operation, *arguments)
+        except OSError as error:
+            raise_translated(error)
+
+    def _fail(self, failure: Exception) -> None:
+        super()._fail(ClosedError(str(failure)) if type(failure) is ValueError else failure)
 
 
 class RecordIterator:
@@ -25,7 +49,7 @@ class RecordIterator:
         compression: As for ``tfwire.read_records``.
 
     Raises:
-        FileNotFoundError: There is no such file (``tf.errors.NotFoundError``).
+        NotFoundError: There is no such file.
     """
 
     def __init__(self, path: Any, compression: Any) -> None:
@@ -52,6 +76,8 @@ class RecordIterator:
         except (StopIteration, DataLossError):
             self._pause()
             raise
+        except OSError as error:
+            raise_translated(error)
 
     def _pause(self) -> None:
         """Closes the file; the next call looks at it again."""

@@ -22,7 +22,12 @@ from tfwire.compat._data.cardinality import INFINITE, cardinality
 from tfwire.compat._data.iterators import Iterator
 from tfwire.compat._data.making import path_of, seed_of
 from tfwire.compat._data.transformations import FurtherTransformations
-from tfwire.compat._errors import refusing_arguments
+from tfwire.compat._errors import (
+    refusing_arguments,
+    refusing_values,
+    translating_files,
+    with_file_errors,
+)
 from tfwire.compat._parsing import wrap
 from tfwire.compat._tensor import Tensor
 
@@ -67,6 +72,10 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     def __iter__(self) -> Any:
         return Iterator.over(self, partial(map_structure, self._show))
+
+    def as_numpy_iterator(self) -> Any:
+        """The elements as numpy values and bytes."""
+        return Iterator.over(self, None)
 
     def __len__(self) -> int:
         if cardinality(self._stage) == INFINITE:
@@ -136,7 +145,8 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     @classmethod
     def range(cls, *args: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
         """The numbers of Python's ``range`` as int64, or as ``output_type``."""
-        numbers = range(*(integer("a limit", to_numpy(one)) for one in args))
+        with refusing_arguments(ValueError):
+            numbers = range(*(integer("a limit", to_numpy(one)) for one in args))
         dtype = np.dtype(getattr(output_type, "as_numpy_dtype", output_type))
         return cls.from_tensor_slices(
             np.arange(numbers.start, numbers.stop, numbers.step).astype(dtype)
@@ -173,7 +183,10 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         reader_func: Any = None,
     ) -> Any:
         """What ``save`` wrote; the other arguments are accepted, the file tells them."""
-        elements = partial(stored.load, stored.stored_file(path_of(path)))
+        file = stored.stored_file(path_of(path))
+        with translating_files():
+            os.stat(file)
+        elements = partial(stored.load, file)
         found = cls._of(Replayed("load", (), elements, quiet=True), "load")
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
 
@@ -288,11 +301,19 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         return map_structure(lambda spec: spec.shape, self.element_spec)
 
 
+for _name in (
+    *("batch", "bucket_by_sequence_length", "group_by_window", "interleave", "padded_batch"),
+    *("prefetch", "ragged_batch", "shard", "shuffle", "window"),
+):
+    setattr(Dataset, _name, refusing_values(getattr(Dataset, _name)))
+
+
 class TFRecordDataset(Dataset, dataset.TFRecordDataset):
     """The records of files, as string tensors; see :class:`tfwire.TFRecordDataset`."""
 
     _further = Dataset
 
+    @refusing_values
     def __init__(
         self,
         filenames: Any,
@@ -318,6 +339,7 @@ class DatasetWriter:
         self.filename = to_numpy(filename)
         self.compression_type = compression_type
 
+    @with_file_errors
     def write(self, dataset: Any) -> None:
         path = os.fsdecode(self.filename)
         tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)

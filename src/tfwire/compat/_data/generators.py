@@ -19,7 +19,7 @@ from tfwire._datasets.replayed import elements_of
 from tfwire._datasets.structure import leaves, map_structure
 from tfwire._warnings import warn
 from tfwire.columns import SparseTensor
-from tfwire.compat._errors import FailedPreconditionError
+from tfwire.compat._errors import FailedPreconditionError, InvalidArgumentError
 
 Elements = Iterator[Any]
 
@@ -190,7 +190,7 @@ def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Element
     for choice in choices:
         number = int(choice)
         if not 0 <= number < len(sources):
-            raise ValueError(f"a choice must be within [0, {len(sources)}), got {number}")
+            raise InvalidArgumentError(f"a choice must be within [0, {len(sources)}), got {number}")
         for element in islice(sources[number], 1):
             yield element
             break

@@ -7,7 +7,7 @@ from typing import Any
 from tfwire._datasets.iterator import DatasetIterator, iterate
 from tfwire._datasets.structure import map_structure
 from tfwire.compat._data.specs import spec_of
-from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError
+from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError, as_tensorflow
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
 
@@ -30,6 +30,7 @@ class Iterator(Explained, DatasetIterator):
 
     _tf_name = "data.Iterator"
     _dataset: Any
+    _translated = staticmethod(as_tensorflow)
 
     @classmethod
     def over(cls, dataset: Any, show: Any) -> Iterator:

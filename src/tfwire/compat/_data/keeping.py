@@ -10,6 +10,7 @@ from tfwire._datasets.replayed import Replayed
 from tfwire._datasets.stage import Stage
 from tfwire.compat._data import generators, stored
 from tfwire.compat._data.making import Making, path_of
+from tfwire.compat._errors import translating_files
 
 __all__ = ["Keeping"]
 
@@ -68,7 +69,8 @@ class Keeping(Making):
     ) -> None:
         """Writes the elements to a file in the folder ``path``, for ``Dataset.load``."""
         elements = self.as_numpy_iterator()
-        stored.save(stored.stored_file(path_of(path)), _codec(compression), elements)
+        with translating_files():
+            stored.save(stored.stored_file(path_of(path)), _codec(compression), elements)
 
 
 class _Kept(Replayed):

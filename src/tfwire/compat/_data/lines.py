@@ -8,6 +8,7 @@ import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,14 +18,16 @@ from tfwire._records.compression import compression_name
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.dataset import Dataset
+from tfwire.compat._errors import InvalidArgumentError, refusing_values
 from tfwire.dataset import _paths as paths_of
+from tfwire.errors import DataLossError
 
 __all__ = ["FixedLengthRecordDataset", "TextLineDataset", "chunks", "lines"]
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:
     """The lines of a file, without their ends."""
-    with _open(path, compression) as file:
+    with _damage(path), _open(path, compression) as file:
         for line in file:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
@@ -33,11 +36,32 @@ def chunks(
     size: int, header: int, footer: int, hop: int, path: str, compression: Any = None
 ) -> Iterator[bytes]:
     """Records of one length, which begin ``hop`` bytes apart between the ends of a file."""
-    with _open(path, compression) as file:
+    with _damage(path), _open(path, compression) as file:
         end = file.seek(0, os.SEEK_END) - footer
         for begin in range(header, end - size + 1, hop):
             file.seek(begin)
             yield file.read(size)
+
+
+def _whole(size: int, header: int, footer: int, path: str, compression: Any) -> Iterator[bytes]:
+    """The records of a file that holds nothing but whole ones between its ends."""
+    with _damage(path), _open(path, compression) as file:
+        body = file.seek(0, os.SEEK_END) - header - footer
+    if body < 0 or body % size:
+        raise InvalidArgumentError(
+            f"{path}: expected records of {size} bytes between a header of {header} bytes and a "
+            f"footer of {footer} bytes, found {body} bytes there"
+        )
+    return chunks(size, header, footer, size, path, compression)
+
+
+@contextmanager
+def _damage(path: str) -> Iterator[None]:
+    """Raises DataLossError for what is wrong with a compressed file."""
+    try:
+        yield
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataLossError(f"{path}: {error}", path=path, reason="compressed stream") from error
 
 
 def _open(path: str, compression: Any) -> Any:
@@ -77,6 +101,7 @@ class TextLineDataset(_FileDataset):
         buffer_size, num_parallel_reads: Accepted and ignored.
     """
 
+    @refusing_values
     def __init__(
         self,
         filenames: Any,
@@ -101,6 +126,7 @@ class FixedLengthRecordDataset(_FileDataset):
         buffer_size, num_parallel_reads: Accepted and ignored.
     """
 
+    @refusing_values
     def __init__(
         self,
         filenames: Any,
@@ -114,7 +140,7 @@ class FixedLengthRecordDataset(_FileDataset):
     ) -> None:
         size = integer("record_bytes", to_numpy(record_bytes), 1)
         compression_name(compression_type)
-        cut = partial(chunks, size, header_bytes or 0, footer_bytes or 0, size)
+        cut = partial(_whole, size, header_bytes or 0, footer_bytes or 0)
         super().__init__(
             "FixedLengthRecordDataset", partial(cut, compression=compression_type), filenames
         )

@@ -14,6 +14,7 @@ from tfwire._datasets.stage import Stage
 from tfwire._datasets.structure import describe, leaves, map_structure, zip_structures
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._dtypes import as_dtype
+from tfwire.compat._errors import translating_files
 from tfwire.compat._missing import Explained
 from tfwire.compat._shapes import TensorShape
 
@@ -201,7 +202,8 @@ def element_spec(stage: Stage) -> Any:
     if known is not None and all(_DESCRIBED.fullmatch(leaf or "") for leaf in leaves(known)):
         return map_structure(_from_words, known)
     elements = elements_of(stage, "spec")
-    found = [map_structure(spec_of, element) for element in islice(elements, 2)]
+    with translating_files():
+        found = [map_structure(spec_of, element) for element in islice(elements, 2)]
     elements.close()  # type: ignore[attr-defined]
     return zip_structures(_common, *found) if found else None
 

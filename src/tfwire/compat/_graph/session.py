@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from tfwire.compat._columns import RaggedTensor, SparseTensor
-from tfwire.compat._errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from tfwire.compat._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    translating_files,
+)
 from tfwire.compat._graph.deferred import Deferred, Operation, Run, plain, rebuilt
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
@@ -78,7 +83,8 @@ class Session(Explained):
         with self._lock:
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
-            return plain(Run(self, fed).value(fetches))
+            with translating_files():
+                return plain(Run(self, fed).value(fetches))
 
     # ---- Sources ------------------------------------------------------------------------------
 
