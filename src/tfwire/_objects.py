@@ -65,6 +65,8 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
 
     numpy's own string types drop trailing zeros, and make every string as long as the longest.
     """
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
+        return np.asarray(value)
     strings = isinstance(first_leaf(value), (str, bytes))
     array = np.asarray(value, object if strings else None)
     if array.dtype.kind not in "OSU":

@@ -29,6 +29,7 @@ __all__ = [
     "OutOfRangeError",
     "PermissionDeniedError",
     "UnimplementedError",
+    "as_argument_error",
     "as_tensorflow",
     "errors",
     "raise_translated",
@@ -285,7 +286,12 @@ def refusing_arguments(*kinds: type[Exception]) -> Iterator[None]:
     except (ValueError, IndexError, TypeError) as error:
         if kinds and not isinstance(error, kinds):
             raise
-        raise InvalidArgumentError(str(error)) from error
+        raise as_argument_error(error) from error
+
+
+def as_argument_error(error: Exception) -> Error:
+    """What numpy says of an argument as InvalidArgumentError."""
+    return error if isinstance(error, Error) else InvalidArgumentError(str(error))
 
 
 def refusing_values(function: Function) -> Function:

@@ -11,7 +11,7 @@ import numpy as np
 from tfwire.compat._arithmetic import OPERATORS, SIGNED, check_kind
 from tfwire.compat._convert import Array, Held, as_array, is_tensor, to_numpy
 from tfwire.compat._dtypes import DType, numpy_dtype, of_numpy, string
-from tfwire.compat._errors import DtypeError, refusing_arguments
+from tfwire.compat._errors import DtypeError, as_argument_error, refusing_arguments
 from tfwire.compat._missing import Explained
 from tfwire.compat._shapes import TensorShape
 
@@ -182,8 +182,11 @@ def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) 
         InvalidArgumentError: The kind of dtype is not one of ``kinds``, or the shapes do not fit.
     """
     check_kind(x, kinds)
-    with refusing_arguments(), np.errstate(all="ignore"):
-        return Tensor._of(function(x, y))
+    try:  # no with statement: this is called for every element of many a map
+        with np.errstate(all="ignore"):
+            return Tensor._of(function(x, y))
+    except (ValueError, IndexError, TypeError) as error:
+        raise as_argument_error(error) from error
 
 
 def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:

@@ -49,8 +49,10 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @staticmethod
     def _show(leaf: Any) -> Any:
-        if type(leaf) is np.ndarray and is_string_array(leaf):
-            return Tensor._of(leaf)
+        if type(leaf) is np.ndarray:
+            dtype = leaf.dtype
+            if (dtype.kind in "biufc" and dtype.isnative) or is_string_array(leaf):
+                return Tensor._of(leaf)
         if isinstance(leaf, _PLAIN):
             return Tensor(leaf)
         return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
