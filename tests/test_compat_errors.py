@@ -1,4 +1,4 @@
-"""The errors of tfwire.compat are TensorFlow's and Python's; see also tests/oracle/test_errors.py."""
+"""Errors of tfwire.compat are TensorFlow's and Python's; see also tests/oracle/test_errors.py."""
 
 import copy
 import errno

@@ -127,6 +127,21 @@ class DType:
         raise TypeError(f"{self!r} has no smallest and largest value")
 
     @property
+    def limits(self) -> tuple[Any, Any]:
+        """The least and the greatest intensity of a pixel: 0, and 1 for floating-point types.
+
+        Raises:
+            ValueError: Pixels do not have this type.
+        """
+        if self.name in ("float32", "float64"):
+            return 0, 1
+        if self.is_bool:
+            return 0, True
+        if not self.is_integer:
+            raise ValueError(f"{self!r} does not have defined limits.")
+        return 0, int(self.max)
+
+    @property
     def base_dtype(self) -> DType:
         """The type itself; TensorFlow's reference types have another."""
         return self

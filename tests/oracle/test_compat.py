@@ -75,7 +75,15 @@ def test_dtypes_have_the_same_attributes():
     names += ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
     names += ["complex64", "complex128"]
     attributes = ["name", "size", "is_floating", "is_integer", "is_bool", "is_unsigned"]
-    attributes += ["is_complex", "is_numeric", "min", "max", "as_datatype_enum", "base_dtype"]
+    attributes += [
+        "is_complex",
+        "is_numeric",
+        "min",
+        "max",
+        "limits",
+        "as_datatype_enum",
+        "base_dtype",
+    ]
     attributes += ["real_dtype"]
     for name in names:
         compare(f"repr(tf.{name})")

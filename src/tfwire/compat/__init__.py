@@ -24,6 +24,7 @@ from tfwire.compat._data import (
     TFRecordDataset,
     data,
 )
+from tfwire.compat._debugging import CHECKS as _CHECKS, debugging
 from tfwire.compat._dtypes import (
     DType,
     as_dtype,
@@ -81,6 +82,7 @@ from tfwire.compat._math import (
     cumsum,
 )
 from tfwire.compat._missing import Namespace as _Namespace, missing as _missing
+from tfwire.compat._nest import nest
 from tfwire.compat._ops import (
     boolean_mask,
     broadcast_to,
@@ -174,6 +176,7 @@ __all__ = [
     "convert_to_tensor",
     "cumsum",
     "data",
+    "debugging",
     "decode_json_example",
     "decode_raw",
     "device",
@@ -200,6 +203,7 @@ __all__ = [
     "matching_files",
     "math",
     "name_scope",
+    "nest",
     "newaxis",
     "numpy_function",
     "one_hot",
@@ -332,7 +336,7 @@ math = _Namespace(
     clip_by_value=clip_by_value,
     cumsum=cumsum,
 )
-globals().update({**_BINARY, **_UNARY, **_REDUCTIONS})  # tf.add and so on
+globals().update({**_BINARY, **_UNARY, **_REDUCTIONS, **_CHECKS})  # tf.add and so on
 dtypes = _Namespace(
     "dtypes",
     DType=DType,
@@ -362,5 +366,5 @@ compat = _Namespace("compat", v1=_v1)
 
 # Calls with values of a graph are part of the graph.
 _deferring_all(globals())
-for _names in (io, image, math, sparse, strings):
+for _names in (debugging, io, image, math, sparse, strings):
     _deferring_all(vars(_names))
