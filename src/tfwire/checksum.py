@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import operator
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,11 @@ def crc32c(data: Any, value: int = 0) -> int:
     """
     if type(data) is not bytes:
         data = _memory(data)
-    return _crc32c(value, data, len(data))  # type: ignore[no-any-return]
+    try:
+        return _crc32c(value, data, len(data))  # type: ignore[no-any-return]
+    except (TypeError, OverflowError):
+        _check_numbers(value=value)
+        raise
 
 
 def masked_crc32c(data: Any) -> int:
@@ -77,7 +82,11 @@ def mask_crc(crc: int) -> int:
     >>> hex(mask_crc(0))
     '0xa282ead8'
     """
-    return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
+    try:
+        return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
+    except (TypeError, OverflowError):
+        _check_numbers(crc=crc)
+        raise
 
 
 def unmask_crc(crc: int) -> int:
@@ -92,7 +101,11 @@ def unmask_crc(crc: int) -> int:
     >>> unmask_crc(mask_crc(42))
     42
     """
-    return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
+    try:
+        return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
+    except (TypeError, OverflowError):
+        _check_numbers(crc=crc)
+        raise
 
 
 def combine_crc32c(a: int, b: int, len_b: int) -> int:
@@ -112,7 +125,12 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
     >>> combine_crc32c(crc32c(b"12345"), crc32c(b"6789"), 4) == crc32c(b"123456789")
     True
     """
-    return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
+    try:
+        return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
+    except (TypeError, OverflowError):
+        _check_numbers(a=a, b=b)
+        _check_numbers(64, len_b=len_b)
+        raise
 
 
 def crc32c_kernel() -> str:
@@ -124,10 +142,21 @@ def crc32c_kernel() -> str:
     return text(lib.tfw_crc32c_kernel())
 
 
+def _check_numbers(bits: int = 32, **numbers: Any) -> None:
+    """Names the number that C has refused. Only then: most data are short."""
+    for name, value in numbers.items():
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
+        if not 0 <= number < 1 << bits:
+            raise OverflowError(f"{name} must be from 0 to 2**{bits} - 1, found {number}")
+
+
 def _memory(data: Any) -> Any:
     """The memory of an object as a cffi buffer of bytes."""
     if isinstance(data, str):
-        raise TypeError("expected a bytes-like object, found str; encode it first")
+        raise TypeError("data must be bytes-like, found str; encode it first")
     if hasattr(data, "numpy"):
         data = data.numpy()
     if isinstance(data, np.ndarray):
@@ -136,9 +165,9 @@ def _memory(data: Any) -> Any:
         return ffi.from_buffer("uint8_t[]", data)
     except TypeError:
         found = type(data).__name__
-        raise TypeError(f"expected a bytes-like object, found {found}") from None
+        raise TypeError(f"data must be bytes-like, found {found}") from None
     except BufferError:
-        raise ValueError("expected contiguous memory, found a view with gaps") from None
+        raise ValueError("data must be contiguous, found a view with gaps") from None
 
 
 def _array_bytes(array: np.ndarray[Any, Any]) -> Any:
@@ -148,7 +177,7 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> Any:
             return array[()]
         raise TypeError(f"an array of {array.dtype} holds no bytes; take the checksum of an item")
     if not array.flags.c_contiguous:
-        raise ValueError("expected a C-contiguous array; numpy.ascontiguousarray makes one")
+        raise ValueError("data must be a C-contiguous array; numpy.ascontiguousarray makes one")
     return array.reshape(-1).view(np.uint8)
 
 

@@ -48,9 +48,17 @@ class BytesColumn:
     __slots__ = ("data", "offsets", "shape")
 
     def __init__(self, data: Any, offsets: Any, shape: tuple[int, ...] | None = None) -> None:
-        self.data = np.frombuffer(data, np.uint8)
-        self.offsets = np.ascontiguousarray(offsets, np.int64)
+        try:
+            self.data = np.frombuffer(data, np.uint8)
+        except TypeError:
+            raise TypeError(f"data must be bytes-like, found {type(data).__name__}") from None
+        try:
+            self.offsets = np.ascontiguousarray(offsets, np.int64)
+        except TypeError:
+            raise TypeError(f"offsets must be integers, found {type(offsets).__name__}") from None
         count = len(self.offsets) - 1
+        if shape is not None and not np.iterable(shape):
+            raise TypeError(f"shape must be a tuple of integers, found {type(shape).__name__}")
         self.shape = (count,) if shape is None else tuple(shape)
         fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
         if count < 0 or self.offsets.ndim != 1 or not fits:
@@ -361,6 +369,8 @@ def _dtype_of(values: Values) -> np.dtype[Any]:
 
 def _row(index: int, count: int) -> int:
     """An index from the front, negative ones counted from the end."""
+    if not hasattr(index, "__index__"):
+        raise TypeError(f"expected a row number or a slice, found {type(index).__name__}")
     if not -count <= index < count:
         raise IndexError(f"row {index} of {count} rows")
     return index % count

@@ -117,6 +117,9 @@ class Dataset(Transformations):
             >>> [int(x) for x in Dataset.range(0, 10, 3)]
             [0, 3, 6, 9]
         """
+        for number in args:
+            if not hasattr(number, "__index__"):
+                raise TypeError(f"args must be integers, found {type(number).__name__}")
         numbers = range(*args)
         return cls._of(sources.Numbers(numbers, str(numbers)), "from_tensor_slices")
 
@@ -172,7 +175,7 @@ class Dataset(Transformations):
         """
         shuffled = shuffle is None or boolean("shuffle", shuffle)
         seed = None if seed is None else integer("seed", seed)
-        patterns = map(os.fsdecode, split_paths(file_pattern))
+        patterns = map(os.fsdecode, split_paths(file_pattern, "file_pattern"))
         names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")

@@ -207,11 +207,12 @@ def as_dtype(value: Any) -> DType:
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
     if name is None:
-        raise TypeError("expected a dtype, found None")
+        raise TypeError("dtype must be a dtype or the name of one, found None")
     try:
         dtype = np.dtype(name)
     except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
-        raise TypeError(f"expected a dtype, found {reprlib.repr(value)}") from None
+        found = reprlib.repr(value) if isinstance(value, str) else type(value).__name__
+        raise TypeError(f"dtype must be a dtype or the name of one, found {found}") from None
     if dtype.kind in "SUO":
         return string
     # np.longlong and np.int64 may be two types of one name.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._arguments import boolean
+from tfwire._arguments import boolean, integer
 
 __all__ = ["crop_or_pad", "decode"]
 
@@ -28,12 +28,20 @@ def crop_or_pad(image: Array, height: int, width: int) -> Array:
     Returns:
         An array ``(height, width, ...)`` of the same dtype.
 
+    Raises:
+        TypeError: ``image`` is not such an array, or a size is not an integer.
+        ValueError: A size is negative.
+
     Example:
         >>> crop_or_pad(np.ones((2, 2), int), 2, 5)
         array([[0, 1, 1, 0, 0],
                [0, 1, 1, 0, 0]])
     """
-    for axis, size in enumerate((height, width)):
+    if not isinstance(image, np.ndarray) or image.ndim < 2:
+        found = f"rank {image.ndim}" if isinstance(image, np.ndarray) else type(image).__name__
+        raise TypeError(f"image must be an array of rank 2 or more, found {found}")
+    sizes = integer("height", height, 0), integer("width", width, 0)
+    for axis, size in enumerate(sizes):
         surplus = image.shape[axis] - size
         if surplus > 0:
             image = image.take(range(surplus // 2, surplus // 2 + size), axis)
@@ -67,6 +75,7 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
         A uint8 array ``(height, width, channels)``, or ``(frames, height, width, channels)``.
 
     Raises:
+        TypeError: ``contents`` is not bytes-like.
         ValueError: Another number of channels, bytes that Pillow does not know, or an image that
             is truncated or damaged, has more than 178,956,970 pixels (twice
             ``PIL.Image.MAX_IMAGE_PIXELS``), or frames of more than 1 GiB that are also more than
@@ -75,8 +84,13 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
     from PIL import Image, ImageSequence
 
     frames = boolean("frames", frames)
-    if channels not in _MODES:
+    if integer("channels", channels) not in _MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
+    try:
+        memoryview(contents)
+    except TypeError:
+        found = type(contents).__name__
+        raise TypeError(f"contents must be bytes-like, found {found}") from None
     try:
         image = Image.open(io.BytesIO(contents))
     except (OSError, Image.DecompressionBombError) as problem:

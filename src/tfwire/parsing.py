@@ -267,7 +267,7 @@ _sequence_parsers: dict[
 
 
 def _compile(features: Features) -> tuple[Snapshot, Parser]:
-    snapshot = _snapshot_of(features)
+    snapshot = _snapshot_of("features", features)
     if snapshot is None:
         raise ValueError("Invalid argument: features cannot be empty.")
     known = snapshot, Parser(snapshot.features)
@@ -286,7 +286,8 @@ def _sequence_parser_of(
         and (known[1] is None or known[1].is_current(sequence_features))  # type: ignore[arg-type]
     ):
         return known[2]
-    context, lists = _snapshot_of(context_features), _snapshot_of(sequence_features)
+    context = _snapshot_of("context_features", context_features)
+    lists = _snapshot_of("sequence_features", sequence_features)
     parser = SequenceParser(
         None if context is None else context.features, None if lists is None else lists.features
     )
@@ -294,11 +295,11 @@ def _sequence_parser_of(
     return parser
 
 
-def _snapshot_of(features: Features | None) -> Snapshot | None:
+def _snapshot_of(name: str, features: Features | None) -> Snapshot | None:
     if features is None:
         return None
     if not isinstance(features, Mapping):
-        raise TypeError(f"features must be a dict, found {type(features).__name__}")
+        raise TypeError(f"{name} must be a dict, found {type(features).__name__}")
     return Snapshot(features)
 
 

@@ -136,6 +136,8 @@ class Receipt:
             >>> Receipt.from_dict(receipt.as_dict()) == receipt
             True
         """
+        if not isinstance(fields, Mapping):
+            raise TypeError(f"fields must be a dict, found {type(fields).__name__}")
         receipt = cls(fields["records"], fields["payload_bytes"], int(fields["hash"], 16))
         if type(receipt.records) is not int or type(receipt.payload_bytes) is not int:
             raise TypeError("the counts of a receipt are integers")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tfwire._arguments import integer
+from tfwire._arguments import file_path, integer
 from tfwire._records.drafts import spared
 from tfwire._records.markers import MARKER
 from tfwire._records.shard_set import restore_set
@@ -79,6 +79,6 @@ def recover_shards(folder: Any = ".") -> list[str]:
         >>> recover_shards(".")
         []
     """
-    path = os.path.abspath(os.fsdecode(folder))
+    path = os.path.abspath(file_path("folder", os.curdir if folder in ("", b"") else folder))
     with spared(path):
         return restore_set(path)

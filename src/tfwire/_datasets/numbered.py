@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._arguments import choice
 from tfwire._datasets.stage import Cursor, Gathering, Stage
 from tfwire._text import show_path
 from tfwire.errors import DataLossError
@@ -23,8 +24,7 @@ _RULES = ("even", "drop", "pad")
 
 def check_rule(rule: Any) -> None:
     """Raises ValueError where a rule of sharding is none."""
-    if rule not in _RULES:
-        raise ValueError(f"expected a rule of {', '.join(_RULES)}, found {rule!r}")
+    choice("rule", rule, _RULES)
 
 
 def share(count: int, num_shards: int, index: int, rule: str) -> range:

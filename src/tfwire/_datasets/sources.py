@@ -146,7 +146,8 @@ def _sliceable(tensor: Any) -> Array:
         tensor = tensor.numpy()
     array = as_array(tensor)
     if array.ndim == 0:
-        raise ValueError("from_tensor_slices needs arrays with a first axis, found a scalar")
+        found = type(tensor).__name__
+        raise ValueError(f"tensors must be arrays with a first axis, found one {found}")
     return array
 
 

@@ -85,7 +85,8 @@ def as_dtype(out_type: Any) -> Dtype:
             raise TypeError
         dtype: Dtype = np.dtype(out_type)
     except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
-        raise TypeError(f"expected a dtype, found {reprlib.repr(out_type)}") from None
+        found = reprlib.repr(out_type) if isinstance(out_type, str) else type(out_type).__name__
+        raise TypeError(f"out_type must be a dtype or the name of one, found {found}") from None
     data_type_of(dtype)
     native: Dtype = dtype.newbyteorder("=")
     return STRING if is_string(dtype) else native

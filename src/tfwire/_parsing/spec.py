@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._arguments import integer
 from tfwire._core import lib
 from tfwire._examples.normalize import (
     BYTES,
@@ -100,6 +101,14 @@ class Plan(NamedTuple):
     lists: bool
 
 
+# What users call the specification of a part.
+_ARGUMENTS = {
+    "example": "features",
+    "context": "context_features",
+    "lists": "sequence_features",
+}
+
+
 def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan:
     """Checks a specification and breaks it down.
 
@@ -111,7 +120,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         ValueError, TypeError: As TensorFlow does.
     """
     if not isinstance(features, Mapping):
-        raise TypeError(f"features must be a dict, found {type(features).__name__}")
+        raise TypeError(f"{_ARGUMENTS[part]} must be a dict, found {type(features).__name__}")
     compiler = _Compiler(part)
     fields: dict[Key, Field] = {}
     known: dict[Key, Any] = {}
@@ -233,7 +242,7 @@ class _Compiler:
         partitions = []
         for partition in feature.partitions:
             if isinstance(partition, RaggedFeature.UniformRowLength):
-                length = _int64(partition.length)
+                length = integer("length of a UniformRowLength", partition.length)
                 if length <= 0:
                     raise ValueError(
                         f"UniformRowLength of feature {show_key(key)} must be positive"
@@ -320,7 +329,8 @@ def _dimension(key: Key, value: Any) -> int | None:
         size = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"Dimension value of feature {show_key(key)} must be integer or None, got {value!r}"
+            f"Dimension value of feature {show_key(key)} must be integer or None, got "
+            f"{quoted(value) if isinstance(value, (str, float)) else type(value).__name__}"
         ) from None
     if size < 0:
         raise ValueError(f"Dimension {size} of feature {show_key(key)} must be >= 0")
@@ -330,21 +340,17 @@ def _dimension(key: Key, value: Any) -> int | None:
 def _dimensions(feature: SparseFeature) -> tuple[list[Key], tuple[int, ...]]:
     """The index keys and the sizes of a SparseFeature."""
     if isinstance(feature.index_key, (str, bytes)):
-        return [feature.index_key], (_int64(feature.size),)
+        return [feature.index_key], (integer("size of a SparseFeature", feature.size),)
+    if not np.iterable(feature.index_key):
+        found = type(feature.index_key).__name__
+        raise TypeError(f"index_key of a SparseFeature must be a key or a list, found {found}")
     keys = list(feature.index_key)
     if not np.iterable(feature.size):
         raise TypeError(f"size has to be a list of ints, as index_key is. Received {feature}")
-    sizes = tuple(_int64(size) for size in feature.size)
+    sizes = tuple(integer("size of a SparseFeature", size) for size in feature.size)
     if len(keys) != len(sizes):
         raise ValueError(f"index_key and size have to have equal lengths. Received {feature}")
     return keys, sizes
-
-
-def _int64(value: Any) -> int:
-    number = operator.index(value)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"{number} does not fit into 64 bits")
-    return number
 
 
 def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:

@@ -6,6 +6,7 @@ import zlib
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from tfwire._arguments import integer
 from tfwire._core import lib
 from tfwire._public import public
 
@@ -185,10 +186,11 @@ def compressor(options: Any, level: int | None) -> Compressor | None:
     Raises:
         ValueError, TypeError: Options that zlib does not know.
     """
+    if level is not None:
+        level = integer("compression_level", level)
     if not compression_name(options):
         return None
-    flush_mode = getattr(options, "flush_mode", None)
-    flush_mode = _or_default(flush_mode, zlib.Z_NO_FLUSH)
+    flush_mode = _parameter(options, "flush_mode", zlib.Z_NO_FLUSH)
     if flush_mode not in _FLUSH_MODES:
         raise ValueError(f"flush_mode must be one of zlib's {_FLUSH_MODES}, found {flush_mode!r}")
     return Compressor(_deflater(options, level), flush_mode)
@@ -204,7 +206,7 @@ def _deflater(options: Any, level: int | None) -> Any:
         ValueError: A parameter that zlib does not know; window_bits of a raw stream, which would
             have no checksum.
     """
-    bits = _or_default(getattr(options, "window_bits", None), 15)
+    bits = _parameter(options, "window_bits", 15)
     if compression_name(options) == "GZIP":
         bits += 16 if bits <= 15 else 0
         valid = 25 <= bits <= 31
@@ -213,16 +215,15 @@ def _deflater(options: Any, level: int | None) -> Any:
     if not valid:
         raise ValueError(f"window_bits must be 9 to 15, found {options.window_bits}")
     if level is None:
-        level = getattr(options, "compression_level", None)
-    level = _or_default(level, zlib.Z_DEFAULT_COMPRESSION)
+        level = _parameter(options, "compression_level", zlib.Z_DEFAULT_COMPRESSION)
     if fast_zlib is not zlib and level in _FAST_LEVELS and _suits_isal(options):
         return fast_zlib.compressobj(_FAST_LEVELS[level], zlib.DEFLATED, bits)
     parameters = (
         level,
-        _or_default(getattr(options, "compression_method", None), zlib.DEFLATED),
+        _parameter(options, "compression_method", zlib.DEFLATED),
         bits,
-        _or_default(getattr(options, "mem_level", None), 9),
-        _or_default(getattr(options, "compression_strategy", None), zlib.Z_DEFAULT_STRATEGY),
+        _parameter(options, "mem_level", 9),
+        _parameter(options, "compression_strategy", zlib.Z_DEFAULT_STRATEGY),
     )
     try:
         return zlib.compressobj(*parameters)
@@ -243,5 +244,7 @@ def _suits_isal(options: Any) -> bool:
     )
 
 
-def _or_default(value: int | None, default: int) -> int:
-    return default if value is None else value
+def _parameter(options: Any, name: str, default: int) -> int:
+    """A number that options hold, or else the default."""
+    value = getattr(options, name, None)
+    return default if value is None else integer(name, value)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from tfwire._arguments import boolean, integer
+from tfwire._arguments import boolean, file_path, integer
 from tfwire._public import public
 from tfwire._records.drafts import named, remove, spared
 from tfwire._records.file_sinks import ShardSink
@@ -96,7 +96,7 @@ class ShardedWriter(Guarded):
             raise ValueError(
                 f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
             )
-        self._given_folder, self._name = os.path.split(os.fsdecode(pattern))
+        self._given_folder, self._name = os.path.split(file_path("pattern", pattern))
         self._folder = os.path.abspath(self._given_folder)  # also after the process went elsewhere
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
         count = None if num_shards is None else integer("num_shards", num_shards, 1)

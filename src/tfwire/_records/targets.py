@@ -49,7 +49,10 @@ def _check(path: Any, append: bool, repair_tail: bool, atomic: bool) -> None:
     if repair_tail and not append:
         raise ValueError("repair_tail is for append=True")
     if not is_path and not isinstance(path, Sink) and not hasattr(path, "write"):
-        raise TypeError(f"expected a path, a URL or a file object, found {type(path).__name__}")
+        raise TypeError(
+            "path must be a str, an os.PathLike or a file object with write, found "
+            f"{type(path).__name__}"
+        )
     if (append or atomic) and (not is_path or is_url(path)):
         raise ValueError("append and atomic need the path of a file")
 
