@@ -85,7 +85,9 @@ def test_much_damage_begins_few_threads(tmp_path, monkeypatch):
     begun = []
     begin = inflate_ahead.Ahead
     monkeypatch.setattr(inflate_ahead, "_UNIT", len(CONTENT) // 2)
-    monkeypatch.setattr(inflate_ahead, "Ahead", lambda *args: begun.append(1) or begin(*args))
+    monkeypatch.setattr(
+        inflate_ahead, "Ahead", lambda *args, **kwargs: begun.append(1) or begin(*args, **kwargs)
+    )
     found = read_outcome(tmp_path / "data", on_corrupt="skip", buffer_size=500)
     assert [*RECORDS, *[b"x" * 50] * 500] == found.records
     assert 1 == len(begun)

@@ -5,11 +5,13 @@ import functools
 import gc
 import itertools
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -19,6 +21,7 @@ import tfwire
 from command import ENVIRONMENT
 from iterators_with_threads import DATASETS, FILES, ITERATORS, PIPES, Gate, within_limit
 from tfwire import Dataset, _ahead, _turns
+from tfwire._records import inflate_ahead
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),
@@ -400,6 +403,64 @@ def run_interrupts(name, tries, seed, folder):
     assert "" == done.stderr
     assert 0 == done.returncode
     assert int(done.stdout) >= tries // 2  # a few come while there is no iterator
+
+
+PLACES = os.path.dirname(tfwire.__file__), weakref.__file__
+
+
+def calls_during(function):
+    """The functions of the package and of weakref that run while another one does."""
+    found = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(PLACES):
+            found.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        function()
+        gc.collect()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def fifo(path):
+    """A pipe that has a name, with the records of a file."""
+    name = pathlib.Path(f"{path}.fifo")
+    os.mkfifo(name)
+    threading.Thread(
+        target=name.write_bytes, args=(pathlib.Path(path).read_bytes(),), daemon=True
+    ).start()
+    return name
+
+
+def gzipped(path):
+    name = f"{path}.gz"
+    tfwire.write_records(name, tfwire.read_records(path), "GZIP")
+    return name
+
+
+READERS = {
+    **ITERATORS,
+    "records of a file": lambda gate, path: tfwire.read_records(path),
+    "records of a gzip file": lambda gate, path: tfwire.read_records(gzipped(path)),
+    "batches of a gzip file": lambda gate, path: kinds.PARSER.parse_file(gzipped(path), 9),
+    "records of a FIFO": lambda gate, path: tfwire.read_records(fifo(path)),
+    "followed": lambda gate, path: tfwire.follow_records(path, timeout=0),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_iterator_at_its_end_has_no_finalizer_to_run(name, path, monkeypatch):
+    """Python loses an interrupt that arrives in a finalizer."""
+    monkeypatch.setattr(inflate_ahead, "_UNIT", 100)
+    held = [READERS[name](Gate(), path)]
+    assert "__del__" not in calls_during(lambda: held.append(list(held[0])))
+    assert len(held[1]) > 1
+    assert wait_for(lambda: not threads_of_tfwire())
+    gc.collect()
+    assert [] == calls_during(held.clear)
 
 
 @pytest.mark.unsanitized("starts processes")

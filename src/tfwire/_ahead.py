@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -35,6 +36,7 @@ class Ahead:
         num_threads: How many threads to start.
         most: Units under way at most, including those whose results wait; None: one more than
             there are threads.
+        owner: An object that the threads do not hold. They end when it is dropped.
 
     Attributes:
         stopped: Whether ``stop`` was called, or ``next`` was interrupted.
@@ -49,6 +51,8 @@ class Ahead:
         work: Callable[[Any], Any] | None,
         num_threads: int,
         most: int | None = None,
+        *,
+        owner: Any,
     ) -> None:
         self._read = read
         self._work = work
@@ -66,6 +70,7 @@ class Ahead:
         self._getpid = os.getpid  # module globals may be gone when a finalizer calls stop()
         self._pid = os.getpid()
         self._threads: list[threading.Thread] = []
+        self._dropped = weakref.finalize(owner, self.stop)
         for _ in range(most or num_threads + 1):
             self._room.put(True)
         try:
@@ -131,6 +136,7 @@ class Ahead:
 
     def stop(self) -> None:
         """Makes the threads end after what they are doing, and ``next`` raise. Never waits."""
+        self._dropped.detach()  # Python loses an interrupt that arrives in a finalizer
         if not self.forked:
             self.stopped = True
             self._room.put(False)

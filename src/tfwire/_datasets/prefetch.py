@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -56,8 +55,7 @@ class _PrefetchCursor(Gathering):
         if self._ended:
             return None
         if self._ahead is None:  # not before somebody asks for elements
-            self._ahead = Ahead(partial(_draw, self._below), None, 1, self._count)
-            weakref.finalize(self, self._ahead.stop)  # its thread does not hold this object
+            self._ahead = Ahead(partial(_draw, self._below), None, 1, self._count, owner=self)
         drawn = self._ahead.next()
         if drawn.last:
             self._ended = True

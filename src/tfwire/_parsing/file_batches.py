@@ -6,7 +6,6 @@ buffer; C appends them to the columns under construction, which become results w
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -63,12 +62,11 @@ class FileBatches(SharedIterator):
             # thread goes through them all.
             reader.warn = self._warnings.append
             if skip:
-                self._ahead = Ahead(sequential.step, None, 1)
+                self._ahead = Ahead(sequential.step, None, 1, owner=self)
             else:
                 parallel = Parallel(self._builders, reader, verify)
-                self._ahead = Ahead(parallel.read, parallel.parse, num_threads)
+                self._ahead = Ahead(parallel.read, parallel.parse, num_threads, owner=self)
             self._more = self._ahead.next
-            weakref.finalize(self, self._ahead.stop)
 
     @property
     def skipped(self) -> SkippedRegions:

@@ -115,7 +115,7 @@ def _opened(path: Path) -> Any:
     source = open_regular(path)
     if source is None:
         raise _damaged(path, "it is not a regular file")
-    fd, source.fd = source.fd, -1
+    fd = source.detach()
     return os.fdopen(fd, "rb")
 
 

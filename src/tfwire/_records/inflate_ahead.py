@@ -106,12 +106,6 @@ class InflatedAhead:
         self._stop()
         self._inflated.close()
 
-    def __del__(self, suppress: Any = contextlib.suppress) -> None:
-        # The thread does not hold this object, so that an iterator that is dropped ends it.
-        with suppress(AttributeError, TypeError):  # at exit the names of modules are gone
-            if self._ahead is not None:
-                self._ahead.stop()
-
     # ---- The thread ---------------------------------------------------------------------------
 
     def _load(self, size: int) -> None:
@@ -147,7 +141,7 @@ class InflatedAhead:
     def _start(self) -> None:
         inflated = self._inflated
         with contextlib.suppress(RuntimeError):  # no more threads: at exit, or at some limit
-            self._ahead = Ahead(lambda: _read(inflated, _UNIT), _same, 1)
+            self._ahead = Ahead(lambda: _read(inflated, _UNIT), _same, 1, owner=self)
 
     def _stop(self) -> None:
         ahead, self._ahead = self._ahead, None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import operator
 import os
 import stat
+import weakref
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -112,6 +112,9 @@ class FileSource(Source):
         self.fd = fd if fd >= 0 else os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
         self._offset = 0
         self._waiting: Waiting | None = None
+        # Not __del__, which runs also after close(): Python loses an interrupt that arrives there.
+        self._dropped = weakref.finalize(self, os.close, self.fd)
+        self._dropped.atexit = False
         mode = os.fstat(self.fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
@@ -146,6 +149,12 @@ class FileSource(Source):
         assert self.path is not None
         return FileSource(self.path, fd=os.dup(self.fd))
 
+    def detach(self) -> int:
+        """The file descriptor, which the caller closes. This object is closed then."""
+        self._dropped.detach()
+        fd, self.fd = self.fd, -1
+        return fd
+
     def rewind(self, offset: int) -> None:
         self._ahead = b""
         self._offset = offset
@@ -157,17 +166,10 @@ class FileSource(Source):
         check_ends(self.fd, self.path)
 
     def close(self) -> None:
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self.fd = -1
+        self._dropped()  # closes the file, if nobody has
         if self._waiting is not None:
             self._waiting.close()
-
-    def __del__(self, suppress: Any = contextlib.suppress) -> None:
-        if self.fd == -1:  # Python drops an interrupt that arrives in here: be short
-            return
-        with suppress(OSError, AttributeError, TypeError):  # at exit the names of modules are gone
-            self.close()
 
 
 class ObjectSource(Source):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import weakref
 
 __all__ = ["Waiting"]
 
@@ -26,6 +27,7 @@ class Waiting:
         with self._lock:
             if not self._ended and self._pipe is None:
                 self._pipe = os.pipe()
+                self._dropped = weakref.finalize(self, _close_both, self._pipe)
             pipe = self._pipe
         if pipe is not None:
             poll = select.poll()
@@ -46,5 +48,10 @@ class Waiting:
         """Releases what ``wait`` has opened. No wait may be under way."""
         with self._lock:
             pipe, self._pipe, self._ended = self._pipe, None, True
-        for fd in pipe or ():
-            os.close(fd)
+        if pipe is not None:
+            self._dropped()
+
+
+def _close_both(pipe: tuple[int, int]) -> None:
+    for fd in pipe:
+        os.close(fd)
