@@ -159,6 +159,42 @@ def test_damage_in_a_big_record_costs_that_record(tmp_path):
 
 
 @pytest.mark.slow
+def test_damage_beyond_4_gib_costs_what_it_hits(tmp_path):
+    """A byte of a big record, and one of the length of a small record after it."""
+    path = tmp_path / "data"
+    tfw.write_records(path, SMALL[:1])
+    append_sparse(path, ABOVE_2_GIB)
+    begin = path.stat().st_size
+    append_sparse(path, ABOVE_2_GIB)
+    end = path.stat().st_size
+    small = frame(SMALL[1])
+    with path.open("r+b") as file:
+        file.seek(2**32 + 7)
+        file.write(b"\1")
+        file.seek(end)
+        file.write(small + small[:3] + b"?" + small[4:] + small)
+    regions = [(begin, end, 2, "data crc")]
+    regions += [(end + len(small), end + 2 * len(small), 4, "length crc")]
+
+    def found(lost):
+        return [(each.begin, each.end, each.record_index, each.reason) for each in lost]
+
+    report = tfw.verify_file(path)
+    assert (4, regions) == (report.records, found(report.regions))
+    repaired = tmp_path / "repaired"
+    report = tfw.repair_file(path, repaired)
+    assert (4, regions) == (report.records, found(report.lost))
+    assert begin + 2 * len(small) == repaired.stat().st_size
+    assert tfw.verify_file(repaired).intact
+    repaired.unlink()
+    records = tfw.read_records(path, max_record_size=None, on_corrupt="skip")
+    with pytest.warns(UserWarning, match="left out 2 damaged"):
+        left = [is_zeros(record, ABOVE_2_GIB) or record for record in records]
+    assert [SMALL[0], True, SMALL[1], SMALL[1]] == left
+    assert regions == found(records.skipped)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("wbits", [15, 31])
 def test_a_big_record_of_a_compressed_file_is_read(tmp_path, wbits):
     plain, path = sparse_file(tmp_path / "plain", ABOVE_2_GIB), tmp_path / "data"
