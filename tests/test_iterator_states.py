@@ -321,6 +321,39 @@ def test_a_signal_handler_that_draws_gets_an_error_and_no_element_is_lost(thread
     assert errors or threads
 
 
+@pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads"])
+def test_an_interrupt_while_a_thread_starts_is_nothing_but_an_interrupt(name, path, monkeypatch):
+    """Thread.start() waits in a Condition; what it raises may hide the interrupt."""
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        start(thread)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            threading.Lock().release()  # as Condition.__exit__ does it
+
+    gate = Gate()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(ITERATORS[name](gate, path))
+    monkeypatch.undo()
+    opened(gate, None)
+
+
+@pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads"])
+def test_where_no_thread_can_be_started_the_error_says_so(name, path, monkeypatch):
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    try:
+        raise KeyError("in the handler of which the iterator begins")
+    except KeyError:
+        with pytest.raises(RuntimeError, match="can't start"):
+            next(ITERATORS[name](Gate(), path))
+
+
 class InterruptAt:
     """A trace function that raises KeyboardInterrupt at the number-th point of the package where
     CPython may run a signal handler: after a call, and where a function begins."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -82,13 +83,17 @@ class Ahead:
 
     def _start(self, name: str) -> None:
         thread = threading.Thread(target=self._run, name=name, daemon=True)
+        before = sys.exc_info()[1]
         try:
             thread.start()
-        except RuntimeError:  # some limit: go on with fewer
+        except RuntimeError as error:
+            # start() waits in a Condition, which a signal handler that raises may leave unlocked.
+            if (cause := error.__context__) is not None and cause is not before:
+                raise cause from None
             self._leave()
             if not self._threads:
                 raise
-            return
+            return  # some limit: go on with fewer
         self._threads.append(thread)
 
     # ---- The consumer -------------------------------------------------------------------------

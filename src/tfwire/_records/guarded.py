@@ -62,6 +62,8 @@ class Guarded:
                 raise
             finally:
                 self._busy = False
+                if self._closed:  # Python loses an interrupt that arrives in a callback of the set
+                    _open_writers.discard(self)
 
     def _check(self) -> None:
         """Raises what the first failure was."""
