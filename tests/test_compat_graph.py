@@ -14,6 +14,7 @@ import tfwire
 import tfwire.compat as tf
 import tfwire.compat.v1 as v1
 from command import ENVIRONMENT
+from reading import open_files
 from reference import file_of, flip
 
 RECORDS = [b"one", b"two\0", b"", b"three"]
@@ -156,11 +157,11 @@ def test_the_default_session():
 
 def test_a_session_closes_its_files(path):
     _, record = v1.TFRecordReader().read(v1.train.string_input_producer([path]))
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with v1.Session() as session:
         session.run(record)
-        assert before < len(os.listdir("/proc/self/fd"))
-    assert before == len(os.listdir("/proc/self/fd"))
+        assert 1 == len(open_files() - before)
+    assert set() == open_files() - before
 
 
 def test_threads_share_a_session(path):

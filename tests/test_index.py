@@ -20,6 +20,7 @@ from hypothesis import given, settings, strategies as st
 
 import reference
 import tfwire as tfw
+from reading import open_files
 from tfwire._records.access import StreamAccess
 from tfwire._records.record_index import _fingerprint
 from tfwire.index import RecordIndex, TFRecordFile, TFRecordFiles
@@ -254,11 +255,11 @@ def test_pickled_files_are_opened_anew(file):
 def test_files_crowded_out_are_closed(tmp_path):
     paths = [write(tmp_path / str(i), [bytes([i])]) for i in range(20)]
     records = TFRecordFiles(paths, max_open_files=3)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     assert [bytes([i]) for i in range(20)] == [records[i] for i in range(20)]
-    assert before + 3 == len(os.listdir("/proc/self/fd"))
+    assert 3 == len(open_files() - before)
     records.close()
-    assert before == len(os.listdir("/proc/self/fd"))
+    assert set() == open_files() - before
 
 
 # ---- Saving ------------------------------------------------------------------------------------

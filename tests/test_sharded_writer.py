@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import json
 import os
 import pickle
 import random
 import resource
+import subprocess
+import sys
 import threading
 import tracemalloc
 import warnings
@@ -17,6 +20,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from command import ENVIRONMENT
 from tfwire._records.shard_arguments import some_names_of_shards
 from tfwire.index import RecordIndex, TFRecordFiles
 from tfwire.sharding import MARKER, ShardedWriter, recommend_num_shards, recover_shards
@@ -547,31 +551,46 @@ def test_a_size_fits_into_64_bits(tmp_path, size):
     assert len(str(caught.value)) < 200
 
 
+_FEW_DESCRIPTORS = """
+import contextlib, json, os, resource, sys
+from tfwire.sharding import ShardedWriter
+left, index, counts = json.loads(sys.argv[1])
+
+def write(writer):
+    with writer:
+        writer.write_many([b"x", b"y", b"z"])
+
+write(ShardedWriter("first-{shard}", index=index, **counts))  # imports all that is needed
+writer = ShardedWriter("p-{shard}-of-{shards}", index=index, **counts)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken = []
+with contextlib.suppress(OSError):
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+for _ in range(left):
+    os.close(taken.pop())
+try:
+    write(writer)
+except OSError as error:
+    os.close(taken.pop())
+    print(json.dumps([str(error), os.fspath(error.filename)]))
+"""
+
+
 @pytest.mark.parametrize("index", [False, True])
 @pytest.mark.parametrize("left", [0, 1])
 @pytest.mark.parametrize(
     ("counts", "expected"), [({"num_shards": 2}, "p-0-of-2"), ({"shard_size": 9}, "p-{shard}-of-")]
 )
-def test_errors_name_the_file_and_not_its_temporary_name(
-    tmp_path, monkeypatch, counts, expected, index, left
-):
-    monkeypatch.chdir(tmp_path)
-    writer = ShardedWriter("p-{shard}-of-{shards}", index=index, **counts)
-    _, most = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
-    taken = []
-    try:
-        with contextlib.suppress(OSError):
-            while True:
-                taken.append(os.open(os.devnull, os.O_RDONLY))
-        for _ in range(left):
-            os.close(taken.pop())
-        with pytest.raises(OSError, match="Too many open files") as raised, writer:
-            writer.write_many([b"x", b"y", b"z"])
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        for fd in taken:
-            os.close(fd)
-    assert ".tmp" not in str(raised.value)
+def test_errors_name_the_file_and_not_its_temporary_name(tmp_path, counts, expected, index, left):
+    """In a process of its own: what other tests left open may be closed at any time."""
+    command = [sys.executable, "-c", _FEW_DESCRIPTORS, json.dumps([left, index, counts])]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, timeout=60
+    )
+    assert (0, "") == (done.returncode, done.stderr)
+    message, filename = json.loads(done.stdout)
+    assert "Too many open files" in message
+    assert ".tmp" not in message
     if left == 0:
-        assert raised.value.filename.startswith(expected)
+        assert filename.startswith(expected)

@@ -14,6 +14,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
+from reading import open_files
 from reference import file_of, flip, frame
 from tfwire import RecordPosition, TornTail
 
@@ -315,14 +316,14 @@ def test_following_ends_when_another_file_takes_the_place(tmp_path, kind, how):
 
 
 def test_following_holds_no_file_when_it_has_ended(tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     path = tmp_path / "a"
     path.write_bytes(DATA)
     assert RECORDS == list(tfw.follow_records(path, timeout=0))
     followed = tfw.follow_records(path)
     next(followed)
     del followed
-    assert before == len(os.listdir("/proc/self/fd"))
+    assert set() == open_files() - before
 
 
 def test_following_checks_its_arguments_at_the_call(tmp_path):
