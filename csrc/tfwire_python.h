@@ -72,11 +72,13 @@ TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
 /* Decoded messages, in memory that is zeros at first and that calls use again. To keep an
  * array, put NULL in its place; free it with tfw_free. */
 typedef struct tfw_dicts {
-    uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; numeric
-                             lists are out-of-band buffers, taken in order */
+    uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; lists of
+                             numbers, and empty lists of bytes, are out-of-band buffers, taken in
+                             order */
     int64_t *int64s;      /* the values of all int64 lists */
     float *floats;        /* the values of all float lists */
-    int64_t *buffers;     /* per out-of-band buffer: kind, begin, end (index into int64s, floats) */
+    int64_t *buffers;     /* per out-of-band buffer: kind, begin, end (index into int64s, floats;
+                             TFW_BYTES: both are 0) */
     uint64_t pickle_len;
     uint64_t int64_count;
     uint64_t float_count;
@@ -85,7 +87,8 @@ typedef struct tfw_dicts {
 } tfw_dicts;
 
 /* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
- * kind an empty list; keys are str, bytes that are not UTF-8 escaped as surrogateescape does.
+ * kind an empty list, an empty bytes list a buffer; keys are str, bytes that are not UTF-8 escaped
+ * as surrogateescape does.
  * TFW_E_WIRE: *dicts holds the *out_done messages before the malformed one. Other failures leave
  * the counts 0. */
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,

@@ -293,6 +293,11 @@ values = st.one_of(
     st.lists(st.binary(), min_size=1),
     st.just([]),
 )
+kinds = st.one_of(
+    values.map(lambda v: v if not v or isinstance(v[0], bytes) else np.array(v)),
+    st.sampled_from([np.array([], dtype) for dtype in (object, np.int64, np.float32)]),
+)
+rows = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), kinds, max_size=4)
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), values))
@@ -302,6 +307,33 @@ def test_what_goes_in_comes_out(row):
     assert {k: v if isinstance(v, list) else v.tolist() for k, v in decoded.items()} == row
     message = train.Example.FromString(record)
     assert (len(record), set(row)) == (message.ByteSize() or 2, set(message.features.feature))
+
+
+@given(rows, st.booleans())
+def test_decoding_and_encoding_are_inverses(row, many):
+    """Empty lists keep their kind, and a Feature without one stays so."""
+    message = encode_examples([row] * 40)[7] if many else encode_example(row)
+    decoded = decode_examples([message] * 40)[7] if many else decode_example(message)
+    assert (message, {k: plain(v) for k, v in decoded.items()}) == (
+        encode_example(decoded),
+        {k: plain(v.astype("f") if getattr(v, "dtype", 0) == "d" else v) for k, v in row.items()},
+    )
+
+
+def test_empty_lists_and_features_without_a_kind():
+    """Encoded, decoded, and in the steps of feature lists."""
+    empty = {"bytes": np.array([], object), "none": []}
+    message = encode_example(empty)
+    feature = train.Example.FromString(message).features.feature
+    assert ("bytes_list", None) == tuple(feature[name].WhichOneof("kind") for name in empty)
+    for decoded in decode_example(message), *decode_examples([message] * 33):
+        assert ("object", []) == plain(decoded["bytes"])
+        assert decoded["none"] == []
+    steps = {"s": [np.array([], object), [b"x"]], "n": [[], []]}
+    context, lists = decode_sequence_example(encode_sequence_example(empty, steps))
+    assert [("object", []), []] == [plain(context[name]) for name in empty]
+    assert [("object", []), [b"x"]] == [plain(step) for step in lists["s"]]
+    assert lists["n"] == [[], []]
 
 
 @given(st.lists(st.tuples(values, values), min_size=1))

@@ -130,6 +130,13 @@ def test_file_objects_and_compressed_files_are_read(pets):
     assert tfw.infer_schema(DATA / "examples.tfrecord") == schema
 
 
+def test_an_empty_list_has_a_kind_and_a_feature_without_one_has_none(tmp_path):
+    empty = {"s": np.array([], object), "i": np.array([], np.int64), "none": []}
+    schema = tfw.infer_schema(write_rows(tmp_path / "a", [empty]))
+    expected = {"s": {"string": 1}, "i": {"int64": 1}, "none": {}}
+    assert expected == {key: s.kinds for key, s in schema.statistics.items()}
+
+
 def test_several_kinds_are_a_warning_and_the_most_frequent_is_taken(tmp_path):
     path = write_rows(tmp_path / "mixed", [{"a": 1}, {"a": 2}, {"a": 0.5}])
     expected = r"feature 'a' is of several kinds \(int64 in 2, float32 in 1 records\)"

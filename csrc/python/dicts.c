@@ -117,12 +117,13 @@ static bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) {
 static bool value_end(decoder *d, int32_t kind) {
     const size_t int64 = sizeof(int64_t), float32 = sizeof(float);
     switch (kind) {
+    case TFW_NONE: return PUT(d, OP_EMPTY_LIST);
     case TFW_INT64: return put_buffer(d, kind, d->value.int64s / int64, d->int64s.len / int64);
     case TFW_FLOAT: return put_buffer(d, kind, d->value.floats / float32, d->floats.len / float32);
     default: break;
     }
     bool opened = d->pickle.stream.len != d->value.pickle;
-    return opened ? PUT(d, OP_APPENDS) : PUT(d, OP_EMPTY_LIST);
+    return opened ? PUT(d, OP_APPENDS) : put_buffer(d, kind, 0, 0);
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */

@@ -205,7 +205,7 @@ static int push_native(tfwi_unpickler *u) {
     return push(u, native);
 }
 
-/* native(scalar), native([strings]), native(kind, bytes of an array). */
+/* native(scalar), native([strings]), native(kind, bytes of an array; of strings: an empty one). */
 static int reduce(tfwi_unpickler *u) {
     if (u->items.count < 2) {
         return TFWI_UNKNOWN;
@@ -230,9 +230,10 @@ static int reduce(tfwi_unpickler *u) {
         result.a = e[0].a;
         result.b = e[0].b;
     } else if (args.b == 2 && args.kinds == (TFWI_BIT(TFWI_INT) | TFWI_BIT(TFWI_STRING)) &&
-               e[1].a <= u->len && e[1].b <= u->len - e[1].a) {
+               e[1].a <= u->len && e[1].b <= u->len - e[1].a && e[0].a >= TFW_BYTES &&
+               e[0].a <= TFW_INT64 && (e[0].a != TFW_BYTES || e[1].b == 0)) {
         result.type = TFWI_RAW;
-        result.kind = e[0].a == TFW_INT64 ? TFW_INT64 : TFW_FLOAT;
+        result.kind = (uint8_t)e[0].a;
         result.a = e[1].a;
         result.b = e[1].b;
     } else {

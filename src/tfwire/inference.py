@@ -226,10 +226,10 @@ class _Seen:
 
 
 def _kinds(values: Any) -> Iterable[str]:
-    """The kind of decoded values, if it can be told."""
+    """The kind of decoded values, if they have one."""
     if isinstance(values, list):
         return ["string"] if values else []
-    return [str(values.dtype)]
+    return ["string" if values.dtype == object else str(values.dtype)]
 
 
 def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:

@@ -69,7 +69,7 @@ def feature_values(feature: Any) -> Any:
         return []
     values = getattr(feature, kind).value
     if kind == "bytes_list":
-        return list(values)
+        return list(values) or np.array([], object)
     return np.array(values, np.int64 if kind == "int64_list" else np.float32)
 
 

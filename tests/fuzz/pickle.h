@@ -48,13 +48,18 @@ static inline void push_string(unpickler *u, enum node_type type, size_t size_of
     u->at += len;
 }
 
-/* Buffers of a kind lie one behind the other and take all its numbers. */
+/* Buffers of a kind lie one after the other and take all its numbers. */
 static inline void push_buffer(unpickler *u) {
     const tfw_dicts *d = u->dicts;
     const int64_t *b = d->buffers + 3 * u->buffers;
     CHECK(u->buffers < d->buffer_count);
-    if (u->buffers >= d->buffer_count || (b[0] != TFW_INT64 && b[0] != TFW_FLOAT)) {
+    if (u->buffers >= d->buffer_count || b[0] < TFW_BYTES || b[0] > TFW_INT64) {
         abort();
+    }
+    if (b[0] == TFW_BYTES) { /* an empty list */
+        CHECK(b[1] == 0 && b[2] == 0);
+        push_node(u, (node){NODE_BUFFER, NODE_BUFFER, NULL, u->buffers++});
+        return;
     }
     bool ints = b[0] == TFW_INT64;
     CHECK_EQ(u->next[b[0]], b[1]);

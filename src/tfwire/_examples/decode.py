@@ -23,8 +23,9 @@ def decode_example(serialized: Any) -> dict[str, Values]:
         serialized: A bytes-like object, or an object whose ``numpy()`` is one.
 
     Returns:
-        Feature names to values: an int64 or float32 array of rank 1, or a list of bytes; an empty
-        list for a Feature without a kind. Names that are no UTF-8 hold their bytes as
+        Feature names to values: an int64 or float32 array of rank 1, or a list of bytes. ``[]`` is
+        a Feature without a kind, an empty array of dtype object an empty bytes_list, so that
+        encode_example gives the same values back. Names that are not UTF-8 hold their bytes as
         surrogateescape does.
 
     Raises:

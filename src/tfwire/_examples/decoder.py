@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._core import adopt, check, ffi, lib, new_error, text
-from tfwire._examples.normalize import FLOAT, INT64, Array
+from tfwire._examples.normalize import BYTES, FLOAT, INT64, Array
 from tfwire._spans import slices_of
 from tfwire.errors import ParseError
 
@@ -23,6 +23,9 @@ _SMALL = 1 << 10
 
 # From this many arrays on it pays to make them in groups.
 _MANY = 32
+
+# What slices for empty lists of strings are made of.
+_NO_STRINGS = np.empty(0, object)
 
 # What messages longer than this took is not kept for the next.
 _LONG = 1 << 16
@@ -89,6 +92,7 @@ def _decode(
     values = {
         INT64: _own(dicts, "int64s", dicts.int64_count, np.int64),
         FLOAT: _own(dicts, "floats", dicts.float_count, np.float32),
+        BYTES: _NO_STRINGS,
     }
     arrays = _arrays if dicts.buffer_count >= _MANY else _slices
     decoded: list[Any] = pickle.loads(

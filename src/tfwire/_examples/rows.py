@@ -95,7 +95,7 @@ def _reduce(obj: Any) -> tuple[Any, ...]:
         return native, (FLOAT, as_float32(cell.values, None).tobytes())
     if cell.kind == NONE:
         return native, ([],)
-    return (native, (list(cell.values),)) if len(cell.values) else _UNKNOWN
+    return native, ((list(cell.values),) if len(cell.values) else (BYTES, b""))
 
 
 class _Frames(list[bytes]):

@@ -6,7 +6,7 @@
 enum { TEXT_SIZE = 1 << 16, MAX_KEYS = 1000 };
 
 /* Text of a stream: opcodes by their letters, } ] ( u e t, strings as "abc", keys as 'abc' and,
- * when new, with a =, buffers as i<1 2> and f<1>. */
+ * when new, with a =, buffers as i<1 2>, f<1> and b<>. */
 typedef struct listing {
     char text[TEXT_SIZE];
     size_t len;
@@ -71,7 +71,7 @@ static void say_buffer(listing *l, const tfw_dicts *dicts) {
     CHECK(l->buffer < dicts->buffer_count);
     const int64_t *b = dicts->buffers + 3 * l->buffer++;
     bool ints = b[0] == TFW_INT64;
-    say(l, ints ? "i<" : "f<", 2);
+    say(l, ints ? "i<" : b[0] == TFW_FLOAT ? "f<" : "b<", 2);
     for (int64_t i = b[1]; i < b[2]; i++) {
         say_number(l, i > b[1] ? " %.0f" : "%.0f",
                    ints ? (double)dicts->int64s[i] : (double)dicts->floats[i]);
@@ -146,7 +146,7 @@ static void test_kinds(void) {
     expect("}('a'=i<1 -2>u", EXAMPLE(entry("a", INTS(1, -2))), 0);
     expect("}('a'=f<1 2>u", EXAMPLE(entry("a", FLOATS(1, 2))), 0);
     expect("}('a'=](\"x\"\"\"eu", EXAMPLE(entry("a", JOIN(STRING("x"), STRING("")))), 0);
-    expect("}('a'=i<>'b'=f<>'c'=]'d'=]u",
+    expect("}('a'=i<>'b'=f<>'c'=b<>'d'=]u",
            EXAMPLE(entry("a", NO_INTS), entry("b", NO_FLOATS), entry("c", NO_STRINGS),
                    entry("d", NOTHING)), 0);
 }
@@ -160,7 +160,7 @@ static void test_rare_forms(void) {
     expect("}('a'=f<3>u", EXAMPLE(entry("a", JOIN(FLOATS(1), INTS(2), FLOATS(3)))), 0);
     expect("}('a'=i<3>u", EXAMPLE(entry("a", JOIN(STRING("x"), INTS(3)))), 0);
     expect("}('a'=](\"y\"eu", EXAMPLE(entry("a", JOIN(STRING("x"), INTS(3), STRING("y")))), 0);
-    expect("}('a'=]u", EXAMPLE(entry("a", JOIN(STRING("x"), INTS(3), NO_STRINGS))), 0);
+    expect("}('a'=b<>u", EXAMPLE(entry("a", JOIN(STRING("x"), INTS(3), NO_STRINGS))), 0);
     blob pieces = JOIN(field(2, INTS(1)), field(1, RAW("a")), field(2, INTS(2)));
     expect("}('a'=i<1 2>u", EXAMPLE(field(1, pieces)), 0);
     blob no_key = field(1, field(2, INTS(1))), no_value = field(1, field(1, RAW("b")));

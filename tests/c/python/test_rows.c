@@ -289,7 +289,12 @@ static void test_what_is_not_known_ends_the_run(void) {
         VALUE("h\x7f"),                                 /* nothing */
         VALUE("\x8c\x01x\x94\x8c\x01y\x94\x93\x94)R\x94"), /* x.y() */
         VALUE("\x8c\x15tfwire._examples.rows\x94\x8c\x06native\x94\x93\x94)R\x94"), /* native() */
+#define NATIVE "\x8c\x15tfwire._examples.rows\x94\x8c\x06native\x94\x93\x94"
+        VALUE(NATIVE "K\x00" "C\x00\x94\x86\x94R\x94"),  /* native(0, b"") */
+        VALUE(NATIVE "K\x01" "C\x01z\x94\x86\x94R\x94"), /* native(1, b"z") */
+        VALUE(NATIVE "K\x04" "C\x00\x94\x86\x94R\x94"),  /* native(4, b"") */
         VALUE("Z"),                                     /* no opcode */
+#undef NATIVE
 #undef VALUE
     };
     tfw_rows *rows = new_rows();
@@ -307,6 +312,26 @@ static void test_what_is_not_known_ends_the_run(void) {
         }
     }
     tfw_rows_free(rows);
+}
+
+/* What Python makes of arrays without values, of every kind. */
+static void test_arrays_without_values_keep_their_kind(void) {
+    for (char kind = TFW_BYTES; kind <= TFW_INT64; kind++) {
+        char row[] = "\x80\x05}\x94\x8c\x01k\x94\x8c\x15tfwire._examples.rows\x94\x8c\x06native"
+                     "\x94\x93\x94K\x01" "C\x00\x94\x86\x94R\x94s.";
+        char message[] = "\x0a\x09\x0a\x07\x0a\x01k\x12\x02\x0a\x00";
+        tfw_rows *rows = new_rows();
+        result r;
+        row[sizeof row - 11] = kind;
+        message[9] = (char)(kind << 3 | 2);
+        for (int usual = 0; usual < 2; usual++) {
+            encode(rows, row, sizeof row - 1, usual, 0, &r);
+            CHECK_EQ(TFW_OK, r.status);
+            CHECK_EQ(sizeof message - 1, r.len);
+            CHECK(memcmp(r.out + r.spans[0].offset, message, sizeof message - 1) == 0);
+        }
+        tfw_rows_free(rows);
+    }
 }
 
 static void test_a_key_twice_is_not_known(void) {
@@ -441,6 +466,7 @@ int main(void) {
     RUN(test_room_is_left_around_every_message);
     RUN(test_room_that_overflows_is_refused);
     RUN(test_what_is_not_known_ends_the_run);
+    RUN(test_arrays_without_values_keep_their_kind);
     RUN(test_a_key_twice_is_not_known);
     RUN(test_a_list_within_itself_is_not_known);
     RUN(test_a_full_output_is_never_overrun);
