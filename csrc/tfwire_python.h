@@ -83,7 +83,7 @@ typedef struct tfw_dicts {
     uint64_t int64_count;
     uint64_t float_count;
     uint64_t buffer_count;
-    size_t capacities[4]; /* bytes behind the pointers */
+    size_t capacities[4]; /* of the arrays, in elements */
 } tfw_dicts;
 
 /* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a

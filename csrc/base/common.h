@@ -1,5 +1,4 @@
-/* What every source file shares: portability, little-endian loads, checked sizes, memory, errors.
- */
+/* What every source file shares: portability, little-endian loads, checked sizes, errors. */
 #ifndef TFWIRE_COMMON_H
 #define TFWIRE_COMMON_H
 
@@ -85,28 +84,6 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
     *out = a * b;
     return a != 0 && *out / a != b;
 }
-
-/* ---- Memory: the only way to it. A test build makes the n-th request fail. ------------------ */
-
-void *tfwi_realloc(void *memory, size_t size); /* memory NULL: allocate; size 0 is taken as 1 */
-void *tfwi_calloc(size_t count, size_t size);
-
-/* A growing array. */
-#define TFWI_ARRAY(type) \
-    struct {             \
-        type *of;        \
-        size_t count;    \
-        size_t capacity; \
-    }
-
-/* Makes room for so many more elements: TFW_OK or TFW_E_MEMORY. */
-#define TFWI_RESERVE(array, more)                                                           \
-    ((array).capacity - (array).count >= (more)                                             \
-         ? TFW_OK                                                                           \
-         : tfwi_grow(&(array).of, (array).count, &(array).capacity, (more), sizeof *(array).of))
-
-/* pointer: to the pointer to the elements, of whatever type. */
-int tfwi_grow(void *pointer, size_t count, size_t *capacity, size_t more, size_t size);
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 

@@ -1,7 +1,5 @@
-/* Status names, error objects, memory. */
+/* Status names and error objects. */
 #include "base/common.h"
-
-#include <stdlib.h>
 
 const char *tfw_version(void) { return TFW_VERSION_STRING; }
 
@@ -40,42 +38,4 @@ int tfwi_fail(tfw_error *error, int status, const char *text) {
         memcpy(error->text, text, len);
     }
     return status;
-}
-
-#ifdef TFW_TEST_FAULTS
-/* Test builds count requests down: the one that finds zero fails, and all after it succeed. */
-__attribute__((visibility("default"))) long tfwi_test_fail_allocation = -1;
-
-static bool request_fails(void) {
-    return tfwi_test_fail_allocation >= 0 && tfwi_test_fail_allocation-- == 0;
-}
-#else
-static bool request_fails(void) { return false; }
-#endif
-
-void *tfwi_realloc(void *memory, size_t size) {
-    return request_fails() ? NULL : realloc(memory, size != 0 ? size : 1);
-}
-
-void *tfwi_calloc(size_t count, size_t size) {
-    return request_fails() ? NULL : calloc(count != 0 ? count : 1, size != 0 ? size : 1);
-}
-
-void tfw_free(void *memory) { free(memory); }
-
-int tfwi_grow(void *pointer, size_t count, size_t *capacity, size_t more, size_t size) {
-    size_t wanted = count + more > 2 * *capacity ? count + more + 16 : 2 * *capacity;
-    size_t bytes;
-    if (tfwi_mul_overflows(wanted, size, &bytes)) {
-        return TFW_E_MEMORY;
-    }
-    void *elements;
-    memcpy(&elements, pointer, sizeof elements);
-    elements = tfwi_realloc(elements, bytes);
-    if (elements == NULL) {
-        return TFW_E_MEMORY;
-    }
-    memcpy(pointer, &elements, sizeof elements);
-    *capacity = wanted;
-    return TFW_OK;
 }

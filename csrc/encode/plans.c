@@ -1,6 +1,8 @@
 /* Columns prepared for encoding. */
 #include "encode/plans.h"
 
+#include "base/memory.h"
+
 #include <limits.h>
 
 /* From this many records on it pays to prepare templates. */

@@ -66,6 +66,20 @@ const tfwi_matcher *tfwi_matcher_best(void);
 extern const tfwi_matcher tfwi_matcher_avx2;
 extern const tfwi_matcher tfwi_matcher_avx512;
 
+/* The last bytes of a message, copied to where kernels have the room behind them that they want. */
+typedef struct tfwi_tail {
+    const uint8_t *begin;
+    const uint8_t *end;
+    const uint8_t *limit;
+} tfwi_tail;
+
+/* REQUIRES: there are at most TFWI_MATCH_ROOM of them. */
+TFWI_INLINE tfwi_tail tfwi_tail_of(uint8_t room[2 * TFWI_MATCH_ROOM], const uint8_t *p,
+                                   const uint8_t *end) {
+    memcpy(room, p, (size_t)(end - p));
+    return (tfwi_tail){room, room + (end - p), room + 2 * TFWI_MATCH_ROOM};
+}
+
 /* The template of a feature's map entries, or of the steps of its list. */
 void tfwi_template_init(tfwi_template *out_template, const tfw_feature *feature, bool list);
 

@@ -3,8 +3,8 @@
  *
  *     TARGET     the function attribute that allows its instructions, these among them
  */
-#ifndef TFWIRE_MATCH_BMI2_X86_H
-#define TFWIRE_MATCH_BMI2_X86_H
+#ifndef TFWIRE_MATCH_BMI2_H
+#define TFWIRE_MATCH_BMI2_H
 
 #include "parse/match.h"
 
@@ -72,4 +72,4 @@ TARGET TFWI_INLINE bool has_wide(uint64_t ends) {
     return (four & four >> 4) != 0;
 }
 
-#endif /* TFWIRE_MATCH_BMI2_X86_H */
+#endif /* TFWIRE_MATCH_BMI2_H */

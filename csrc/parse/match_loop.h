@@ -10,7 +10,7 @@
 #ifndef TFWIRE_MATCH_LOOP_H
 #define TFWIRE_MATCH_LOOP_H
 
-#include "parse/columns.h"
+#include "parse/record.h"
 
 #define NO_MATCH SIZE_MAX
 
@@ -23,10 +23,10 @@
 TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const uint8_t *p,
                                        size_t len, const uint8_t *limit) {
     size_t room = column->count < len ? (size_t)column->count : len, count = 0;
-    if (room == 0 || !tfwi_array_reserve(&column->values, (first + room) * sizeof(int64_t))) {
+    if (room == 0 || !TFWI_RESERVE(column->values, (first + room) * sizeof(int64_t))) {
         return NO_MATCH; /* no memory: for the complete parser to report */
     }
-    int64_t *out = tfwi_int64s(&column->values) + first;
+    int64_t *out = (int64_t *)(void *)column->values.of + first;
     if (len <= TFWI_MAX_VARINT && read_varint(p, len, out)) {
         return 1;
     }
@@ -37,10 +37,10 @@ TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const 
 TARGET TFWI_INLINE size_t store_floats(tfwi_column *column, size_t first, const uint8_t *p,
                                        size_t len) {
     if (len == 0 || len % sizeof(float) != 0 ||
-        !tfwi_array_reserve(&column->values, first * sizeof(float) + len)) {
+        !TFWI_RESERVE(column->values, first * sizeof(float) + len)) {
         return NO_MATCH;
     }
-    uint8_t *out = column->values.data + first * sizeof(float);
+    uint8_t *out = column->values.of + first * sizeof(float);
     if (len == sizeof(float)) {
         tfwi_copy_floats(out, p, 1);
     } else {
@@ -51,17 +51,17 @@ TARGET TFWI_INLINE size_t store_floats(tfwi_column *column, size_t first, const 
 
 TARGET TFWI_INLINE size_t store_string(tfwi_column *column, size_t first, const uint8_t *p,
                                        size_t len) {
-    if (!tfwi_array_reserve(&column->offsets, (first + 2) * sizeof(int64_t))) {
+    if (!TFWI_RESERVE(column->offsets, first + 2)) {
         return NO_MATCH;
     }
-    int64_t *offsets = tfwi_int64s(&column->offsets) + first;
+    int64_t *offsets = column->offsets.of + first;
     size_t begin = (size_t)offsets[0];
     size_t end;
     if (tfwi_add_overflows(begin, len > LONG_STRING ? len : LONG_STRING, &end) ||
-        !tfwi_array_reserve(&column->values, end)) {
+        !TFWI_RESERVE(column->values, end)) {
         return NO_MATCH;
     }
-    uint8_t *out = column->values.data + begin;
+    uint8_t *out = column->values.of + begin;
     memcpy(out, p, SHORT_STRING);
     if (len > LONG_STRING) {
         memcpy(out, p, len);
@@ -72,16 +72,10 @@ TARGET TFWI_INLINE size_t store_string(tfwi_column *column, size_t first, const 
     return 1;
 }
 
-/* Whether a cell may hold so many values. */
-TARGET TFWI_INLINE bool count_matches(const tfwi_column *column, size_t count) {
-    return !column->variable ? count == column->count
-                             : column->multiple <= 1 || count % column->multiple == 0;
-}
-
 /* Stores a value of any size in a cell. */
 TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t cell,
                                   const uint8_t *p, size_t len, const uint8_t *limit) {
-    size_t first = column->variable ? (size_t)tfwi_int64s(&column->splits)[cell]
+    size_t first = column->variable ? (size_t)column->splits.of[cell]
                                     : (size_t)(cell * column->count);
     size_t count;
     switch (shape) {
@@ -90,11 +84,11 @@ TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t c
     case TFWI_SHAPE_STRING: count = store_string(column, first, p, len); break;
     default: return false;
     }
-    if (count == NO_MATCH || !count_matches(column, count)) {
+    if (count == NO_MATCH || !tfwi_count_fits(column, count)) {
         return false;
     }
     if (column->variable) {
-        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(first + count);
+        column->splits.of[cell + 1] = (int64_t)(first + count);
     }
     return true;
 }
@@ -131,12 +125,12 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
     size_t len = value[-1];
     if (TFWI_LIKELY(t->shape == TFWI_SHAPE_ONE_INT64)) { /* read before its end is known: */
         bool single = len <= t->max_len &&
-                      read_varint(value, len, tfwi_int64s(&column->values) + cell);
+                      read_varint(value, len, (int64_t *)(void *)column->values.of + cell);
         value += len; /* there is room */
         return TFWI_LIKELY(single && value <= end) ? value : NULL;
     }
     if (TFWI_LIKELY(t->shape == TFWI_SHAPE_ONE_FLOAT)) {
-        tfwi_copy_floats(column->values.data + cell * sizeof(float), value, 1);
+        tfwi_copy_floats(column->values.of + cell * sizeof(float), value, 1);
         value += sizeof(float);
         return TFWI_LIKELY(value <= end) ? value : NULL;
     }
@@ -204,7 +198,8 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
         return NULL;
     }
     tfwi_column *column = tfwi_columns_find(columns, key, key_len);
-    if (column == NULL || column->serial >= columns->serial || column->usual.fixed_len != 0) {
+    if (column == NULL || !tfwi_cell_is_absent(column, columns->serial) ||
+        column->usual.fixed_len != 0) {
         return NULL;
     }
     p = enter(key + key_len, end, TFWI_TAG(2, TFWI_WIRE_LEN));
@@ -214,7 +209,7 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
         !store_cell(column, columns->records, p, (size_t)(end - p), limit)) {
         return NULL;
     }
-    column->serial = columns->serial + TFWI_FILLED;
+    tfwi_cell_fill(column, columns->serial);
     columns->filled++;
     return end;
 }
@@ -236,7 +231,8 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
     size_t filled = 0;
     while (p < stop) {
         tfwi_column *column = *expected;
-        if (TFWI_UNLIKELY(!is_usual(&column->usual, p) || column->serial >= serial)) {
+        if (TFWI_UNLIKELY(!is_usual(&column->usual, p) ||
+                          !tfwi_cell_is_absent(column, serial))) {
             if (p[1] > 0x7f) {
                 columns->expected = expected;
                 const uint8_t *next = store_long(columns, p, end, limit);
@@ -248,7 +244,8 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
                 continue;
             }
             column = peek_column(columns, p, end);
-            if (column == NULL || !is_usual(&column->usual, p) || column->serial >= serial) {
+            if (column == NULL || !is_usual(&column->usual, p) ||
+                !tfwi_cell_is_absent(column, serial)) {
                 break;
             }
             *expected = column;
@@ -257,7 +254,7 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
         if (TFWI_UNLIKELY(next == NULL)) {
             break;
         }
-        column->serial = serial + TFWI_FILLED;
+        tfwi_cell_fill(column, serial);
         expected = &column->next;
         filled++;
         p = next;
@@ -278,7 +275,7 @@ TARGET TFWI_INLINE const uint8_t *steps_of(uint8_t shape, tfwi_column *column, u
         const uint8_t *value = value_at(&column->usual, p, end, &len);
         if (value == NULL ||
             (column->variable &&
-             !tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) ||
+             !TFWI_RESERVE(column->splits, cell + 2)) ||
             !fill_cell(column, shape, cell, value, len, limit)) {
             break;
         }

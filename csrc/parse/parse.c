@@ -21,11 +21,11 @@ static void *cell_reserve(tfwi_column *column, size_t wanted, size_t *out_room) 
     size_t count = room < wanted ? (size_t)room : wanted;
     size_t index = (size_t)(column->first + column->found), size;
     if (tfwi_mul_overflows(index + count, column->value_size, &size) ||
-        !tfwi_array_reserve(&column->values, size)) {
+        !TFWI_RESERVE(column->values, size)) {
         return NULL;
     }
     *out_room = count;
-    return column->values.data + index * column->value_size;
+    return column->values.of + index * column->value_size;
 }
 
 static bool cell_floats(void *self, const uint8_t *block, size_t count) {
@@ -93,23 +93,7 @@ bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
  * parsers, and each has an answer of its own. */
 static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
     bool variable = column->feature->layout == TFW_VARIABLE;
-    return (flags & TFWI_SEQUENCE) != 0 || (variable && (flags & TFW_SINGLE) == 0);
-}
-
-/* Makes the record's cell ready for another entry of its key. */
-static void touch(tfw_columns *columns, tfwi_column *column) {
-    uint64_t cell = columns->records;
-    if (column->serial != columns->serial) {
-        tfwi_cell_begin(column, cell);
-    }
-    if (column->serial == columns->serial + TFWI_FILLED) {
-        column->found_kind = column->kind;
-        column->found = column->variable
-                            ? (uint64_t)tfwi_int64s(&column->splits)[cell + 1] - column->first
-                            : column->count;
-        columns->filled--;
-    }
-    column->serial = columns->serial;
+    return (flags & TFWI_CONTEXT) != 0 || (variable && (flags & TFW_SINGLE) == 0);
 }
 
 static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
@@ -123,7 +107,7 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
         return true;
     }
     parser->column = column;
-    touch(columns, column);
+    tfwi_cell_open(columns, column);
     int32_t kind = TFW_NONE;
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
@@ -138,10 +122,23 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     return true;
 }
 
+/* Stores entries of a Features message while they are of the usual shape; returns where it stopped.
+ * REQUIRES: the columns have a kernel. */
+static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                                    const uint8_t *limit) {
+    const tfwi_matcher *kernel = columns->kernel;
+    p = kernel->entries(columns, p, end, limit);
+    if (p != end && limit - p < TFWI_MATCH_ROOM) {
+        tfwi_tail tail = tfwi_tail_of(columns->tail, p, end);
+        p += kernel->entries(columns, tail.begin, tail.end, tail.limit) - tail.begin;
+    }
+    return p;
+}
+
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
     while (p != end) {
         if (parser->columns->kernel != NULL) {
-            p = tfwi_match(parser->columns, p, end, parser->blocks.limit);
+            p = match_entries(parser->columns, p, end, parser->blocks.limit);
         }
         tfwi_field field;
         if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
@@ -209,17 +206,6 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
     return check_spans(spans, count, data_len, error);
 }
 
-const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
-                          const uint8_t *limit) {
-    const tfwi_matcher *kernel = columns->kernel;
-    p = kernel->entries(columns, p, end, limit);
-    if (p != end && limit - p < TFWI_MATCH_ROOM) {
-        tfwi_tail tail = tfwi_tail_of(columns->tail, p, end);
-        p += kernel->entries(columns, tail.begin, tail.end, tail.limit) - tail.begin;
-    }
-    return p;
-}
-
 /* Whether a message is one Features message and nothing else; then *p becomes where that begins. */
 static bool is_features_alone(const uint8_t **p, const uint8_t *end) {
     tfwi_field field;
@@ -238,9 +224,9 @@ static int parse_record(tfw_columns *columns, tfwi_message message, unsigned fla
     const uint8_t *p = message.begin, *end = p + message.len;
     bool alone = columns->kernel != NULL && is_features_alone(&p, end);
     if (alone) {
-        p = tfwi_match(columns, p, end, message.limit);
+        p = match_entries(columns, p, end, message.limit);
         if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
-            columns->records++;
+            tfwi_record_end(columns);
             return TFW_OK;
         }
     }
@@ -248,8 +234,10 @@ static int parse_record(tfw_columns *columns, tfwi_message message, unsigned fla
     if (!(alone ? tfwi_parse_features(&parser, p, end) : parse_example(&parser, p, end))) {
         return tfwi_parser_fail(&parser, message.begin, error);
     }
-    int status = tfwi_columns_finish(columns, flags, error);
-    columns->records += status == TFW_OK;
+    int status = tfwi_record_finish(columns, flags, error);
+    if (status == TFW_OK) {
+        tfwi_record_end(columns);
+    }
     return status;
 }
 

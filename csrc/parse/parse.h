@@ -1,8 +1,8 @@
 /* What the parsers of Examples and of SequenceExamples share. */
-#ifndef TFWIRE_DECODE_H
-#define TFWIRE_DECODE_H
+#ifndef TFWIRE_PARSE_H
+#define TFWIRE_PARSE_H
 
-#include "parse/columns.h"
+#include "parse/record.h"
 
 /* A walk over one message. */
 typedef struct tfwi_parser {
@@ -32,32 +32,6 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
 
 /* The flags that callers may give. */
 #define TFWI_PARSE_FLAGS ((unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES))
-
-/* Begins a record. */
-TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
-    columns->serial += 2;
-    columns->filled = 0;
-    columns->expected = &columns->first;
-}
-
-/* The last bytes of a message, copied to where kernels have the room behind them that they want. */
-typedef struct tfwi_tail {
-    const uint8_t *begin;
-    const uint8_t *end;
-    const uint8_t *limit;
-} tfwi_tail;
-
-/* REQUIRES: there are at most TFWI_MATCH_ROOM of them. */
-TFWI_INLINE tfwi_tail tfwi_tail_of(uint8_t room[2 * TFWI_MATCH_ROOM], const uint8_t *p,
-                                   const uint8_t *end) {
-    memcpy(room, p, (size_t)(end - p));
-    return (tfwi_tail){room, room + (end - p), room + 2 * TFWI_MATCH_ROOM};
-}
-
-/* Stores entries of a Features message while they match; returns where it stopped.
- * REQUIRES: the columns have a kernel. */
-const uint8_t *tfwi_match(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
-                          const uint8_t *limit);
 
 /* Reports why a walk was given up; message is where it began. */
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);
@@ -104,4 +78,4 @@ TFWI_INLINE tfwi_message tfwi_message_at(const tfwi_messages *m, size_t i) {
     return (tfwi_message){m->data + m->spans[i].offset, len, m->data + m->len};
 }
 
-#endif /* TFWIRE_DECODE_H */
+#endif /* TFWIRE_PARSE_H */

@@ -1,6 +1,8 @@
 /* Schemas: checked copies of the features asked for, and a hash table of their keys. */
 #include "parse/schema.h"
 
+#include "base/memory.h"
+
 /* Keeps the table at most a quarter full: nearly every search is one probe. */
 #define SLOTS_PER_FEATURE 4
 

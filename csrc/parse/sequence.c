@@ -12,20 +12,10 @@ static void list_begin(tfwi_column *column, const tfw_columns *lists) {
 }
 
 /* Keeps the first misfit of a list. It is an error only if no later entry has the same key. */
-static void note_misfit(tfwi_column *column, int status, int64_t expected, int64_t found) {
-    if (column->status == TFW_OK) {
-        column->status = status;
-        column->row = (int64_t)column->steps_found;
-        column->expected = expected;
-        column->found_instead = found;
-    }
-}
-
 static void judge_step(tfwi_column *column) {
-    if (column->found_kind != column->kind && column->found_kind != TFW_NONE) {
-        note_misfit(column, TFW_E_KIND, column->kind, column->found_kind);
-    } else if (!column->variable && column->found != column->count) {
-        note_misfit(column, TFW_E_COUNT, (int64_t)column->count, (int64_t)column->found);
+    if (column->status == TFW_OK) {
+        column->status = tfwi_cell_check(column, &column->expected, &column->found_instead);
+        column->row = (int64_t)column->steps_found;
     }
 }
 
@@ -44,10 +34,10 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
         return true;
     }
     if (column->variable) {
-        if (!tfwi_array_reserve(&column->splits, (size_t)(cell + 2) * sizeof(int64_t))) {
+        if (!TFWI_RESERVE(column->splits, cell + 2)) {
             return tfwi_out_of_memory(&parser->fault);
         }
-        tfwi_int64s(&column->splits)[cell + 1] = (int64_t)(column->first + column->found);
+        column->splits.of[cell + 1] = (int64_t)(column->first + column->found);
     }
     column->steps_found++;
     return true;
@@ -96,7 +86,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
         return true;
     }
     parser->column = column;
-    uint64_t first_cell = (uint64_t)tfwi_int64s(&column->steps)[lists->records];
+    uint64_t first_cell = (uint64_t)column->steps.of[lists->records];
     list_begin(column, lists);
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
@@ -120,7 +110,7 @@ static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uin
 
 static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {
     tfwi_column *column = &lists->columns[i];
-    if (column->serial != lists->serial) {
+    if (tfwi_cell_is_absent(column, lists->serial)) {
         list_begin(column, lists);
         if (!column->variable && !column->feature->has_default) {
             return tfwi_columns_fail(TFW_E_MISSING, i, (int64_t)column->count, -1, error);
@@ -133,7 +123,7 @@ static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {
         }
         return column->status;
     }
-    int64_t *steps = tfwi_int64s(&column->steps) + lists->records;
+    int64_t *steps = column->steps.of + lists->records;
     steps[1] = steps[0] + (int64_t)column->steps_found;
     return TFW_OK;
 }
@@ -166,7 +156,7 @@ static int failed(int status, bool list, tfw_error *error) {
 
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
 static int walk_record(const sequence *s, tfwi_message message, tfw_error *error) {
-    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFWI_SEQUENCE, message.limit);
+    tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFWI_CONTEXT, message.limit);
     tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, message.limit);
     const uint8_t *p = message.begin, *end = p + message.len;
     while (p != end) {
@@ -196,7 +186,7 @@ static int parse_record(const sequence *s, tfwi_message message, tfw_error *erro
     }
     int status = walk_record(s, message, error);
     if (status == TFW_OK && s->context != NULL) {
-        status = tfwi_columns_finish(s->context, s->flags | TFWI_SEQUENCE, error);
+        status = tfwi_record_finish(s->context, s->flags | TFWI_CONTEXT, error);
         failed(status, false, status == TFW_OK ? NULL : error);
     }
     if (status == TFW_OK && s->lists != NULL) {
@@ -205,10 +195,10 @@ static int parse_record(const sequence *s, tfwi_message message, tfw_error *erro
     }
     if (status == TFW_OK) {
         if (s->context != NULL) {
-            s->context->records++;
+            tfwi_record_end(s->context);
         }
         if (s->lists != NULL) {
-            s->lists->records++;
+            tfwi_record_end(s->lists);
         }
     }
     return status;

@@ -11,13 +11,13 @@ static bool collect_strings(const tfw_columns *columns, uint8_t *out, size_t cap
         if (column->kind != TFW_BYTES || column->variable) {
             continue;
         }
-        const int64_t *offsets = tfwi_int64s(&column->offsets);
+        const int64_t *offsets = column->offsets.of;
         size_t size = (size_t)offsets[column->count];
         if (size > capacity - end) {
             return false;
         }
         if (size != 0) {
-            memcpy(out + end, column->values.data, size);
+            memcpy(out + end, column->values.of, size);
         }
         for (size_t k = 1; k <= (size_t)column->count; k++) {
             *out_ends++ = (int64_t)end + offsets[k];

@@ -9,9 +9,8 @@
 
 /* A list of numbers, as tfw_dicts describes it. */
 #define BUFFER_FIELDS 3
-#define BUFFER_SIZE (BUFFER_FIELDS * sizeof(int64_t))
 
-#define SOME 256 /* bytes of every array, at first */
+#define SOME 64 /* elements of every array, at first */
 
 /* What a failure can take back. */
 typedef struct position {
@@ -21,28 +20,29 @@ typedef struct position {
     size_t buffers;
 } position;
 
-/* A failure that leaves no fault is one of memory. */
 typedef struct decoder {
     tfwi_pickle pickle;
-    tfwi_bytes int64s;
-    tfwi_bytes floats;
-    tfwi_bytes buffers;
+    tfwi_int64s int64s;
+    TFWI_ARRAY(float) floats;
+    tfwi_int64s buffers;
     position value; /* where the one being written begins */
     tfwi_blocks blocks;
     tfwi_fault fault;
 } decoder;
 
-#define PUT(decoder, ...) TFWI_PICKLE(&(decoder)->pickle, __VA_ARGS__)
+#define PUT(decoder, ...)                                          \
+    (TFWI_LIKELY(TFWI_PICKLE(&(decoder)->pickle, __VA_ARGS__)) || \
+     tfwi_out_of_memory(&(decoder)->fault))
 
 static position here(const decoder *d) {
-    return (position){d->pickle.stream.len, d->int64s.len, d->floats.len, d->buffers.len};
+    return (position){d->pickle.stream.count, d->int64s.count, d->floats.count, d->buffers.count};
 }
 
 static void go_back(decoder *d, const position *to) {
-    d->pickle.stream.len = to->pickle;
-    d->int64s.len = to->int64s;
-    d->floats.len = to->floats;
-    d->buffers.len = to->buffers;
+    d->pickle.stream.count = to->pickle;
+    d->int64s.count = to->int64s;
+    d->floats.count = to->floats;
+    d->buffers.count = to->buffers;
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */
@@ -56,28 +56,27 @@ static void value_restart(void *self, int32_t kind) {
 
 static bool value_bytes(void *self, const uint8_t *data, size_t len) {
     decoder *d = self;
-    bool opened = d->pickle.stream.len != d->value.pickle;
+    bool opened = d->pickle.stream.count != d->value.pickle;
     return (opened || PUT(d, OP_EMPTY_LIST, OP_MARK)) && tfwi_pickle_bytes(&d->pickle, data, len);
 }
 
 static bool value_floats(void *self, const uint8_t *block, size_t count) {
     decoder *d = self;
-    void *out = tfwi_bytes_room(&d->floats, count * sizeof(float));
-    if (out != NULL) {
-        tfwi_copy_floats(out, block, count);
-        d->floats.len += count * sizeof(float);
+    if (!TFWI_RESERVE_MORE(d->floats, count)) {
+        return false;
     }
-    return out != NULL;
+    tfwi_copy_floats(d->floats.of + d->floats.count, block, count);
+    d->floats.count += count;
+    return true;
 }
 
 static bool value_int64(void *self, int64_t value) {
     decoder *d = self;
-    int64_t *out = tfwi_bytes_room(&d->int64s, sizeof *out);
-    if (out != NULL) {
-        *out = value;
-        d->int64s.len += sizeof *out;
+    if (!TFWI_RESERVE_MORE(d->int64s, 1)) {
+        return false;
     }
-    return out != NULL;
+    d->int64s.of[d->int64s.count++] = value;
+    return true;
 }
 
 static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_fault *fault) {
@@ -85,15 +84,15 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
     while (p != end) {
         size_t left = (size_t)(end - p), count;
         size_t room = left < TFWI_VARINTS_AT_ONCE ? left : TFWI_VARINTS_AT_ONCE;
-        int64_t *out = tfwi_bytes_room(&d->int64s, room * sizeof *out);
-        if (out == NULL) {
+        if (!TFWI_RESERVE_MORE(d->int64s, room)) {
             return tfwi_out_of_memory(fault);
         }
+        int64_t *out = d->int64s.of + d->int64s.count;
         p = tfwi_read_block(&d->blocks, p, end, out, room, &count, fault);
         if (p == NULL) {
             return false;
         }
-        d->int64s.len += count * sizeof *out;
+        d->int64s.count += count;
     }
     return true;
 }
@@ -101,35 +100,35 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
 static const tfwi_sink value_sink = {value_restart, value_bytes, value_floats, value_int64,
                                      value_varints};
 
-static bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) {
-    int64_t *out = tfwi_bytes_room(&d->buffers, BUFFER_SIZE);
-    if (out == NULL) {
-        return false;
+TFWI_INLINE bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) {
+    if (!TFWI_RESERVE_MORE(d->buffers, BUFFER_FIELDS)) {
+        return tfwi_out_of_memory(&d->fault);
     }
+    int64_t *out = d->buffers.of + d->buffers.count;
     out[0] = kind;
     out[1] = (int64_t)begin;
     out[2] = (int64_t)end;
-    d->buffers.len += BUFFER_SIZE;
+    d->buffers.count += BUFFER_FIELDS;
     return PUT(d, OP_NEXT_BUFFER);
 }
 
 /* Completes a value, of which the last kind that was set counts. */
-static bool value_end(decoder *d, int32_t kind) {
-    const size_t int64 = sizeof(int64_t), float32 = sizeof(float);
+TFWI_INLINE bool value_end(decoder *d, int32_t kind) {
     switch (kind) {
-    case TFW_NONE: return PUT(d, OP_EMPTY_LIST);
-    case TFW_INT64: return put_buffer(d, kind, d->value.int64s / int64, d->int64s.len / int64);
-    case TFW_FLOAT: return put_buffer(d, kind, d->value.floats / float32, d->floats.len / float32);
+    case TFW_INT64: return put_buffer(d, kind, d->value.int64s, d->int64s.count);
+    case TFW_FLOAT: return put_buffer(d, kind, d->value.floats, d->floats.count);
     default: break;
     }
-    bool opened = d->pickle.stream.len != d->value.pickle;
-    return opened ? PUT(d, OP_APPENDS) : put_buffer(d, kind, 0, 0);
+    if (d->pickle.stream.count != d->value.pickle) {
+        return PUT(d, OP_APPENDS);
+    }
+    return kind == TFW_NONE ? PUT(d, OP_EMPTY_LIST) : put_buffer(d, kind, 0, 0);
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
 /* The value of a map entry: a Feature, which may be in pieces. */
-static bool put_feature(decoder *d, tfwi_entry *entry) {
+TFWI_INLINE bool put_feature(decoder *d, tfwi_entry *entry) {
     int32_t kind = TFW_NONE;
     const uint8_t *p, *end;
     d->value = here(d);
@@ -171,12 +170,17 @@ typedef bool put_value(decoder *d, tfwi_entry *entry);
 
 /* The entries of a map, or of a piece of one. Of a key's entries the last counts: so it is with
  * maps, and so it is with SETITEMS. */
-static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
+TFWI_INLINE bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
     tfwi_field field;
     while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &d->fault)) {
         tfwi_entry entry;
-        if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault) ||
-            !tfwi_pickle_key(&d->pickle, entry.key, entry.key_len) || !value(d, &entry)) {
+        if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &d->fault)) {
+            return false;
+        }
+        if (!tfwi_pickle_key(&d->pickle, entry.key, entry.key_len)) {
+            return tfwi_out_of_memory(&d->fault);
+        }
+        if (!value(d, &entry)) {
             return false;
         }
     }
@@ -184,7 +188,7 @@ static bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_va
 }
 
 /* A dict of the map that lies in the pieces of one field of the message. */
-static bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t number,
+TFWI_INLINE bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint32_t number,
                     put_value *value) {
     if (!PUT(d, OP_EMPTY_DICT, OP_MARK)) {
         return false;
@@ -226,50 +230,44 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
 }
 
 /* An array of the dicts, unless the caller has kept it. */
-static tfwi_bytes lent(void *data, size_t capacity) {
-    return (tfwi_bytes){.array = {.data = data, .capacity = data != NULL ? capacity : 0}};
-}
+#define LENT(data, room) {.of = (data), .capacity = (data) != NULL ? (room) : 0}
 
 static decoder decoder_of(const tfw_dicts *dicts) {
     return (decoder){
-        .pickle = {.stream = lent(dicts->pickle, dicts->capacities[0])},
-        .int64s = lent(dicts->int64s, dicts->capacities[1]),
-        .floats = lent(dicts->floats, dicts->capacities[2]),
-        .buffers = lent(dicts->buffers, dicts->capacities[3]),
+        .pickle = {.stream = LENT(dicts->pickle, dicts->capacities[0])},
+        .int64s = LENT(dicts->int64s, dicts->capacities[1]),
+        .floats = LENT(dicts->floats, dicts->capacities[2]),
+        .buffers = LENT(dicts->buffers, dicts->capacities[3]),
         .blocks = {.varints = tfwi_matcher_best()->varints},
     };
 }
 
 /* Gives the arrays back, as they are by now. */
 static void give_back(const decoder *d, tfw_dicts *out_dicts) {
-    const tfwi_array *pickle = &d->pickle.stream.array, *int64s = &d->int64s.array;
-    const tfwi_array *floats = &d->floats.array, *buffers = &d->buffers.array;
     *out_dicts = (tfw_dicts){
-        .pickle = pickle->data,
-        .int64s = tfwi_int64s(int64s),
-        .floats = (float *)(void *)floats->data,
-        .buffers = tfwi_int64s(buffers),
-        .pickle_len = d->pickle.stream.len,
-        .int64_count = d->int64s.len / sizeof(int64_t),
-        .float_count = d->floats.len / sizeof(float),
-        .buffer_count = d->buffers.len / BUFFER_SIZE,
-        .capacities = {pickle->capacity, int64s->capacity, floats->capacity, buffers->capacity},
+        .pickle = d->pickle.stream.of,
+        .int64s = d->int64s.of,
+        .floats = d->floats.of,
+        .buffers = d->buffers.of,
+        .pickle_len = d->pickle.stream.count,
+        .int64_count = d->int64s.count,
+        .float_count = d->floats.count,
+        .buffer_count = d->buffers.count / BUFFER_FIELDS,
+        .capacities = {d->pickle.stream.capacity, d->int64s.capacity, d->floats.capacity,
+                       d->buffers.capacity},
     };
 }
 
 /* Opens the list, and reserves something everywhere so that no pointer is missing. */
 static bool begin(decoder *d) {
-    return tfwi_bytes_room(&d->int64s, SOME) != NULL && tfwi_bytes_room(&d->floats, SOME) != NULL &&
-           tfwi_bytes_room(&d->buffers, SOME) != NULL &&
-           tfwi_bytes_room(&d->pickle.stream, SOME) != NULL &&
+    bool reserved = TFWI_RESERVE(d->pickle.stream, SOME) && TFWI_RESERVE(d->int64s, SOME) &&
+                    TFWI_RESERVE(d->floats, SOME) && TFWI_RESERVE(d->buffers, SOME);
+    return (reserved || tfwi_out_of_memory(&d->fault)) &&
            PUT(d, OP_PROTO, 5, OP_EMPTY_LIST, OP_MARK);
 }
 
 static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
                          tfw_error *error) {
-    if (d->fault.status == TFW_OK) {
-        tfwi_out_of_memory(&d->fault);
-    }
     tfwi_fail(error, d->fault.status, d->fault.text);
     if (error != NULL) {
         error->record = (int64_t)done;

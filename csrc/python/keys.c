@@ -37,7 +37,7 @@ static int add(tfwi_keys *keys, const uint8_t *name, size_t len, uint64_t hash) 
     if (keys->count >= INT32_MAX) {
         return TFW_E_UNSUPPORTED;
     }
-    if (TFWI_RESERVE(*keys, 1) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(*keys, 1)) {
         return TFW_E_MEMORY;
     }
     uint8_t *copy = tfwi_realloc(NULL, len);

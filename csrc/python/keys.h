@@ -3,6 +3,7 @@
 #define TFWIRE_KEYS_H
 
 #include "base/hash.h"
+#include "base/memory.h"
 
 typedef struct tfwi_key {
     uint8_t *name;
@@ -13,9 +14,7 @@ typedef struct tfwi_key {
 } tfwi_key;
 
 typedef struct tfwi_keys {
-    tfwi_key *of;
-    size_t count;
-    size_t capacity;
+    TFWI_ARRAY(tfwi_key);
     uint32_t *table; /* 1 + number, by hash; capacity is a power of two */
     size_t table_capacity;
     tfwi_seed seed; /* of the hash */

@@ -145,7 +145,7 @@ static int read_list(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
     if (!take(u, type == TYPE_SMALL_TUPLE ? 1 : 4, &count) || !tfwi_has(u, count)) {
         return TFWI_UNKNOWN;
     }
-    if (remember(u, code, memo) != TFW_OK || TFWI_RESERVE(u->tape, (size_t)count) != TFW_OK) {
+    if (remember(u, code, memo) != TFW_OK || !TFWI_RESERVE_MORE(u->tape, (size_t)count)) {
         return TFW_E_MEMORY;
     }
     *out = (tfwi_item){.type = TFWI_LIST, .rank = 1, .a = u->tape.count, .b = count};
@@ -236,7 +236,7 @@ static int read_row(tfwi_unpickler *u) {
         }
         if (u->pairs.capacity == count) {
             u->pairs.count = count;
-            if (TFWI_RESERVE(u->pairs, 1) != TFW_OK) {
+            if (!TFWI_RESERVE_MORE(u->pairs, 1)) {
                 return TFW_E_MEMORY;
             }
         }

@@ -6,11 +6,11 @@
 /* ---- Scalars -------------------------------------------------------------------------------- */
 
 static int push(tfwi_unpickler *u, tfwi_item item) {
-    int status = TFWI_RESERVE(u->items, 1);
-    if (status == TFW_OK) {
-        u->items.of[u->items.count++] = item;
+    if (!TFWI_RESERVE_MORE(u->items, 1)) {
+        return TFW_E_MEMORY;
     }
-    return status;
+    u->items.of[u->items.count++] = item;
+    return TFW_OK;
 }
 
 static int push_int(tfwi_unpickler *u, size_t at, size_t size, bool is_signed) {
@@ -109,7 +109,7 @@ static int add_scalars(tfwi_unpickler *u, tfwi_item *list, size_t first) {
     if (list->rank != 1 || list->a + list->b != u->tape.count) {
         return TFWI_UNKNOWN;
     }
-    if (TFWI_RESERVE(u->tape, count) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(u->tape, count)) {
         return TFW_E_MEMORY;
     }
     const tfwi_item *end = u->items.of + u->items.count;

@@ -7,7 +7,7 @@ static int set_items(tfwi_unpickler *u) {
     if (count % 2 != 0) {
         return TFWI_UNKNOWN;
     }
-    if (TFWI_RESERVE(u->pairs, count / 2) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(u->pairs, count / 2)) {
         return TFW_E_MEMORY;
     }
     for (size_t i = 0; i < count; i += 2) {

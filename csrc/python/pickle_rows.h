@@ -9,8 +9,8 @@
  *
  * The stream is trusted no more than a file: every length is checked against the bytes present,
  * every reference against what it refers to. */
-#ifndef TFWIRE_UNPICKLE_H
-#define TFWIRE_UNPICKLE_H
+#ifndef TFWIRE_PICKLE_ROWS_H
+#define TFWIRE_PICKLE_ROWS_H
 
 #include "tfwire_python.h"
 
@@ -152,11 +152,11 @@ TFWI_INLINE uint64_t tfwi_extend_sign(uint64_t v, size_t size) {
 }
 
 TFWI_INLINE int tfwi_memoize(tfwi_unpickler *u, tfwi_memo memo) {
-    int status = TFWI_RESERVE(u->memos, 1);
-    if (TFWI_LIKELY(status == TFW_OK)) {
-        u->memos.of[u->memos.count++] = memo;
+    if (!TFWI_RESERVE_MORE(u->memos, 1)) {
+        return TFW_E_MEMORY;
     }
-    return u->memos.count > UINT32_MAX - 1 ? TFWI_UNKNOWN : status;
+    u->memos.of[u->memos.count++] = memo;
+    return u->memos.count > UINT32_MAX - 1 ? TFWI_UNKNOWN : TFW_OK;
 }
 
-#endif /* TFWIRE_UNPICKLE_H */
+#endif /* TFWIRE_PICKLE_ROWS_H */

@@ -147,7 +147,7 @@ static int read_numbers(tfwi_unpickler *u, tfwi_item *list) {
         if (!read_number(u, op, &number)) {
             return TFWI_UNUSUAL;
         }
-        if (TFWI_RESERVE(u->tape, 1) != TFW_OK) {
+        if (!TFWI_RESERVE_MORE(u->tape, 1)) {
             return TFW_E_MEMORY;
         }
         list->kinds |= TFWI_BIT(number.b);
@@ -183,7 +183,7 @@ static int read_list(tfwi_unpickler *u, tfwi_item *list) {
 static int read_native(tfwi_unpickler *u, size_t begin, tfwi_item *out) {
     u->mark_count = 0;
     u->items.count = 0;
-    if (TFWI_RESERVE(u->items, 1) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(u->items, 1)) {
         return TFW_E_MEMORY;
     }
     u->items.of[u->items.count++] = (tfwi_item){.type = TFWI_NATIVE, .at = begin};
@@ -253,7 +253,7 @@ int tfwi_read_usual_row(tfwi_unpickler *u) {
         }
         if (u->pairs.capacity == count) {
             u->pairs.count = count;
-            if (TFWI_RESERVE(u->pairs, 1) != TFW_OK) {
+            if (!TFWI_RESERVE_MORE(u->pairs, 1)) {
                 return TFW_E_MEMORY;
             }
         }

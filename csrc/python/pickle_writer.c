@@ -47,7 +47,7 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len) {
     if (len != 0) {
         memcpy(out + header, data, len);
     }
-    pickle->stream.len += header + len;
+    pickle->stream.count += header + len;
     return true;
 }
 
@@ -146,8 +146,8 @@ static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t 
     }
     size_t header = write_header(out, opcodes, len + 2 * stray);
     *out_stray = stray;
-    *out_offset = pickle->stream.len + header;
-    pickle->stream.len += header + len + 2 * stray;
+    *out_offset = pickle->stream.count + header;
+    pickle->stream.count += header + len + 2 * stray;
     return true;
 }
 
@@ -156,7 +156,7 @@ static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t 
 static bool is_key(const tfwi_pickle *pickle, const tfwi_memo_key *slot, const uint8_t *key,
                    size_t len) {
     return slot->number != 0 && slot->len == len &&
-           memcmp(pickle->stream.array.data + slot->offset, key, len) == 0;
+           memcmp(pickle->stream.of + slot->offset, key, len) == 0;
 }
 
 /* The slot of a key, the free one for it, or NULL where neither is near. */
@@ -183,7 +183,7 @@ static bool memo_grow(tfwi_pickle *pickle) {
     pickle->memo = memo;
     pickle->memo_mask = slots - 1;
     for (size_t i = 0; i < old_slots; i++) {
-        const uint8_t *key = pickle->stream.array.data + old[i].offset;
+        const uint8_t *key = pickle->stream.of + old[i].offset;
         tfwi_memo_key *slot =
             old[i].number == 0 ? NULL : memo_find(pickle, key, old[i].len, old[i].hash);
         if (slot != NULL) {

@@ -1,27 +1,17 @@
 /* Pickles (protocol 5), written opcode by opcode: bytes of a message are only ever payload of
  * counted strings. Functions return false when they are out of memory.
  */
-#ifndef TFWIRE_PICKLE_H
-#define TFWIRE_PICKLE_H
+#ifndef TFWIRE_PICKLE_WRITER_H
+#define TFWIRE_PICKLE_WRITER_H
 
 #include "tfwire_python.h"
 
-#include "parse/columns.h"
+#include "base/memory.h"
 #include "python/opcodes.h"
 
-/* Bytes that are appended to. */
-typedef struct tfwi_bytes {
-    tfwi_array array;
-    size_t len;
-} tfwi_bytes;
-
 /* Room for size more bytes, or NULL. */
-TFWI_INLINE void *tfwi_bytes_room(tfwi_bytes *bytes, size_t size) {
-    size_t len;
-    if (tfwi_add_overflows(bytes->len, size, &len) || !tfwi_array_reserve(&bytes->array, len)) {
-        return NULL;
-    }
-    return bytes->array.data + bytes->len;
+TFWI_INLINE uint8_t *tfwi_bytes_room(tfwi_bytes *bytes, size_t size) {
+    return TFWI_RESERVE_MORE(*bytes, size) ? bytes->of + bytes->count : NULL;
 }
 
 /* A key that the unpickler remembers. */
@@ -42,12 +32,12 @@ typedef struct tfwi_pickle {
 } tfwi_pickle;
 
 TFWI_INLINE bool tfwi_pickle_opcodes(tfwi_pickle *pickle, const uint8_t *opcodes, size_t count) {
-    uint8_t *out = tfwi_bytes_room(&pickle->stream, count);
-    if (out != NULL) {
-        memcpy(out, opcodes, count);
-        pickle->stream.len += count;
+    if (!TFWI_RESERVE_MORE(pickle->stream, count)) {
+        return false;
     }
-    return out != NULL;
+    memcpy(pickle->stream.of + pickle->stream.count, opcodes, count);
+    pickle->stream.count += count;
+    return true;
 }
 
 #define TFWI_PICKLE(pickle, ...)                                 \
@@ -60,4 +50,4 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len);
  * surrogateescape does. */
 bool tfwi_pickle_key(tfwi_pickle *pickle, const uint8_t *key, size_t len);
 
-#endif /* TFWIRE_PICKLE_H */
+#endif /* TFWIRE_PICKLE_WRITER_H */

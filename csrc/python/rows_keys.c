@@ -35,8 +35,8 @@ int tfwi_rows_order(tfw_rows *r) {
     if (count > UINT32_MAX / 2) {
         return TFWI_UNKNOWN;
     }
-    if (TFWI_RESERVE(r->order, 2 * count) != TFW_OK ||
-        TFWI_RESERVE(r->scalars, count) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(r->order, 2 * count) ||
+        !TFWI_RESERVE_MORE(r->scalars, count)) {
         return TFW_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ int tfwi_rows_order(tfw_rows *r) {
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 
 static uint64_t *take_words(tfw_rows *r, size_t words) {
-    if (TFWI_RESERVE(r->blocks, 1) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(r->blocks, 1)) {
         return NULL;
     }
     void *block = tfwi_calloc(words, sizeof(uint64_t));
@@ -69,7 +69,7 @@ static uint64_t *take_words(tfw_rows *r, size_t words) {
 /* Gives every key a place for its prefixes. */
 static int make_places(tfw_rows *r) {
     size_t more = r->u.keys.count - r->prefixes.count;
-    if (TFWI_RESERVE(r->prefixes, more) != TFW_OK) {
+    if (!TFWI_RESERVE_MORE(r->prefixes, more)) {
         return TFW_E_MEMORY;
     }
     memset(r->prefixes.of + r->prefixes.count, 0, more * sizeof *r->prefixes.of);

@@ -1,33 +1,22 @@
 /* Damage met by the sequential reader: raised, left out as a region, searched behind, corrected. */
-#include "records/reader.h"
+#include "records/damage.h"
 
+#include "records/correct.h"
 #include "records/scan.h"
+#include "records/window.h"
 
 /* ---- What is noted --------------------------------------------------------------------------- */
 
-/* The items with room for one more, NULL without memory. Of very many only the newest is kept
- * beside the first ones, so that damage everywhere takes no more memory than damage here and there.
- */
-static void *room_for_one(void *items, size_t *count, size_t *capacity, size_t size) {
-    if (*count == TFW_MOST_REGIONS) {
-        --*count;
-    }
-    if (*count < *capacity) {
-        return items;
-    }
-    size_t larger = *capacity + *capacity / 2 + 8;
-    void *grown = tfwi_realloc(items, larger * size);
-    if (grown != NULL) {
-        *capacity = larger;
-    }
-    return grown;
-}
+/* Room for one more item. Of very many only the newest is kept beside the first ones, so that
+ * damage everywhere takes no more memory than damage here and there. */
+#define ROOM_FOR_ONE(items)                                           \
+    ((items).count -= (items).count == TFW_MOST_REGIONS ? 1 : 0, TFWI_RESERVE_MORE(items, 1))
 
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
 /* Moves the end of the last region. */
 static void extend_region(tfw_reader *reader, uint64_t end) {
-    tfw_region *last = &reader->regions[reader->region_count - 1];
+    tfw_region *last = &reader->regions.of[reader->regions.count - 1];
     reader->skipped_bytes += end - last->end;
     last->end = end;
 }
@@ -35,19 +24,16 @@ static void extend_region(tfw_reader *reader, uint64_t end) {
 /* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. A
  * record that is cut is told apart: it may be one that is not complete yet. */
 static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
-    if (reader->region_count != 0 && reader->regions[reader->region_count - 1].end == begin &&
+    if (reader->regions.count != 0 && reader->regions.of[reader->regions.count - 1].end == begin &&
         reader->damage.status != TFW_E_TRUNCATED) {
         extend_region(reader, end);
         return TFW_OK;
     }
-    tfw_region *regions = room_for_one(reader->regions, &reader->region_count,
-                                       &reader->region_capacity, sizeof *regions);
-    if (regions == NULL) {
+    if (!ROOM_FOR_ONE(reader->regions)) {
         return TFW_E_MEMORY;
     }
-    reader->regions = regions;
     const tfw_error *damage = &reader->damage;
-    reader->regions[reader->region_count++] = (tfw_region){
+    reader->regions.of[reader->regions.count++] = (tfw_region){
         .begin = begin,
         .end = end,
         .record = reader->record,
@@ -61,10 +47,10 @@ static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
 
 size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *out_regions,
                           size_t capacity) {
-    for (size_t i = 0; i < capacity && first + i < reader->region_count; i++) {
-        out_regions[i] = reader->regions[first + i];
+    for (size_t i = 0; i < capacity && first + i < reader->regions.count; i++) {
+        out_regions[i] = reader->regions.of[first + i];
     }
-    return reader->region_count;
+    return reader->regions.count;
 }
 
 uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes) {
@@ -158,16 +144,13 @@ int tfwi_reader_meet_damage(tfw_reader *reader) {
 /* Notes a flipped bit and, unless it is doubtful and that is not wanted, flips it back: the record
  * at begin verifies then, when it is scanned again. */
 static int apply_flip(tfw_reader *reader, tfw_flip flip) {
-    tfw_flip *flips =
-        room_for_one(reader->flips, &reader->flip_count, &reader->flip_capacity, sizeof *flips);
-    if (flips == NULL) {
+    if (!ROOM_FOR_ONE(reader->flips)) {
         return TFW_E_MEMORY;
     }
-    reader->flips = flips;
     flip.record = reader->record;
     flip.offset = tfwi_file_offset(reader, reader->begin);
     flip.applied = !flip.ambiguous || (reader->flags & TFW_CORRECT_AMBIGUOUS) != 0;
-    reader->flips[reader->flip_count++] = flip;
+    reader->flips.of[reader->flips.count++] = flip;
     reader->flips_found++;
     if (flip.applied) {
         reader->flips_applied++;
@@ -217,10 +200,10 @@ bool tfwi_reader_may_be_corrected(const tfw_reader *reader) {
 
 size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
                         size_t capacity) {
-    for (size_t i = 0; i < capacity && first + i < reader->flip_count; i++) {
-        out_flips[i] = reader->flips[first + i];
+    for (size_t i = 0; i < capacity && first + i < reader->flips.count; i++) {
+        out_flips[i] = reader->flips.of[first + i];
     }
-    return reader->flip_count;
+    return reader->flips.count;
 }
 
 uint64_t tfw_reader_flips_total(const tfw_reader *reader, uint64_t *out_applied) {

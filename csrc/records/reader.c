@@ -13,9 +13,9 @@
  * Everything is amortised: a byte is moved only when at least as many were used up, memory grows
  * by at most what is there already, and a payload is checksummed once, when it is complete.
  */
-#include "records/reader.h"
-
+#include "records/damage.h"
 #include "records/scan.h"
+#include "records/window.h"
 
 enum {
     SPANS = 4096,        /* most records per scan: their spans stay in the cache */
@@ -82,8 +82,8 @@ void tfw_reader_free(tfw_reader *reader) {
         tfw_free(reader->memory);
         tfw_free(reader->spans);
         tfw_free(reader->numbers);
-        tfw_free(reader->regions);
-        tfw_free(reader->flips);
+        tfw_free(reader->regions.of);
+        tfw_free(reader->flips.of);
         tfw_free(reader);
     }
 }

@@ -1,9 +1,9 @@
-/* What the files of the sequential reader share: reader.c goes from record to record,
- * window.c gets the input, damage.c does what the policy says. */
-#ifndef TFWI_READER_H
-#define TFWI_READER_H
+/* The state of the sequential reader. window.c gets its input, damage.c does what the policy says,
+ * and above them reader.c goes from record to record. */
+#ifndef TFWIRE_READER_H
+#define TFWIRE_READER_H
 
-#include "records/correct.h"
+#include "records/resync.h"
 
 enum {
     TFWI_HEADROOM = 64,
@@ -43,14 +43,10 @@ struct tfw_reader {
     bool searching;    /* for the next record behind damage; the last region is still open */
     uint64_t doubtful; /* up to this file offset lies what a record with a wrong length claimed */
     tfwi_resync resync;
-    tfw_region *regions;
-    size_t region_count;
-    size_t region_capacity;
+    TFWI_ARRAY(tfw_region) regions;
     uint64_t skipped_regions; /* in all, also those that were not kept */
     uint64_t skipped_bytes;
-    tfw_flip *flips;
-    size_t flip_count;
-    size_t flip_capacity;
+    TFWI_ARRAY(tfw_flip) flips;
     uint64_t flips_found; /* in all, also those that were not kept */
     uint64_t flips_applied;
 };
@@ -77,26 +73,4 @@ TFWI_INLINE bool tfwi_spans_pending(const tfw_reader *reader) {
     return reader->span_next < reader->span_count;
 }
 
-/* Makes room for at least half a buffer of input; TFW_E_MEMORY. */
-int tfwi_reader_make_room(tfw_reader *reader);
-
-/* Reads what comes next of the file, into the room that there is. */
-int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error);
-
-/* The file offset at which the input ends, or UINT64_MAX where that is not known. */
-uint64_t tfwi_reader_input_end(tfw_reader *reader);
-
-/* Does with the damage of the record at begin what the policy says. */
-int tfwi_reader_meet_damage(tfw_reader *reader);
-
-/* Whether the damage at begin may be a flipped bit, and finds out; it is flipped back then. */
-bool tfwi_reader_may_be_corrected(const tfw_reader *reader);
-int tfwi_reader_correct_damage(tfw_reader *reader);
-
-/* Looks for the next record that verifies and extends the open region up to it. */
-int tfwi_reader_search(tfw_reader *reader);
-
-/* Nothing more will come. */
-int tfwi_reader_finish(tfw_reader *reader);
-
-#endif /* TFWI_READER_H */
+#endif /* TFWIRE_READER_H */

@@ -26,25 +26,20 @@ uint64_t tfwi_test_hashed;
 /* Makes sure that the checksums of all whole strides within [base, end) are there. */
 static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
     size_t needed = (end - resync->base) / STRIDE + 1; /* prefixes[0] is the empty one */
-    if (needed > resync->capacity) {
-        size_t capacity = needed + needed / 2;
-        uint32_t *grown = tfwi_realloc(resync->prefixes, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return TFW_E_MEMORY;
-        }
-        resync->prefixes = grown;
-        resync->capacity = capacity;
+    if (!TFWI_RESERVE(resync->prefixes, needed)) {
+        return TFW_E_MEMORY;
     }
-    uint32_t crc = resync->count != 0 ? resync->prefixes[resync->count - 1] : 0;
-    for (size_t i = resync->count; i < needed; i++) {
+    size_t count = resync->prefixes.count;
+    uint32_t crc = count != 0 ? resync->prefixes.of[count - 1] : 0;
+    for (size_t i = count; i < needed; i++) {
         if (i != 0) {
             COUNT_HASHED(STRIDE);
             crc = tfw_crc32c(crc, data + resync->base + (i - 1) * STRIDE, STRIDE);
         }
-        resync->prefixes[i] = crc;
+        resync->prefixes.of[i] = crc;
     }
-    if (needed > resync->count) {
-        resync->count = needed;
+    if (needed > resync->prefixes.count) {
+        resync->prefixes.count = needed;
     }
     return TFW_OK;
 }
@@ -54,7 +49,7 @@ static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_
     size_t strides = (at - resync->base) / STRIDE;
     size_t rest = (at - resync->base) % STRIDE;
     COUNT_HASHED(rest);
-    return tfwi_crc32c_current()->crc(resync->prefixes[strides], data + at - rest, rest);
+    return tfwi_crc32c_current()->crc(resync->prefixes.of[strides], data + at - rest, rest);
 }
 
 int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
@@ -64,7 +59,7 @@ int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, s
         COUNT_HASHED(end - begin);
         crc = tfw_crc32c(0, data + begin, end - begin);
     } else {
-        if (resync->count == 0) {
+        if (resync->prefixes.count == 0) {
             resync->base = begin;
         }
         int status = extend(resync, data, end);
@@ -112,6 +107,6 @@ int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint6
     return TFW_NEED_INPUT;
 }
 
-void tfwi_resync_moved(tfwi_resync *resync) { resync->count = 0; }
+void tfwi_resync_moved(tfwi_resync *resync) { resync->prefixes.count = 0; }
 
-void tfwi_resync_free(tfwi_resync *resync) { tfw_free(resync->prefixes); }
+void tfwi_resync_free(tfwi_resync *resync) { tfw_free(resync->prefixes.of); }

@@ -2,14 +2,13 @@
 #ifndef TFWIRE_RESYNC_H
 #define TFWIRE_RESYNC_H
 
+#include "base/memory.h"
 #include "records/frame.h"
 
 /* Checksums of every prefix of the searched bytes, a stride apart: with them any candidate's
  * payload is verified at a cost that does not depend on its length. Zeroed at the beginning. */
 typedef struct tfwi_resync {
-    uint32_t *prefixes; /* prefixes[i]: CRC of the i strides from base on */
-    size_t count;
-    size_t capacity;
+    TFWI_ARRAY(uint32_t) prefixes; /* number i: CRC of the i strides from base on */
     size_t base; /* index in the window */
 } tfwi_resync;
 

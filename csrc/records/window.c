@@ -3,7 +3,7 @@
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
 
-#include "records/reader.h"
+#include "records/window.h"
 
 #include <errno.h>
 #include <sys/stat.h>

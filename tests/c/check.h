@@ -90,7 +90,7 @@ static inline uint64_t check_random(uint64_t *state) {
 }
 
 #ifdef TFW_TEST_FAULTS
-extern long tfwi_test_fail_allocation; /* error.c: the n-th request from now fails; -1: none */
+extern long tfwi_test_fail_allocation; /* memory.c: the n-th request from now fails; -1: none */
 extern unsigned tfwi_test_cpu;         /* cpu.c: the features that this CPU may have */
 
 /* TFWIRE_TEST_CPU, the sum of TFWI_CPU_ bits: kernels that need others are not there. */

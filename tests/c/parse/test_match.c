@@ -39,9 +39,6 @@ static void spec(tfw_feature *f, size_t i, bool list) {
     } else if (i == 15) {
         f->count = 0;
     }
-    if (list && f->layout == TFW_REPEATED) {
-        f->layout = TFW_VARIABLE;
-    }
     static const int64_t zeros[MOST_VALUES];
     if (!list && f->layout == TFW_DENSE && i % 3 == 0 && f->kind != TFW_BYTES) {
         f->has_default = 1;
@@ -193,7 +190,7 @@ static void compare_columns(tfw_columns *a, tfw_columns *b) {
     for (size_t i = 0; i < a->schema->count; i++) {
         if (a->columns[i].bound) {
             size_t size = (size_t)(a->records * a->columns[i].count) * a->columns[i].value_size;
-            CHECK(same_bytes(a->columns[i].values.data, b->columns[i].values.data, size));
+            CHECK(same_bytes(a->columns[i].values.of, b->columns[i].values.of, size));
             continue;
         }
         tfw_column x, y;

@@ -78,7 +78,7 @@ static outcome parse_as(tfw_feature asked, bool list, blob message, unsigned fla
     tfw_schema *schema;
     tfw_columns *columns;
     int64_t bound[8] = {0};
-    bool grown = list || asked.layout == TFW_VARIABLE || asked.kind == TFW_BYTES;
+    bool grown = list || asked.layout != TFW_DENSE || asked.kind == TFW_BYTES;
     CHECK_EQ(TFW_OK, tfw_schema_create(&asked, 1, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, list ? TFW_FEATURE_LISTS : 0, &columns, NULL));
     if (!grown) {
@@ -138,6 +138,14 @@ static void expect_failure(int status, int64_t row, int64_t expected, int64_t fo
     CHECK_EQ(expected, actual.error.expected);
     CHECK_EQ(found, actual.error.found);
     CHECK(strcmp("", actual.text) == 0);
+}
+
+static void test_repeated_steps_have_multiples_of_the_count(void) {
+    tfw_feature pairs = feature("a", TFW_INT64, TFW_REPEATED, 2);
+    expect_text("[1 2][][1 2 3 4]",
+                parse_as(pairs, true, LISTS(LIST("a", INTS(1, 2), NOTHING, INTS(1, 2, 3, 4))), 0));
+    expect_failure(TFW_E_COUNT, 1, 2, 3,
+                   parse_as(pairs, true, LISTS(LIST("a", INTS(1, 2), INTS(1, 2, 3))), 0));
 }
 
 static void test_dense_lists(void) {
@@ -475,6 +483,7 @@ static void test_every_failing_allocation_leaves_usable_columns(void) {
 }
 
 int main(void) {
+    RUN(test_repeated_steps_have_multiples_of_the_count);
     RUN(test_dense_lists);
     RUN(test_variable_lists);
     RUN(test_an_absent_dense_list);
