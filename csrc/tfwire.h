@@ -3,32 +3,39 @@
  * The public header of the C library; tfwire_python.h has what only the Python package needs.
  * Conventions, stated once:
  *
- * 1. Names. Functions and types begin with tfw_, values with TFW_. tfw_noun_verb works on an
- *    object, tfw_verb is a pure function.
+ * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
+ *    object among its arguments is pure: it depends on its arguments alone (tfw_walk and tfw_fetch
+ *    also on the file). The exception is tfw_crc32c_select.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary news (TFW_END,
- *    TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with pinned numbers.
- * 3. Errors. A tfw_error belongs to the caller, may be NULL everywhere, is the last argument and
- *    is written only when the result says so. There is no global or thread-local error.
+ *    TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with pinned numbers. Functions
+ *    with another result cannot fail.
+ * 3. Errors. A tfw_error belongs to the caller and is the last argument; it may be NULL. A failure
+ *    writes it, news only where the function says so, success never. Functions without it
+ *    (tfw_crc32c_select, tfw_gather, and those of tfwire_python.h for byte strings) explain no
+ *    failure beyond the status. There is no global or thread-local error.
  * 4. Ownership. Opaque objects come from tfw_X_create and go to tfw_X_free, which accepts NULL.
  *    Memory that a function hands over is released with tfw_free. Borrowed pointers live until
  *    the next call on the same object.
  * 5. Threads. Pure functions, and a tfw_schema once created, serve any number of threads. Every
  *    other object is for one thread at a time; different objects are independent. The library
  *    starts no threads and takes no locks.
- * 6. Manners. The library never prints, aborts, reads the environment or keeps global state, save
- *    the pointer to the chosen checksum kernel (atomic, set once, idempotent).
+ * 6. Manners. The library never prints, aborts or reads the environment. Its only global state is
+ *    the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select).
  * 7. Trust. A length is used only after its checksum, memory is reserved only for bytes that are
  *    present, and no caller's buffer is read or written outside its stated bounds.
  * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A
  *    pointer may be NULL where its count or length is 0. Unknown flags are TFW_E_ARGUMENT.
- * 9. Changes. While a call runs, nobody else changes what it reads: pointers, sizes, spans, names,
- *    messages to be parsed or decoded. Four things may change, which gives some result or an error
- *    but never a wrong access: bytes that are only copied or checksummed, the columns that
+ * 9. Changes. While a call runs, no other thread may change what it reads: pointers, sizes, spans,
+ *    names, messages to be parsed or decoded. Four things may change, which gives some result or an
+ *    error but never a wrong access: bytes that are only copied or checksummed, the columns that
  *    tfw_encode reads, the offsets of tfw_fetch (and tfw_pickle_offsets), the splits of tfw_pad.
+ * 10. Sizes. Parameters that are sizes or counts of what lies in memory are size_t; offsets in
+ *    files, lengths and numbers of records are uint64_t.
+ * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes.
  *
- * Two towers stand on this header and never call each other: records (bytes <-> spans) and
- * examples (spans <-> columns). They meet in tfw_span. The text between the CDEF marks is also
- * what cffi reads, so it holds no preprocessor line but integer constants.
+ * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
+ * tfw_span. The text between the CDEF marks is also what cffi reads, so it holds no preprocessor
+ * line but integer constants.
  */
 #ifndef TFWIRE_H
 #define TFWIRE_H
@@ -65,18 +72,18 @@ enum tfw_status {
     TFW_E_ARGUMENT = -1, /* a precondition does not hold */
     TFW_E_MEMORY = -2,
     TFW_E_IO = -3,          /* see os_errno */
-    TFW_E_UNSUPPORTED = -4, /* this CPU or build cannot; or the input is none that is known here */
+    TFW_E_UNSUPPORTED = -4, /* by this CPU or build, or for this input */
 
     TFW_E_TRUNCATED = -10,  /* the input ends inside a record */
     TFW_E_LENGTH_CRC = -11, /* header: length and its checksum disagree */
     TFW_E_DATA_CRC = -12,   /* payload and its checksum disagree */
     TFW_E_TOO_LARGE = -13,  /* a record above max_record_size */
-    TFW_E_INDEX = -14,      /* a good header, but of another length than the index says */
+    TFW_E_INDEX = -14,      /* a good header, but not of the length that the index says */
 
     TFW_E_WIRE = -20,    /* not a well-formed protobuf message */
     TFW_E_MISSING = -21, /* a required feature is absent */
-    TFW_E_KIND = -22,    /* values of another kind than the schema says */
-    TFW_E_COUNT = -23,   /* another number of values than the schema says */
+    TFW_E_KIND = -22,    /* values not of the kind that the schema says */
+    TFW_E_COUNT = -23,   /* not the number of values that the schema says */
     TFW_E_SCHEMA = -24   /* the schema itself is not valid */
 };
 
@@ -96,8 +103,7 @@ typedef struct tfw_error {
     char text[TFW_ERROR_TEXT_SIZE]; /* what was wrong, in a few ASCII words, never payload */
 } tfw_error;
 
-/* The library's version, "major.minor.patch"; equal to TFW_VERSION_STRING of the header it was
- * compiled with. */
+/* The library's version, "major.minor.patch": TFW_VERSION_STRING when it was compiled. */
 TFW_API const char *tfw_version(void);
 
 /* The name of a status ("TFW_E_DATA_CRC"), or "TFW_E_UNKNOWN". */
@@ -122,8 +128,8 @@ TFW_API uint32_t tfw_crc32c_unmask(uint32_t masked);
 /* The kernel in use: "portable", "sse42", "avx512", "armv8". */
 TFW_API const char *tfw_crc32c_kernel(void);
 
-/* Kernel i of this build, best first, or NULL past the last; *out_supported (may be NULL) tells
- * whether this machine can run it. */
+/* Kernel i of this build, best first, or NULL past the last. *out_supported (may be NULL): whether
+ * this machine can run it. */
 TFW_API const char *tfw_crc32c_kernel_name(size_t i, bool *out_supported);
 
 /* Forces a kernel by name; NULL returns to the best. TFW_E_ARGUMENT: no such kernel in this build;
@@ -143,9 +149,9 @@ typedef struct tfw_span {
 
 /* What a reader does at damage. Values pinned.
  *
- * Skipping: a record whose payload is damaged is stepped over exactly, if its length leads to
- * another header or to the end. Otherwise the next place is searched whose header and payload both
- * verify; records inside a payload cannot be told from others then. */
+ * Skipping: if a record's payload is damaged and its length leads to another header or to the end,
+ * exactly this record is left out. Otherwise reading goes on at the next place whose header and
+ * payload both verify; that may be a record inside a payload. */
 enum tfw_on_corrupt {
     TFW_CORRUPT_RAISE = 0, /* report it */
     TFW_CORRUPT_SKIP = 1,  /* note the region, resynchronise, go on */
@@ -153,11 +159,14 @@ enum tfw_on_corrupt {
     TFW_CORRUPT_STOP = 3   /* any damage ends the file; the region is noted */
 };
 
-#define TFW_NO_DATA_CRC 1 /* flag: leave out payload checksums; headers are always checked */
+/* Flags of tfw_scan, tfw_tally_block and tfw_tally_spans. */
+enum tfw_scan_flags {
+    TFW_NO_DATA_CRC = 1 /* leave out payload checksums; headers are always checked */
+};
 
 /* Finds the records at the beginning of data.
  *
- * Writes at most span_capacity spans, their number to *out_count and the bytes they take with
+ * Writes at most span_capacity spans, their number to *out_count, and the bytes that they take with
  * their frames to *out_consumed; both are valid whatever is returned.
  * TFW_OK: data ends at a record's end, or the spans are full. TFW_NEED_INPUT: data ends inside a
  * record; error->expected holds the bytes that record needs in all, as far as known (12 or more).
@@ -178,27 +187,27 @@ TFW_API int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t c
 TFW_API int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t count,
                      uint8_t *out, size_t capacity, size_t *out_len, tfw_error *error);
 
-/* ---- Records: what they add up to ----------------------------------------------------------- */
+/* ---- Records: totals ------------------------------------------------------------------------ */
 
-/* What many records make together; zeroed, it is that of none. */
+/* The totals of many records; all zeros without any. */
 typedef struct tfw_tally {
     uint64_t records;
     uint64_t payload_bytes; /* sum of the lengths, modulo 2^64 */
-    uint64_t hash;     /* sum, modulo 2^64, of a mixed hash of each one's length and CRC: the same
-                          in any order, and that of two sets is the sum of theirs */
-    uint32_t file_crc; /* CRC-32C of the records with their frames: of the file that they make */
+    uint64_t hash;     /* sum, modulo 2^64, of a hash of each record's length and CRC: the same in
+                          any order; that of two sets is the sum of theirs */
+    uint32_t file_crc; /* CRC-32C of the file that the records make */
     uint32_t reserved;
 } tfw_tally;
 
-/* Adds the whole records that data consists of. They are known to verify, so that their footers
- * tell the CRCs of long payloads; TFW_NO_DATA_CRC says that only their headers are, so that all of
- * data is checksummed for file_crc, and hash becomes that of the CRCs which the footers hold.
+/* Adds the records of which data consists. They must have been verified: the CRCs of long payloads
+ * are taken from their footers. With TFW_NO_DATA_CRC only the headers must have been: file_crc is
+ * then computed from all of data, and hash from the CRCs in the footers.
  * TFW_E_ARGUMENT: data does not end with a record, unknown flags; nothing is added then. */
 TFW_API int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
                             tfw_error *error);
 
-/* The same for records that lie in data[0, data_len) with their frames, as those of a tfw_batch.
- * TFW_E_ARGUMENT: a frame leaves the data, too; nothing is added then. */
+/* The same for records that lie in data[0, data_len) with their frames, such as those of a
+ * tfw_batch. TFW_E_ARGUMENT also when a frame leaves the data. */
 TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_len,
                             const tfw_span *spans, size_t count, unsigned flags,
                             tfw_error *error);
@@ -207,7 +216,7 @@ TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_l
 TFW_API void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
                               uint64_t *longest);
 
-/* Adds one record, whose payload has that CRC and length. */
+/* Adds one record, by the CRC and length of its payload. */
 TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 
 /* ---- Records: correction of a single flipped bit -------------------------------------------- */
@@ -216,22 +225,23 @@ TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 typedef struct tfw_flip {
     uint64_t record;   /* readers: number in the file; else 0 */
     uint64_t offset;   /* readers: file offset of the record; else 0 */
-    uint64_t byte;     /* from the record's first byte, that of its header, on */
+    uint64_t byte;     /* counted from the first byte of the record's header */
     int32_t bit;       /* 0, the lowest, to 7 */
-    int32_t ambiguous; /* 1: flipping some other bit, or two, would make the record verify, too.
-                          For a bit of the footer of more than 16 KiB: perhaps would */
-    int32_t applied;   /* readers: 1: the record was delivered so corrected */
+    int32_t ambiguous; /* 1: flipping another bit, or two, would make the record verify, too. In
+                          the footer of more than 16 KiB: it might */
+    int32_t applied;   /* readers: 1: the record was delivered, corrected */
     int32_t reserved;
 } tfw_flip;
 
-/* Looks for the flipped bit in the record at data[0, len); the input has available bytes from
- * there on, as far as known (UINT64_MAX: not known). Flip it back and the record verifies.
+/* Looks for the flipped bit in the record at data[0, len). available: the bytes of the input from
+ * there on (UINT64_MAX: not known). With the bit flipped back the record verifies.
  *
- * A bit of the header is found only where the payload verifies then. Bits of payloads of 256 MiB
- * and more cannot be told apart. Three flipped bits may look like one; arbitrary damage to a
- * payload of n bits does with probability n / 2^32.
- * TFW_OK: found. TFW_END: the record verifies as it is. TFW_NEED_INPUT: error->expected bytes
- * tell. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC: no single bit explains the damage. TFW_E_TOO_LARGE. */
+ * A flipped bit of the header is found only if the payload verifies. In payloads of 256 MiB and
+ * more no bit is found. Three flipped bits may look like one; arbitrary damage to a payload of n
+ * bits does so with probability n / 2^32.
+ * TFW_OK: found. TFW_END: the record verifies as it is. TFW_NEED_INPUT: call again with
+ * error->expected bytes. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC: no single bit explains the damage.
+ * TFW_E_TOO_LARGE. */
 TFW_API int tfw_correct(const uint8_t *data, size_t len, uint64_t available,
                         uint64_t max_record_size, tfw_flip *out_flip, tfw_error *error);
 
@@ -239,8 +249,11 @@ TFW_API int tfw_correct(const uint8_t *data, size_t len, uint64_t available,
 
 typedef struct tfw_reader tfw_reader;
 
-#define TFW_CORRECT 2           /* flag: deliver records of which one bit is flipped, corrected */
-#define TFW_CORRECT_AMBIGUOUS 4 /* flag: with TFW_CORRECT, also where that is ambiguous */
+/* Flags of a reader, beside TFW_NO_DATA_CRC. */
+enum tfw_reader_flags {
+    TFW_CORRECT = 2,          /* deliver records of which one bit is flipped, corrected */
+    TFW_CORRECT_AMBIGUOUS = 4 /* with TFW_CORRECT, also where that is ambiguous */
+};
 
 typedef struct tfw_reader_options {
     size_t size;              /* sizeof(tfw_reader_options) */
@@ -256,25 +269,25 @@ typedef struct tfw_reader_options {
 /* Whole, verified records lying in the reader's buffer until its next call. */
 typedef struct tfw_batch {
     const uint8_t *data;
-    uint64_t data_len; /* readable bytes at data, 64 of them zero bytes behind the input */
+    uint64_t data_len; /* readable bytes at data; the last 64 are zeros after the input */
     const tfw_span *spans;
     uint64_t count;
     uint64_t payload_bytes; /* sum of the lengths */
     uint64_t offset;        /* file offset of data[0]; a record begins 12 before its payload */
     uint64_t first_record;  /* number of spans[0] in the file; a damaged record counts as one, and
-                               so does all that was searched through behind it */
+                               so does all that was searched through after it */
     const uint64_t *numbers; /* of each record, where something was left out between them; else
-                                NULL: they lie one behind the other, and their numbers follow */
+                                NULL: the records lie without gaps, their numbers too */
 } tfw_batch;
 
-/* A stretch of the file that was left out. Stretches that touch are one, so the last may grow, save
- * that a record which is cut is one of its own.
+/* A stretch of the file that was left out. Stretches that touch are joined, so the last may grow; a
+ * record that is cut stays apart.
  * TFW_CORRUPT_STOP with a fed source: it ends with what had been fed. */
 typedef struct tfw_region {
     uint64_t begin;
     uint64_t end;
     uint64_t record;  /* number of the first record left out */
-    uint64_t needed;  /* TFW_E_TRUNCATED: bytes that the record takes, as far as known; else 0 */
+    uint64_t needed;  /* TFW_E_TRUNCATED: bytes that the record takes, if known; else 0 */
     int32_t reason;   /* TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE */
     int32_t reserved;
 } tfw_region;
@@ -284,75 +297,73 @@ TFW_API int tfw_reader_create(const tfw_reader_options *options, tfw_reader **ou
 TFW_API void tfw_reader_free(tfw_reader *reader);
 
 /* The next records, at least one and at most max_records (0: as many as are ready).
- * TFW_END at the end, again and again. TFW_NEED_INPUT (fed source only): reserve, fill, commit,
- * and call again. Damage under TFW_CORRUPT_RAISE is reported after every record before it was
- * delivered, and again on every later call. */
+ * TFW_END at the end, also on every later call. TFW_NEED_INPUT (fed source only): reserve, fill,
+ * commit, and call again. Damage under TFW_CORRUPT_RAISE is reported after every record before it
+ * was delivered, and again on every later call. */
 TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
                             tfw_error *error);
 
 /* File source: goes on at another file offset, where the record of that number begins. Regions and
- * flipped bits stay noted. For callers that read the records between by themselves, as long ones
- * straight into their place. TFW_E_ARGUMENT: a fed source, or no file offset. */
+ * flipped bits stay noted. For callers that read some records by themselves, such as long ones
+ * straight to where they belong. TFW_E_ARGUMENT: a fed source, or an impossible offset. */
 TFW_API int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record,
                             tfw_error *error);
 
-/* Fed source: room for input, *out_len >= 1 bytes at *out_data. Grows with the bytes that have
+/* Fed source: room for input, *out_len >= 1 bytes at *out_data. It grows with the bytes that have
  * arrived, never with a length that a header merely declares. */
 TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
                                tfw_error *error);
 
-/* Fed source: len of the reserved bytes were filled. len == 0 says that the input has ended. Where
- * that was followed by TFW_END, with nothing left to read, input may go on: no record continues
- * from before to behind such an end. */
+/* Fed source: len of the reserved bytes were filled. len == 0: the input has ended. If TFW_END
+ * followed, with nothing left to read, more input may come; no record continues across such an
+ * end. */
 TFW_API int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error);
 
 #define TFW_MOST_REGIONS 65536
 
-/* The regions left out so far; writes at most capacity of them from index first on, returns how
- * many it has. Of more than TFW_MOST_REGIONS it has only the first ones, and the last. */
+/* The regions left out so far: writes at most capacity of them from index first on, returns how
+ * many are kept. Of more than TFW_MOST_REGIONS only the first ones and the last are. */
 TFW_API size_t tfw_reader_skipped(const tfw_reader *reader, size_t first, tfw_region *out_regions,
                                   size_t capacity);
 
-/* How many regions were left out so far, also those that are not kept, and the bytes in them. */
+/* The number of regions left out so far, also of those not kept, and the bytes in them. */
 TFW_API uint64_t tfw_reader_skipped_total(const tfw_reader *reader, uint64_t *out_bytes);
 
-/* As tfw_reader_skipped, for the flipped bits found under TFW_CORRECT, also those that were not
- * applied; of more than TFW_MOST_REGIONS, too, only the first ones and the last. */
+/* As tfw_reader_skipped, for the flipped bits found under TFW_CORRECT, applied or not. */
 TFW_API size_t tfw_reader_flips(const tfw_reader *reader, size_t first, tfw_flip *out_flips,
                                 size_t capacity);
 
-/* How many flipped bits were found so far, also those that are not kept, and how many of them were
- * applied. */
+/* The number of flipped bits found so far, also of those not kept, and of those applied. */
 TFW_API uint64_t tfw_reader_flips_total(const tfw_reader *reader, uint64_t *out_applied);
 
 /* ---- Records: random access ------------------------------------------------------------------
- * Records lie without gaps, so n of them are told by n + 1 offsets: record i is the bytes
- * [offsets[i], offsets[i + 1]) of its file, frame and all. */
+ * Records lie without gaps, so n + 1 offsets describe n of them: record i is the bytes
+ * [offsets[i], offsets[i + 1]) of its file, with its frame. */
 
-/* Finds the records of a file by their headers, which are verified; payloads are not, and those
- * that are longer than a page are not even read.
+/* Finds the records of a file by their headers, which are verified. Payloads are not, and those
+ * longer than a page are not even read.
  *
- * Begins at *offset and advances it behind the last record found. Writes where each begins, at most
- * capacity, their number to *out_count; both are valid whatever is returned. end is the size of the
- * file; buffer, of 12 bytes or more (some 100 KiB serve best), is scratch.
+ * Begins at *offset and advances it past the last record found. Writes where each begins, at most
+ * capacity, and their number to *out_count; both are valid whatever is returned. end is the size of
+ * the file; buffer, of 12 bytes or more (some 100 KiB serve best), is scratch.
  * TFW_OK: capacity reached. TFW_END: *offset == end. TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE,
  * TFW_E_TRUNCATED: the record at *offset is damaged; error->record counts those of this call. */
 TFW_API int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer,
                      size_t buffer_len, int64_t *out_offsets, size_t capacity, size_t *out_count,
                      tfw_error *error);
 
-/* Reads records of a file by number, fastest in increasing order, and verifies each: header, the
- * length that offsets tell, payload. Payload i is out_spans[i] of out. Neighbours are read at once,
- * so out also holds what lies between them.
- * *out_done of count were read. TFW_NEED_SPACE: out is full; take them and go on behind them; where
- * there are none, error->expected is room enough for the next. TFW_E_INDEX and damage are of
+/* Reads records of a file by number, fastest in increasing order, and verifies of each the header,
+ * the length that the offsets say, and the payload. Payload i is out_spans[i] of out. Neighbours
+ * are read at once, so out also holds what lies between them.
+ * *out_done of count were read. TFW_NEED_SPACE: out is full; take them and go on with the rest; if
+ * there are none, error->expected is room enough for the next. TFW_E_INDEX and damage concern
  * numbers[*out_done]: error->record is that number, error->offset where the record begins.
  * REQUIRES: for every number n, n and n + 1 are indices of offsets. */
 TFW_API int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
                       uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
                       tfw_error *error);
 
-/* Verifies one record in pieces: its 12-byte header, a payload of the length expected, its 4-byte
+/* Verifies one record in pieces: its 12-byte header, a payload of the expected length, its 4-byte
  * footer. TFW_OK, TFW_E_LENGTH_CRC, TFW_E_INDEX or TFW_E_DATA_CRC. */
 TFW_API int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t length,
                               const uint8_t *footer, tfw_error *error);
@@ -370,8 +381,8 @@ enum tfw_kind {
 enum tfw_layout {
     TFW_DENSE = 1,   /* exactly count values in every record (feature list: in every step) */
     TFW_VARIABLE = 2, /* any number of values; absent means none */
-    TFW_REPEATED = 3 /* any multiple of count values; absent means none. Of several entries of a
-                        key, one without a kind never hides an earlier one, as with dense */
+    TFW_REPEATED = 3  /* any multiple of count values; absent means none. Of several entries of a
+                         key, one without a kind never hides an earlier one, as with dense */
 };
 
 /* One feature that the caller asks for. */
@@ -391,9 +402,9 @@ typedef struct tfw_feature {
 typedef struct tfw_schema tfw_schema;
 
 /* Copies everything; the schema is immutable and may be shared. TFW_E_SCHEMA (error->feature):
- * a key twice, an unknown kind or layout, a default that does not fit, sizes that overflow.
- * seed, a random number, goes into the hashes of keys: who writes the messages cannot choose keys
- * that collide. No result depends on it. */
+ * a key twice, an unknown kind or layout, a default that does not fit, sizes that are too large.
+ * TFW_E_ARGUMENT: too many features. seed, a random number, goes into the hashes of keys, so that
+ * no file can choose keys that collide. No result depends on it. */
 TFW_API int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
                               tfw_schema **out_schema, tfw_error *error);
 TFW_API void tfw_schema_free(tfw_schema *schema);
@@ -401,13 +412,16 @@ TFW_API void tfw_schema_free(tfw_schema *schema);
 /* ---- Examples: messages to columns ---------------------------------------------------------- */
 
 /* Columns under construction: one per feature of a schema. Dense int64 and float columns are
- * written into memory that the caller binds; everything else grows here. A record that fails is
- * taken back whole. */
+ * written into memory that the caller binds; all others grow. A record that fails leaves nothing
+ * behind. */
 typedef struct tfw_columns tfw_columns;
 
-#define TFW_FEATURE_LISTS 1 /* columns of feature lists: rows of steps of values */
+/* Flags of tfw_columns_create. */
+enum tfw_columns_flags {
+    TFW_FEATURE_LISTS = 1 /* columns of feature lists: rows of steps of values */
+};
 
-/* The schema must live as long as the columns are used; the two may be freed in any order. */
+/* The schema must live while the columns are used; the two may be freed in any order. */
 TFW_API int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **out_columns,
                                tfw_error *error);
 TFW_API void tfw_columns_free(tfw_columns *columns);
@@ -415,19 +429,19 @@ TFW_API void tfw_columns_free(tfw_columns *columns);
 /* Forgets all records; bound memory stays bound, and grown memory is kept for reuse. */
 TFW_API void tfw_columns_clear(tfw_columns *columns);
 
-/* Forgets all records but the first so many; no news where there are fewer. */
-TFW_API void tfw_columns_truncate(tfw_columns *columns, uint64_t records);
+/* Forgets all records but the first so many; without effect if there are fewer. */
+TFW_API void tfw_columns_truncate(tfw_columns *columns, size_t records);
 
 /* Where a dense int64 or float column's records go: capacity records of count values each. */
-TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
+TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, size_t capacity,
                              tfw_error *error);
 
 /* As tfw_columns_bind for every such column, with its memory at values[feature]. */
-TFW_API int tfw_columns_bind_all(tfw_columns *columns, void *const *values, uint64_t capacity,
+TFW_API int tfw_columns_bind_all(tfw_columns *columns, void *const *values, size_t capacity,
                                  tfw_error *error);
 
 /* Records held. */
-TFW_API uint64_t tfw_columns_records(const tfw_columns *columns);
+TFW_API size_t tfw_columns_records(const tfw_columns *columns);
 
 /* A grown column, handed over: every pointer that is not NULL is the caller's and goes to
  * tfw_free. */
@@ -447,36 +461,38 @@ typedef struct tfw_column {
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-/* Memory of values that tfw_columns_take handed over, with its capacity, for the column to use
- * again; it is the column's from then on. TFW_E_ARGUMENT: not a grown column, it has memory,
- * or there is none to give. */
+/* Gives back memory of values that tfw_columns_take handed over, with its capacity; from then on it
+ * belongs to the column. TFW_E_ARGUMENT: not a grown column, it has memory, or there is none to
+ * give. */
 TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
-                               uint64_t capacity, tfw_error *error);
+                               size_t capacity, tfw_error *error);
 
 /* A grown column, lent: the pointers live until the next call on the columns. */
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-#define TFW_ADDRESSES 8 /* flag: the offsets of spans are addresses: messages lie anywhere, nothing
-                           around them is read, data and data_len do not count */
-
-#define TFW_EMPTY_IS_MISSING 1 /* flag: a dense feature with an empty list counts as missing */
-#define TFW_SINGLE 2           /* flag: duplicates of a key as TensorFlow's single-record parser */
+/* Flags of tfw_parse, tfw_parse_sequence and, but for TFW_ADDRESSES, tfw_parse_one. */
+enum tfw_parse_flags {
+    TFW_EMPTY_IS_MISSING = 1, /* a dense feature with an empty list counts as missing */
+    TFW_SINGLE = 2,           /* duplicates of a key as TensorFlow's single-record parser */
+    TFW_ADDRESSES = 8         /* the offsets of spans are addresses: messages lie anywhere, nothing
+                                 around them is read, data and data_len do not count */
+};
 
 /* Parses serialized Examples, data[spans[i]], and appends a record each to columns.
  * *out_done (may be NULL) is the number appended, also on failure: record *out_done then failed,
  * error->record is its index, error->feature the feature, error->expected and found the kinds or
  * counts, error->offset the position in the message (TFW_E_WIRE). To leave a bad record out, call
- * again with the spans behind it.
+ * again with the spans after it.
  * REQUIRES: every span lies in [0, data_len); bound columns have room. */
 TFW_API int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len,
                       const tfw_span *spans, size_t count, unsigned flags, size_t *out_done,
                       tfw_error *error);
 
-/* Clears the columns and parses one message into them, by the rules of TFW_SINGLE; the strings of
- * all dense columns are copied to out_strings, one after the other, string i of all ending at
- * out_ends[i]. TFW_NEED_SPACE: they take more than capacity; the columns have them all the same.
- * TFW_E_ARGUMENT: also for TFW_ADDRESSES, as the message is data.
+/* Clears the columns and parses one message into them, by the rules of TFW_SINGLE. The strings of
+ * all dense columns are copied to out_strings, one after the other; string i of all ends at
+ * out_ends[i]. TFW_NEED_SPACE: they take more than capacity; the columns hold them all the same.
+ * TFW_E_ARGUMENT: also for TFW_ADDRESSES.
  * REQUIRES: as tfw_parse; room at out_ends for all strings of dense columns. */
 TFW_API int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len, unsigned flags,
                           uint8_t *out_strings, size_t capacity, int64_t *out_ends,
@@ -489,29 +505,29 @@ TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const u
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
 
-/* Writes rows of different lengths as rows of one: row i of out is values [splits[i],
- * splits[i + 1]) and behind them copies of the padding, width values in all.
+/* Pads rows of different lengths to the same width: row i of out is values [splits[i],
+ * splits[i + 1]) and then copies of the padding, width values in all.
  * TFW_E_ARGUMENT: splits that decrease or leave the value_count values, a row longer than width;
- * what out holds then is not defined.
+ * what out holds then is undefined.
  * REQUIRES: room at out for rows * width values of value_size bytes. */
-TFW_API int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uint64_t rows,
-                    uint64_t width, size_t value_size, const void *padding, void *out,
+TFW_API int tfw_pad(const void *values, size_t value_count, const int64_t *splits, size_t rows,
+                    size_t width, size_t value_size, const void *padding, void *out,
                     tfw_error *error);
 
 /* ---- Shuffling ------------------------------------------------------------------------------ */
 
-/* What a buffer holds changes places with what comes in, one after the other: element i of others
- * with element slots[i] of held, and likewise a number that belongs to each. An element is a word
- * or two, whatever it stands for; each is in just one place afterwards as before.
- * TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was exchanged. */
+/* Exchanges what a buffer holds for what comes in, one after the other: element i of others with
+ * element slots[i] of held, and likewise the number that belongs to each. An element has 8 or 16
+ * bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was
+ * exchanged. */
 TFW_API int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *others,
                          int64_t *other_numbers, size_t element_size, const int64_t *slots,
                          size_t count, tfw_error *error);
 
-/* Copies strings that lie anywhere, their offsets being addresses, one behind the other, and lets
- * the spans mark the copies. TFW_NEED_SPACE: they take more than capacity; only some were copied,
- * *out_count of them.
- * REQUIRES: memory where the spans say, which the copies do not overlap. */
+/* Copies strings that lie anywhere, their offsets being addresses, one after the other, and makes
+ * the spans those of the copies. TFW_NEED_SPACE: they take more than capacity; only the first
+ * *out_count were copied.
+ * REQUIRES: the strings are where the spans say; the copies do not overlap them. */
 TFW_API int tfw_gather(tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
                        size_t *out_count);
 
@@ -544,18 +560,18 @@ typedef struct tfw_input {
 /* Encodes records [first, first + count) as Examples, features in the order of inputs, each
  * payload with headroom bytes before and tailroom bytes after it in out (for the caller to fill).
  * *out_done records were written, taking *out_len bytes, payload i at out_spans[i].
- * TFW_NEED_SPACE: out is full, that is, the next record might not fit; error->expected is room
- * enough for it. TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, a presence
- * that is none, or a message of 2 GiB; error->record and error->feature say where. */
-TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
+ * TFW_NEED_SPACE: the next record might not fit; error->expected is room enough for it.
+ * TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, an unknown presence, or a
+ * message of 2 GiB; error->record and error->feature say where. */
+TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, size_t first, size_t count,
                        size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
-                       tfw_span *out_spans, uint64_t *out_done, size_t *out_len, tfw_error *error);
+                       tfw_span *out_spans, size_t *out_done, size_t *out_len, tfw_error *error);
 
 /* The same for SequenceExamples: context features and feature lists. */
 TFW_API int tfw_encode_sequence(const tfw_input *context, size_t context_count,
-                                const tfw_input *lists, size_t list_count, uint64_t first,
-                                uint64_t count, size_t headroom, size_t tailroom, uint8_t *out,
-                                size_t capacity, tfw_span *out_spans, uint64_t *out_done,
+                                const tfw_input *lists, size_t list_count, size_t first,
+                                size_t count, size_t headroom, size_t tailroom, uint8_t *out,
+                                size_t capacity, tfw_span *out_spans, size_t *out_done,
                                 size_t *out_len, tfw_error *error);
 
 /* CDEF-END */

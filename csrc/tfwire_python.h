@@ -67,7 +67,10 @@ TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
 
 /* ---- Messages to dicts, without a schema ---------------------------------------------------- */
 
-#define TFW_SEQUENCE 4 /* flag: SequenceExamples: each gives a tuple (context, feature lists) */
+/* Flags of tfw_decode, beside TFW_ADDRESSES. */
+enum tfw_decode_flags {
+    TFW_SEQUENCE = 4 /* SequenceExamples: each gives a tuple (context, feature lists) */
+};
 
 /* Decoded messages, in memory that is zeros at first and that calls use again. To keep an
  * array, put NULL in its place; free it with tfw_free. */
@@ -106,7 +109,10 @@ typedef struct tfw_rows tfw_rows;
 TFW_API int tfw_rows_create(uint64_t seed, tfw_rows **out_rows, tfw_error *error);
 TFW_API void tfw_rows_free(tfw_rows *rows);
 
-#define TFW_KEEP_ORDER 1 /* flag: features in the order of the row, not sorted by key */
+/* Flags of tfw_rows_encode. */
+enum tfw_rows_flags {
+    TFW_KEEP_ORDER = 1 /* features in the order of the row, not sorted by key */
+};
 
 /* Encodes rows as Examples. stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
  * str or bytes, values bool, int, float, str, bytes, bytearray, or lists or tuples of them; arrays

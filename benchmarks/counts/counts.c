@@ -153,7 +153,7 @@ static void decode(workload *w) {
 }
 
 static void encode(workload *w) {
-    uint64_t done;
+    size_t done;
     size_t len;
     expect(TFW_OK, tfw_encode(w->inputs, w->input_count, 0, RECORDS, 0, 0, out, ROOM, out_spans,
                               &done, &len, NULL));
@@ -170,7 +170,7 @@ static void encode_examples(workload *w) {
 }
 
 static void encode_sequences(workload *w) {
-    uint64_t done;
+    size_t done;
     expect(TFW_OK, tfw_encode_sequence(&sequences.context, 1, sequences.lists, 2, 0, RECORDS, 0, 0,
                                        sequences.data, ROOM, sequences.spans, &done,
                                        &sequences.len, NULL));

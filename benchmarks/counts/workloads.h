@@ -112,7 +112,7 @@ static void finish(workload *w, bool shuffled) {
             inputs[k - 1] = inputs[other];
             inputs[other] = last;
         }
-        uint64_t done;
+        size_t done;
         size_t len;
         expect(TFW_OK, tfw_encode(inputs, w->input_count, i, 1, TFW_HEADER_SIZE, TFW_FOOTER_SIZE,
                                   w->data + w->len, ROOM - w->len, &w->spans[i], &done, &len,

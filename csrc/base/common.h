@@ -87,7 +87,16 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
+/* The core reports failure in two ways: by a status, or, within a message, by false (readers: NULL)
+ * with the reason in a fault (wire/wire.h). Where a bool or NULL comes without a fault, memory is
+ * short, as with the allocator. */
+
 /* Resets every field, sets status and text; error may be NULL. Returns status. */
 int tfwi_fail(tfw_error *error, int status, const char *text);
+
+/* TFW_OK, or TFW_E_ARGUMENT for flags that are not among those known. */
+TFWI_INLINE int tfwi_check_flags(unsigned flags, unsigned known, tfw_error *error) {
+    return (flags & ~known) == 0 ? TFW_OK : tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
+}
 
 #endif /* TFWIRE_COMMON_H */

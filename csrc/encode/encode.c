@@ -204,8 +204,8 @@ static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t 
 typedef struct batch {
     tfwi_section sections[2];
     size_t section_count;
-    uint64_t first;
-    uint64_t count;
+    size_t first;
+    size_t count;
     size_t headroom;
     size_t tailroom;
     uint8_t *out;
@@ -253,10 +253,10 @@ static int fail_record(int status, const batch *b, size_t at_section, uint64_t r
 }
 
 /* Writes records until all are written or one cannot be. */
-static int put_records(batch *b, uint64_t *out_done, size_t *out_len, tfw_error *error) {
+static int put_records(batch *b, size_t *out_done, size_t *out_len, tfw_error *error) {
     size_t frame = b->headroom + b->tailroom;
     size_t at_section = 0;
-    for (uint64_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count; i++) {
         if (b->capacity - *out_len < frame) {
             return fail_record(TFW_NEED_SPACE, b, 0, b->first + i, error);
         }
@@ -274,7 +274,7 @@ static int put_records(batch *b, uint64_t *out_done, size_t *out_len, tfw_error 
     return TFW_OK;
 }
 
-static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done, size_t *out_len,
+static int encode(batch *b, const tfw_input *const inputs[2], size_t *out_done, size_t *out_len,
                   tfw_error *error) {
     *out_done = 0;
     *out_len = 0;
@@ -298,9 +298,9 @@ static int encode(batch *b, const tfw_input *const inputs[2], uint64_t *out_done
     return status;
 }
 
-int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint64_t count,
+int tfw_encode(const tfw_input *inputs, size_t input_count, size_t first, size_t count,
                size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
-               tfw_span *out_spans, uint64_t *out_done, size_t *out_len, tfw_error *error) {
+               tfw_span *out_spans, size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {inputs, NULL};
     batch b = {.sections = {{.tag = 0x0a, .count = input_count, .guess = 1}},
                .section_count = 1, .first = first, .count = count, .headroom = headroom,
@@ -309,9 +309,9 @@ int tfw_encode(const tfw_input *inputs, size_t input_count, uint64_t first, uint
 }
 
 int tfw_encode_sequence(const tfw_input *context, size_t context_count, const tfw_input *lists,
-                        size_t list_count, uint64_t first, uint64_t count, size_t headroom,
+                        size_t list_count, size_t first, size_t count, size_t headroom,
                         size_t tailroom, uint8_t *out, size_t capacity, tfw_span *out_spans,
-                        uint64_t *out_done, size_t *out_len, tfw_error *error) {
+                        size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {context, lists};
     batch b = {.sections = {{.tag = 0x0a, .count = context_count, .guess = 1},
                             {.tag = 0x12, .is_lists = true, .count = list_count, .guess = 1}},

@@ -10,53 +10,51 @@
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-/* What is wrong with an input as far as that shows without looking at the records, or NULL. */
-static const char *input_fault(const tfw_input *in, uint64_t records, bool is_list) {
+/* Checks an input as far as that needs no look at the records. */
+static int check_input(const tfw_input *in, uint64_t records, bool is_list, tfw_error *error) {
     uint64_t cells = in->splits != NULL || is_list ? in->cell_count : records;
     size_t values;
     if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
-        return "no such kind";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no such kind");
     }
     if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
-        return "no name, or one that is too long";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no name, or one that is too long");
     }
     if (in->value_count > SIZE_MAX / 16 || in->byte_count > SIZE_MAX / 4) {
-        return "more values than memory can hold";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "more values than memory can hold");
     }
     if (in->value_count != 0 &&
         (in->kind == TFW_BYTES ? in->offsets == NULL : in->values == NULL)) {
-        return "values without memory";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "values without memory");
     }
     if (in->byte_count != 0 && in->values == NULL) {
-        return "strings without memory";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "strings without memory");
     }
     if (is_list != (in->steps != NULL)) {
-        return "steps belong to feature lists, and only to them";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "steps belong to feature lists, and only to them");
     }
     if (!is_list && cells < records) {
-        return "splits end before the records";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "splits end before the records");
     }
     if (in->splits == NULL && (tfwi_mul_overflows((size_t)cells, (size_t)in->count, &values) ||
                                values > in->value_count)) {
-        return "more records than values";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "more records than values");
     }
-    return NULL;
+    return TFW_OK;
 }
 
 int tfwi_check_inputs(const tfwi_section sections[2], const tfw_input *const inputs[2],
                       uint64_t records, tfw_error *error) {
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < sections[s].count; i++) {
-            const char *fault = input_fault(&inputs[s][i], records, sections[s].is_lists);
-            if (fault == NULL) {
-                continue;
-            }
-            tfwi_fail(error, TFW_E_ARGUMENT, fault);
-            if (error != NULL) {
+            int status = check_input(&inputs[s][i], records, sections[s].is_lists, error);
+            if (status != TFW_OK && error != NULL) {
                 error->feature = (int32_t)i;
                 error->list = sections[s].is_lists;
             }
-            return TFW_E_ARGUMENT;
+            if (status != TFW_OK) {
+                return status;
+            }
         }
     }
     return TFW_OK;

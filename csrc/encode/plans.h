@@ -34,7 +34,7 @@ int tfwi_check_inputs(const tfwi_section sections[2], const tfw_input *const inp
                       uint64_t records, tfw_error *error);
 
 /* Makes the plans of two sections, to encode so many records, in one block of memory for tfw_free;
- * NULL: there is none. */
+ * NULL: out of memory. */
 void *tfwi_make_plans(tfwi_section sections[2], const tfw_input *const inputs[2], uint64_t records);
 
 #endif /* TFWIRE_PLANS_H */

@@ -27,8 +27,11 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
                        tfw_error *error) {
     *out_columns = NULL;
     bool lists = (flags & TFW_FEATURE_LISTS) != 0;
-    if (schema == NULL || (flags & ~(unsigned)TFW_FEATURE_LISTS) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no schema, or unknown flags");
+    if (schema == NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no schema");
+    }
+    if (tfwi_check_flags(flags, TFW_FEATURE_LISTS, error) != TFW_OK) {
+        return TFW_E_ARGUMENT;
     }
     size_t count = schema->count;
     for (size_t i = 0; i < count && !lists; i++) {
@@ -89,13 +92,13 @@ void tfw_columns_clear(tfw_columns *columns) {
     }
 }
 
-void tfw_columns_truncate(tfw_columns *columns, uint64_t records) {
+void tfw_columns_truncate(tfw_columns *columns, size_t records) {
     if (records < columns->records) {
         columns->records = records;
     }
 }
 
-uint64_t tfw_columns_records(const tfw_columns *columns) { return columns->records; }
+size_t tfw_columns_records(const tfw_columns *columns) { return (size_t)columns->records; }
 
 /* Bytes of the values of so many records; true on overflow. */
 static bool dense_size(const tfwi_column *column, uint64_t records, size_t *out_size) {
@@ -103,7 +106,7 @@ static bool dense_size(const tfwi_column *column, uint64_t records, size_t *out_
     return records > SIZE_MAX || tfwi_mul_overflows(record, (size_t)records, out_size);
 }
 
-int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
+int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, size_t capacity,
                      tfw_error *error) {
     if (feature >= columns->schema->count || !columns->columns[feature].bound) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "only dense numbers can be bound");
@@ -118,7 +121,7 @@ int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, uint64_
     return TFW_OK;
 }
 
-int tfw_columns_bind_all(tfw_columns *columns, void *const *values, uint64_t capacity,
+int tfw_columns_bind_all(tfw_columns *columns, void *const *values, size_t capacity,
                          tfw_error *error) {
     int status = TFW_OK;
     for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
@@ -238,16 +241,16 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
     return TFW_OK;
 }
 
-int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, uint64_t capacity,
+int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t capacity,
                        tfw_error *error) {
     if (feature >= columns->schema->count || columns->columns[feature].bound ||
         columns->columns[feature].values.of != NULL) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
     }
-    if (capacity > SIZE_MAX || (values == NULL && capacity != 0)) {
+    if (values == NULL && capacity != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no memory that can be given");
     }
     columns->columns[feature].values.of = values;
-    columns->columns[feature].values.capacity = (size_t)capacity;
+    columns->columns[feature].values.capacity = capacity;
     return TFW_OK;
 }

@@ -20,8 +20,8 @@ static bool is_zero(const uint8_t *bytes, size_t size) {
     return any == 0;
 }
 
-int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uint64_t rows,
-            uint64_t width, size_t value_size, const void *padding, void *out, tfw_error *error) {
+int tfw_pad(const void *values, size_t value_count, const int64_t *splits, size_t rows,
+            size_t width, size_t value_size, const void *padding, void *out, tfw_error *error) {
     const volatile int64_t *once = splits; /* what is checked is what is used */
     const uint8_t *from = values;
     uint8_t *to = out;
@@ -30,13 +30,13 @@ int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uin
     if (begin > value_count) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "rows leave their values");
     }
-    for (uint64_t i = 1; i <= rows; i++) {
+    for (size_t i = 1; i <= rows; i++) {
         const uint64_t end = (uint64_t)once[i];
         if (end < begin || end > value_count || end - begin > width) {
             return tfwi_fail(error, TFW_E_ARGUMENT,
                              "a row leaves the values, or is longer than the width");
         }
-        const size_t count = (size_t)(end - begin), missing = (size_t)width - count;
+        const size_t count = (size_t)(end - begin), missing = width - count;
         if (count * value_size != 0) {
             memcpy(to, from + (size_t)begin * value_size, count * value_size);
         }
@@ -44,7 +44,7 @@ int tfw_pad(const void *values, uint64_t value_count, const int64_t *splits, uin
             fill(to + count * value_size, missing, padding, value_size, zero);
         }
         if (width * value_size != 0) {
-            to += (size_t)width * value_size;
+            to += width * value_size;
         }
         begin = end;
     }

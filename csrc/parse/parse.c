@@ -248,10 +248,13 @@ int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len, const 
     if (out_done != NULL) {
         *out_done = 0;
     }
-    if (columns->lists || (flags & ~TFWI_PARSE_FLAGS) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of feature lists, or unknown flags");
+    if (columns->lists) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of feature lists");
     }
-    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    int status = tfwi_check_flags(flags, TFWI_PARSE_FLAGS, error);
+    if (status == TFW_OK) {
+        status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    }
     if (status == TFW_OK) {
         status = tfwi_columns_prepare(columns, count, error);
     }

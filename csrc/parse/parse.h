@@ -30,9 +30,6 @@ bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 /* Adds the entries of a Features message, or a piece of one, to the record begun. */
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end);
 
-/* The flags that callers may give. */
-#define TFWI_PARSE_FLAGS ((unsigned)(TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES))
-
 /* Reports why a walk was given up; message is where it began. */
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error);
 

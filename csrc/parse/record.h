@@ -4,7 +4,7 @@
  * of the columns:
  *
  *     ABSENT  column < columns       no entry of its key was met so far
- *     OPEN    column == columns      the complete parser has met entries; they are judged at the end
+ *     OPEN    column == columns      the complete parser has met entries, which are judged last
  *     FILLED  column == columns + 1  a kernel has stored its only entry, whole and right
  *
  *     tfwi_record_begin    all -> ABSENT, by adding 2 to the serial of the columns
@@ -24,7 +24,9 @@
 
 #include "parse/columns.h"
 
-/* Flag, beside those of tfw_parse: the record is the context of a SequenceExample. */
+#define TFWI_PARSE_FLAGS (TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES)
+
+/* Flag, beside those: the record is the context of a SequenceExample. */
 #define TFWI_CONTEXT 16
 
 TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {

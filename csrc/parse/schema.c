@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 
+#include <limits.h>
+
 /* Keeps the table at most a quarter full: nearly every search is one probe. */
 #define SLOTS_PER_FEATURE 4
 
@@ -23,48 +25,48 @@ static bool has_default_values(const tfw_feature *feature) {
     return feature->has_default && feature->count != 0 && feature->default_values != NULL;
 }
 
-/* Why a default does not fit its feature, or NULL. Feature lists have none but the flag: what
- * kind of columns a schema is for is known only later, so its absence is not judged here. */
-static const char *check_default(const tfw_feature *feature) {
+/* Feature lists have no default but the flag: what kind of columns a schema is for is known only
+ * later, so its absence is not judged here. */
+static int check_default(const tfw_feature *feature, size_t i, tfw_error *error) {
     if (!feature->has_default) {
-        return NULL;
+        return TFW_OK;
     }
     if (feature->layout != TFW_DENSE) {
-        return "only a dense feature can have a default";
+        return invalid(error, i, "only a dense feature can have a default");
     }
     if (!has_default_values(feature) || feature->kind != TFW_BYTES) {
-        return NULL;
+        return TFW_OK;
     }
     const int64_t *offsets = feature->default_offsets;
     if (offsets == NULL || offsets[0] < 0) {
-        return "a default of strings needs offsets";
+        return invalid(error, i, "a default of strings needs offsets");
     }
-    for (uint64_t i = 0; i < feature->count; i++) {
-        if (offsets[i] > offsets[i + 1]) {
-            return "the offsets of a default decrease";
+    for (uint64_t k = 0; k < feature->count; k++) {
+        if (offsets[k] > offsets[k + 1]) {
+            return invalid(error, i, "the offsets of a default decrease");
         }
     }
-    return NULL;
+    return TFW_OK;
 }
 
-static const char *check_feature(const tfw_feature *feature) {
+static int check_feature(const tfw_feature *feature, size_t i, tfw_error *error) {
     if (feature->kind < TFW_BYTES || feature->kind > TFW_INT64) {
-        return "unknown kind";
+        return invalid(error, i, "unknown kind");
     }
     if (feature->layout < TFW_DENSE || feature->layout > TFW_REPEATED) {
-        return "unknown layout";
+        return invalid(error, i, "unknown layout");
     }
     if (feature->reserved != 0) {
-        return "reserved is not 0";
+        return invalid(error, i, "reserved is not 0");
     }
     if (feature->name == NULL && feature->name_len != 0) {
-        return "a name is missing";
+        return invalid(error, i, "a name is missing");
     }
-    if (feature->name_len > MAX_COUNT ||
+    if (feature->name_len >= INT_MAX ||
         (feature->layout != TFW_VARIABLE && feature->count > MAX_COUNT)) {
-        return "a size is too large";
+        return invalid(error, i, "a size is too large");
     }
-    return check_default(feature);
+    return check_default(feature, i, error);
 }
 
 /* Bytes of the block of defaults that a feature takes. Offsets come first: they want alignment,
@@ -148,9 +150,9 @@ static int measure(const tfw_feature *features, size_t count, size_t *out_names,
     *out_names = 0;
     *out_defaults = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *problem = check_feature(&features[i]);
-        if (problem != NULL) {
-            return invalid(error, i, problem);
+        int status = check_feature(&features[i], i, error);
+        if (status != TFW_OK) {
+            return status;
         }
         if (tfwi_add_overflows(*out_names, (size_t)features[i].name_len, out_names) ||
             tfwi_add_overflows(*out_defaults, default_size(&features[i]), out_defaults)) {

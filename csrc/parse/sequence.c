@@ -213,11 +213,13 @@ int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *
     if (out_done != NULL) {
         *out_done = 0;
     }
-    if ((context != NULL && context->lists) || (lists != NULL && !lists->lists) ||
-        (flags & ~TFWI_PARSE_FLAGS) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of the other sort, or unknown flags");
+    if ((context != NULL && context->lists) || (lists != NULL && !lists->lists)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of the other sort");
     }
-    int status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    int status = tfwi_check_flags(flags, TFWI_PARSE_FLAGS, error);
+    if (status == TFW_OK) {
+        status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    }
     if (status == TFW_OK && context != NULL) {
         status = tfwi_columns_prepare(context, count, error);
     }

@@ -300,9 +300,10 @@ int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size
     tfwi_messages messages;
     decoder d = decoder_of(dicts);
     size_t done = 0;
-    int status = (flags & ~(unsigned)(TFW_SEQUENCE | TFW_ADDRESSES)) != 0
-                     ? tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags")
-                     : tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    int status = tfwi_check_flags(flags, TFW_SEQUENCE | TFW_ADDRESSES, error);
+    if (status == TFW_OK) {
+        status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    }
     if (status == TFW_OK) {
         status = put_pickle(&d, &messages, count, flags, &done, error);
     }

@@ -245,10 +245,11 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
                     tfw_span *out_spans, size_t span_capacity, size_t *out_done, size_t *out_len,
                     tfw_error *error) {
     size_t frame;
+    int status = tfwi_check_flags(flags, TFW_KEEP_ORDER, error);
     *out_done = 0;
     *out_len = 0;
-    if ((flags & ~(unsigned)TFW_KEEP_ORDER) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
+    if (status != TFW_OK) {
+        return status;
     }
     if (tfwi_add_overflows(headroom, tailroom, &frame)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
@@ -262,7 +263,6 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
         r->u.pairs.count = 0; /* guess no keys, so that the order is found anew */
     }
     tfwi_unpickle_begin(&r->u, stream, len);
-    int status;
     while ((status = tfwi_unpickle_row(&r->u)) == TFW_OK) {
         if (*out_done == span_capacity || capacity - *out_len < frame) {
             status = TFW_NEED_SPACE;

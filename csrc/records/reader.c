@@ -27,31 +27,31 @@ enum {
 
 /* ---- Creation ------------------------------------------------------------------------------- */
 
-static const char *objection(const tfw_reader_options *options) {
+static int check_options(const tfw_reader_options *options, tfw_error *error) {
     if (options == NULL || options->size != sizeof *options) {
-        return "options->size is not sizeof(tfw_reader_options)";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "options->size is not sizeof(tfw_reader_options)");
     }
     if (options->fd < -1) {
-        return "fd must be a file descriptor or -1";
-    }
-    if ((options->flags & ~(uint32_t)READER_FLAGS) != 0 || options->reserved != 0) {
-        return "unknown flags";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "fd must be a file descriptor or -1");
     }
     if (options->on_corrupt > TFW_CORRUPT_STOP) {
-        return "unknown on_corrupt";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown on_corrupt");
+    }
+    if (options->reserved != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "reserved is not 0");
     }
     if (options->offset > INT64_MAX || options->buffer_size > SIZE_MAX / 4) {
-        return "offset or buffer_size is too large";
+        return tfwi_fail(error, TFW_E_ARGUMENT, "offset or buffer_size is too large");
     }
-    return NULL;
+    return tfwi_check_flags(options->flags, READER_FLAGS, error);
 }
 
 int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader,
                       tfw_error *error) {
     *out_reader = NULL;
-    const char *text = objection(options);
-    if (text != NULL) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, text);
+    int status = check_options(options, error);
+    if (status != TFW_OK) {
+        return status;
     }
     tfw_reader *reader = tfwi_calloc(1, sizeof *reader);
     tfw_span *spans = tfwi_realloc(NULL, SPANS * sizeof *spans);

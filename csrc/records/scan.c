@@ -124,11 +124,12 @@ int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned
     tfw_error found;
     *out_count = 0;
     *out_consumed = 0;
-    if ((flags & ~(unsigned)TFW_NO_DATA_CRC) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
+    int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
+    if (status != TFW_OK) {
+        return status;
     }
-    int status = tfwi_scan(data, len, max_record_size, flags, out_spans, span_capacity, out_count,
-                           out_consumed, &found);
+    status = tfwi_scan(data, len, max_record_size, flags, out_spans, span_capacity, out_count,
+                       out_consumed, &found);
     if (status != TFW_OK && error != NULL) {
         found.offset = saturated(*out_consumed);
         found.record = saturated(*out_count);

@@ -67,18 +67,13 @@ static int add_block(tfw_tally *sum, const uint8_t *data, size_t len, unsigned f
     return TFW_OK;
 }
 
-static bool knows(unsigned flags, tfw_error *error) {
-    bool known = (flags & ~(unsigned)TFW_NO_DATA_CRC) == 0;
-    if (!known) {
-        tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");
-    }
-    return known;
-}
-
 int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned flags,
                     tfw_error *error) {
     tfw_tally sum = *tally;
-    int status = knows(flags, error) ? add_block(&sum, data, len, flags, error) : TFW_E_ARGUMENT;
+    int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
+    if (status == TFW_OK) {
+        status = add_block(&sum, data, len, flags, error);
+    }
     if (status == TFW_OK) {
         *tally = sum;
     }
@@ -105,7 +100,7 @@ static uint64_t end_of_run(const tfw_span *spans, size_t count, size_t data_len,
 int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_len, const tfw_span *spans,
                     size_t count, unsigned flags, tfw_error *error) {
     tfw_tally sum = *tally;
-    int status = knows(flags, error) ? TFW_OK : TFW_E_ARGUMENT;
+    int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
     for (size_t i = 0; i < count && status == TFW_OK; i++) {
         if (!is_framed(&spans[i], data_len)) {
             return tfwi_fail(error, TFW_E_ARGUMENT, "a record leaves the data");

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
      * messages become records where they are, and all of them are written at once. */
     uint8_t out[ROOM];
     tfw_span spans[NUM_RECORDS];
-    uint64_t done = 0;
+    size_t done = 0;
     size_t len = 0;
     tfw_error error;
     int status = tfw_encode(columns, 2, 0, NUM_RECORDS, TFW_HEADER_SIZE, TFW_FOOTER_SIZE, out,

@@ -29,7 +29,7 @@ typedef struct encoded {
     size_t capacity;
     size_t len;
     tfw_span spans[MAX_RECORDS];
-    uint64_t done;
+    size_t done;
     int status;
     tfw_error error;
 } encoded;

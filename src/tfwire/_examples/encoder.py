@@ -179,7 +179,7 @@ class Encoder:
         self._list_inputs, self._keep_lists = native_inputs(self._lists)
         self._is_sequence = lists is not None
         self._error = new_error()
-        self._done = ffi.new("uint64_t *")
+        self._done = ffi.new("size_t *")
         self._length = ffi.new("size_t *")
         self.done = self.length = 0
 

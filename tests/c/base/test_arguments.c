@@ -255,7 +255,7 @@ static void no_records_are_no_error(void) {
 static void no_messages_are_no_error(void) {
     table t;
     size_t a = 9, b = 9;
-    uint64_t done = 9;
+    size_t done = 9;
     tfw_dicts dicts = {0};
     const int64_t splits[] = {0};
     table_open(&t);
@@ -361,7 +361,7 @@ static void try_offsets(const uint8_t *data, const int64_t *offsets, size_t coun
                             .value_count = PAYLOAD / 8, .byte_count = PAYLOAD, .splits = offsets,
                             .cell_count = count};
     tfw_span spans[2];
-    uint64_t done;
+    size_t done;
     status = tfw_encode(&string, 1, 0, count, 0, 0, out, 1024, spans, &done, &len, NULL);
     CHECK(good ? status == TFW_OK : status != TFW_OK);
     status = tfw_encode(&list, 1, 0, count, 0, 0, out, 1024, spans, &done, &len, NULL);
@@ -607,7 +607,7 @@ static void inputs_at_the_edges(void) {
     tfw_span spans[64];
     FOR_EDGES(i) {
         const uint64_t edge = EDGES[i];
-        uint64_t done = 9;
+        size_t done = 9;
         size_t len = 9;
         const tfw_input good = {.name = "n", .name_len = 1, .kind = TFW_INT64, .count = 1,
                                 .values = values, .value_count = PAYLOAD / 8,

@@ -3,7 +3,7 @@
 
 static uint8_t out[1 << 16];
 static tfw_span spans[256];
-static uint64_t done;
+static size_t done;
 static size_t len;
 static tfw_error error;
 

@@ -37,7 +37,7 @@ static void test_invalid_features_are_refused(void) {
     refused(bad);
     refused(dense("a", TFW_INT64, UINT64_MAX));
     bad = dense("a", TFW_INT64, 1);
-    bad.name_len = SIZE_MAX;
+    bad.name_len = INT32_MAX;
     refused(bad);
     bad.name = NULL;
     bad.name_len = 1;
@@ -64,12 +64,14 @@ static void test_sizes_that_overflow_together_are_refused(void) {
     enum { COUNT = 40 };
     tfw_feature features[COUNT];
     tfw_error error;
-    for (size_t i = 0; i < COUNT; i++) { /* each is as long as a name may be; none is looked at */
-        features[i] = dense("name", TFW_INT64, 1);
-        features[i].name_len = SIZE_MAX / 2 / sizeof(int64_t);
+    const float value = 0;
+    for (size_t i = 0; i < COUNT; i++) { /* each default has its greatest size; none is looked at */
+        features[i] = dense("name", TFW_FLOAT, SIZE_MAX / 2 / sizeof(int64_t));
+        features[i].has_default = 1;
+        features[i].default_values = &value;
     }
     CHECK_EQ(TFW_E_SCHEMA, create(features, COUNT, &error));
-    CHECK_EQ(16, error.feature);
+    CHECK_EQ(3, error.feature);
 }
 
 static void test_no_features_are_a_schema(void) {
