@@ -29,51 +29,51 @@ TFW_API int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_spa
 TFW_API int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offsets,
                                size_t count, uint8_t *out, size_t capacity, size_t *out_len);
 
-/* Makes such a pickle of strings where they lie: in data[0, len), behind TFW_PICKLE_HEAD bytes,
- * each behind TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
- * data + TFW_PICKLE_HEAD, as tfw_encode gives them for that room. TFW_E_ARGUMENT: they lie
- * otherwise, or a string has 4 GiB. */
+/* Makes such a pickle of strings in place. In data[0, len) they lie after TFW_PICKLE_HEAD bytes,
+ * each after TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
+ * data + TFW_PICKLE_HEAD, as tfw_encode gives them with TFW_PICKLE_ROOM as headroom.
+ * TFW_E_ARGUMENT: they lie otherwise, or a string has 4 GiB. */
 #define TFW_PICKLE_HEAD 3
 #define TFW_PICKLE_ROOM 5
 #define TFW_PICKLE_TAIL 2
 TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count);
 
-/* An upper bound of the pickle of count strings of payload_bytes in all, UINT64_MAX for more than
- * any memory holds. */
+/* An upper bound of the pickle of count strings of payload_bytes in all; UINT64_MAX: more than any
+ * memory holds. */
 TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
 
-/* How an interpreter lays out its byte strings: where an object has the address of its type, its
- * length (of the size of a pointer) and its bytes. */
+/* How an interpreter lays out its byte strings: the offsets in an object of the address of its
+ * type, of its length (of the size of a pointer) and of its bytes. */
 typedef struct tfw_object_layout {
-    uint64_t type; /* the address that byte strings have there */
+    uint64_t type; /* the address of the type of byte strings */
     size_t type_at;
     size_t length_at;
     size_t data_at;
 } tfw_object_layout;
 
-/* The byte strings that objects are: spans with addresses for offsets, as TFW_ADDRESSES takes them.
- * TFW_E_UNSUPPORTED: one is of another type.
- * REQUIRES: the objects live, and are laid out so. */
+/* The bytes of byte strings: spans with addresses for offsets, as TFW_ADDRESSES takes them.
+ * TFW_E_UNSUPPORTED: an object is of another type.
+ * REQUIRES: the objects live, and have this layout. */
 TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,
                              const tfw_object_layout *layout, tfw_span *out_spans);
 
-/* Copies the byte strings that objects are into out as framed records, one after the other: as many
- * as fit, *out_done, and the bytes that they take, *out_len. TFW_NEED_SPACE: the next does not fit.
- * TFW_E_UNSUPPORTED: the next is of another type.
- * REQUIRES: the objects live, and are laid out so. */
+/* Copies byte strings into out as framed records, one after the other: as many as fit, *out_done,
+ * which take *out_len bytes. TFW_NEED_SPACE: the next one does not fit. TFW_E_UNSUPPORTED: the next
+ * one is of another type.
+ * REQUIRES: the objects live, and have this layout. */
 TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
                              const tfw_object_layout *layout, uint8_t *out, size_t capacity,
                              size_t *out_done, size_t *out_len);
 
 /* ---- Messages to dicts, without a schema ---------------------------------------------------- */
 
-/* Flags of tfw_decode, beside TFW_ADDRESSES. */
+/* Flags of tfw_decode, which also takes TFW_ADDRESSES. */
 enum tfw_decode_flags {
     TFW_SEQUENCE = 4 /* SequenceExamples: each gives a tuple (context, feature lists) */
 };
 
-/* Decoded messages, in memory that is zeros at first and that calls use again. To keep an
- * array, put NULL in its place; free it with tfw_free. */
+/* Decoded messages. All zeros at first; later calls use the memory again. To keep an array, put
+ * NULL in its place, and free it with tfw_free. */
 typedef struct tfw_dicts {
     uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; lists of
                              numbers, and empty lists of bytes, are out-of-band buffers, taken in
@@ -97,7 +97,7 @@ typedef struct tfw_dicts {
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                        unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
 
-/* Frees the memory and makes it zeros. */
+/* Frees the memory and sets all to zeros. */
 TFW_API void tfw_dicts_free(tfw_dicts *dicts);
 
 /* ---- Rows of Python to messages ------------------------------------------------------------- */

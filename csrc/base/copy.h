@@ -1,15 +1,15 @@
-/* Copies of short byte strings whose lengths cannot be predicted.
+/* Copies of short byte strings of unpredictable lengths.
  *
  * memcpy branches on the length, and a mispredicted branch costs more than the copy itself. Where
- * both sides have room behind the string, a fixed number of bytes is copied instead, and what was
- * too much is overwritten by the next string.
+ * both sides have room after the string, a fixed number of bytes is copied instead, and the next
+ * string overwrites the excess.
  */
 #ifndef TFWIRE_COPY_H
 #define TFWIRE_COPY_H
 
 #include "base/common.h"
 
-enum { TFWI_COPY_SLACK = 256 /* bytes that tfwi_copy may touch behind a string, on both sides */ };
+enum { TFWI_COPY_SLACK = 256 /* bytes that tfwi_copy may touch after a string, on both sides */ };
 
 /* Copies len bytes. roomy: from + TFWI_COPY_SLACK may be read, out + TFWI_COPY_SLACK written. */
 TFWI_INLINE void tfwi_copy(uint8_t *out, const uint8_t *from, size_t len, bool roomy) {

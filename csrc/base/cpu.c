@@ -3,8 +3,8 @@
 
 #if defined(TFWI_X86)
 
-/* The compiler's run-time library asks CPUID once, before main, and XCR0 whether the operating
- * system saves the AVX and AVX-512 registers; here is only its answer. */
+/* The compiler's run-time library has asked CPUID before main, and XCR0 whether the operating
+ * system saves the AVX and AVX-512 registers. */
 static unsigned detected(void) {
     unsigned features = 0;
     features |= __builtin_cpu_supports("sse4.2") ? TFWI_CPU_SSE42 : 0;
@@ -25,7 +25,7 @@ static unsigned detected(void) {
 
 #include <sys/auxv.h>
 
-/* Bits of AT_HWCAP, a part of the kernel's interface that not every libc's headers name. */
+/* Bits of AT_HWCAP: part of the kernel's interface, not in the headers of every libc. */
 enum { HWCAP_BIT_PMULL = 1 << 4, HWCAP_BIT_CRC32 = 1 << 7 };
 
 static unsigned detected(void) {
@@ -61,7 +61,7 @@ static unsigned detected(void) { return 0; }
 #endif
 
 #ifdef TFW_TEST_FAULTS
-unsigned tfwi_test_cpu = ~0u; /* the features that a test leaves this CPU */
+unsigned tfwi_test_cpu = ~0u; /* a test may take features away */
 
 unsigned tfwi_cpu_features(void) { return detected() & tfwi_test_cpu; }
 #else

@@ -1,5 +1,5 @@
-/* The hash by which keys are found. Whoever writes a file chooses its keys, so the hash depends on
- * a seed: without it, nobody can choose keys that collide. */
+/* The hash of keys. The writer of a file chooses its keys, so the hash depends on a secret seed:
+ * without it, colliding keys cannot be chosen. */
 #ifndef TFWIRE_HASH_H
 #define TFWIRE_HASH_H
 
@@ -20,7 +20,7 @@ TFWI_INLINE uint64_t tfwi_fold(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* What a seed makes of the hash. */
+/* The constants of the hash for a seed. */
 typedef struct tfwi_seed {
     uint64_t a;
     uint64_t b;
@@ -31,7 +31,7 @@ TFWI_INLINE tfwi_seed tfwi_seed_of(uint64_t seed) {
     return (tfwi_seed){a, tfwi_fold(a, UINT64_C(0xbf58476d1ce4e5b9))};
 }
 
-/* Products of keys that count up may lie close together: this spreads them. */
+/* Products of similar keys may lie close together: this spreads them. */
 TFWI_INLINE uint64_t tfwi_spread(uint64_t hash) {
     hash *= UINT64_C(0x94d049bb133111eb);
     return hash ^ hash >> 32;

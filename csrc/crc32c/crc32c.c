@@ -5,11 +5,10 @@
  *
  *     r(message M of n bits, from register r0) = (r0 * x^n + M * x^32) mod P
  *
- * where P is the Castagnoli polynomial. All else follows: pieces may be computed apart and added
- * (XOR) after a multiplication by a power of x, and zeros before a message change nothing when
- * the register is 0. The kernels differ in how they do these multiplications: by table, by the
- * crc32 instructions, by carry-less products.
- */
+ * where P is the Castagnoli polynomial. All else follows: parts may be computed separately and
+ * added (XOR) after a multiplication by a power of x, and zeros before a message change nothing
+ * when the register is 0. The kernels differ in how they do these multiplications: by table, by the
+ * crc32 instructions, by carry-less products. */
 #include "crc32c/crc32c.h"
 
 #include "base/kernels.h"
@@ -32,8 +31,8 @@ static const tfwi_crc32c_kernel *const kernels[] = {
 
 TFWI_DEFINE_CHOICE(tfwi_crc32c_kernel, kernels)
 
-/* NULL until the first use. Relaxed is enough: what it points to is constant, and threads that
- * resolve at once find the same. */
+/* NULL until the first use. Relaxed order is enough: the kernels are constants, and threads that
+ * resolve at the same time find the same one. */
 static _Atomic(const tfwi_crc32c_kernel *) current;
 
 static TFWI_NOINLINE const tfwi_crc32c_kernel *resolve(void) {

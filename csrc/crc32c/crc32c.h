@@ -1,4 +1,4 @@
-/* CRC-32C kernels, for the files that compute them and for loops that look one up once. */
+/* CRC-32C kernels, for their own files and for loops that look one up once. */
 #ifndef TFWIRE_CRC32C_H
 #define TFWIRE_CRC32C_H
 
@@ -10,7 +10,7 @@ typedef struct tfwi_crc32c_kernel {
     const char *name;
     unsigned features; /* the TFWI_CPU_ bits that it needs */
 
-    /* As tfw_crc32c, but data must not be NULL, not even when len is 0. */
+    /* As tfw_crc32c, but data must not be NULL, even if len is 0. */
     uint32_t (*crc)(uint32_t crc, const void *data, size_t len);
 
     /* Of exactly 8 bytes, beginning with 0: the length in a record's header. */

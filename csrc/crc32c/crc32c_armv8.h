@@ -12,7 +12,7 @@
 
 #ifdef __clang__
 #define TARGET __attribute__((target("crc,aes")))
-#define CRC32CD __builtin_arm_crc32cd /* old arm_acle.h has it only where all CPUs have it */
+#define CRC32CD __builtin_arm_crc32cd /* an old arm_acle.h has it only if all CPUs do */
 #else
 #define TARGET __attribute__((target("+crc+crypto")))
 #define CRC32CD __crc32cd

@@ -90,17 +90,16 @@ TARGET TFWI_INLINE vec load_first(const uint8_t *p, size_t len) {
     return _mm512_maskz_loadu_epi8(first_bits(len), p);
 }
 
-/* The 64 bytes that end at end, the first of them as zeros. The address is an integer as it may lie
- * before the object. */
+/* The 64 bytes that end at end, the first of them as zeros. The address is an integer because it
+ * may lie before the object. */
 TARGET TFWI_INLINE vec load_last(uintptr_t end, size_t zeros) {
     return _mm512_maskz_loadu_epi8(~first_bits(zeros), (const void *)(end - 64));
 }
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* At most 64 bytes, loaded from the end backwards with zeros for what lies before them; these
- * change nothing as the register begins with 0. What it really begins with is carried over the
- * whole length apart. */
+/* At most 64 bytes, loaded from the end backwards with zeros before them; these change nothing, as
+ * the register begins with 0. The first register itself is carried over the whole length. */
 TARGET TFWI_INLINE uint32_t one_vector(uint32_t state, const uint8_t *p, size_t len) {
     __m128i carried = lane_product(state, folds[FOLDS_ZERO + len - 16][0]);
     vec x = load_last((uintptr_t)p + len, 64 - len);
@@ -126,7 +125,7 @@ TARGET TFWI_INLINE uint32_t four_vectors(uint32_t state, const uint8_t *p, size_
     return lanes_sum(to_end(3, y, to_end(2, x, _mm512_setzero_si512())), _mm_setzero_si128());
 }
 
-/* The odd bytes are a row of which only they are loaded. REQUIRES: len >= ROW_SIZE. */
+/* The odd bytes make a row, of which only they are loaded. REQUIRES: len >= ROW_SIZE. */
 TARGET TFWI_NOINLINE static uint32_t many_vectors(uint32_t state, const uint8_t *p, size_t len) {
     size_t num_blocks = (len - ROW_SIZE) / BLOCK_SIZE;
     size_t num_rows = (len - num_blocks * BLOCK_SIZE) / ROW_SIZE;
@@ -137,7 +136,7 @@ TARGET TFWI_NOINLINE static uint32_t many_vectors(uint32_t state, const uint8_t 
     return fold(x, vec_factors(folds[FOLDS_ZERO + odd]), p + odd, num_blocks, num_rows);
 }
 
-/* The lengths of records are unpredictable, and a mispredicted branch costs more than all the
+/* Lengths of records are unpredictable, and a mispredicted branch costs more than all the
  * arithmetic on short data: so there are few classes. */
 TARGET TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {
     if (len <= 64) {

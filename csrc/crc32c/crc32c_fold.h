@@ -14,18 +14,18 @@
  *     crc_word(state, word)      the register after 8 more bytes
  *     BLOCK_ROWS, STREAM_WORDS, BLOCK_FOLD, STREAM_FACTORS    from crc32c_tables.h
  *
- * A row is four vectors. What precedes a row is carried to it: multiplied by the power of x that
- * the distance stands for, reduced just so far that it fits, and added. Odd bytes come before the
- * rows, so these end where the data end and there is no tail.
+ * A row is four vectors. What precedes a row is carried to it: multiplied by the power of x for
+ * the distance, reduced until it fits, and added. Odd bytes come before the rows, so that the rows
+ * end where the data end and there is no tail.
  *
- * A block, worth its while for much data, is
+ * A block, which pays for long data, is
  *
  *     | BLOCK_ROWS rows | stream | stream | stream |     each stream STREAM_WORDS words per row
  *
  * whose rows are folded while the streams go through the crc32 instruction, which many CPUs run
- * beside carry-less products. At the end of a block, what the streams found is added to its last
- * row, times a negative power of x: the one that makes it right once the next fold has carried
- * the row over the streams.
+ * in parallel with carry-less products. At the end of a block, the results of the streams are added
+ * to its last row, times the negative power of x that cancels what the next fold multiplies by when
+ * it carries the row over the streams.
  */
 #ifndef TFWIRE_CRC32C_FOLD_H
 #define TFWIRE_CRC32C_FOLD_H
@@ -70,7 +70,7 @@ TARGET TFWI_INLINE row next_block(row x, vec factors, const uint8_t *p) {
     return x;
 }
 
-/* The register after x, carried to p by factors, num_blocks blocks at p and num_rows rows.
+/* The register after x, which is carried to p by factors, num_blocks blocks at p and num_rows rows.
  * REQUIRES: num_rows >= 1. */
 TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t num_blocks,
                                  size_t num_rows) {

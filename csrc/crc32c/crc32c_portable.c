@@ -9,8 +9,8 @@ static uint32_t portable_crc8(const void *data) {
     return ~crc_word(UINT32_MAX, tfwi_load64(data));
 }
 
-/* The product of polynomials without carries, from ordinary products: operands that keep one bit
- * in four leave room for the carries (at most 8 ones add up), which the last mask drops. */
+/* The product without carries, from ordinary products: operands that keep one bit in four leave
+ * room for the carries (at most 8 ones add up), and the last mask drops them. */
 static uint64_t carryless_product(uint32_t a, uint32_t b) {
     const uint64_t every_fourth = UINT64_C(0x1111111111111111);
     uint64_t product = 0;

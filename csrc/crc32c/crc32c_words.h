@@ -1,10 +1,9 @@
 /* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's
  * header includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
  *
- * The instruction has a latency of about 3 cycles but one can begin in each. Short data hide that
- * by themselves: the checksums of several records are under way at a time. Longer data are three
- * streams, joined at the end; still longer data are folded as well.
- */
+ * The instruction has a latency of about 3 cycles, but one can begin in every cycle. With short
+ * data the checksums of several records overlap. Longer data are three streams, joined at the end;
+ * still longer data are folded as well. */
 #ifndef TFWIRE_CRC32C_WORDS_H
 #define TFWIRE_CRC32C_WORDS_H
 
@@ -28,7 +27,7 @@ TFWI_INLINE uint64_t load_part(const uint8_t *p, size_t len) {
 }
 
 /* The register after the first len bytes of a word. REQUIRES: len < 8. They are moved to its end,
- * for zeros before them change nothing; so much of the register as they do not reach remains. */
+ * as zeros before them change nothing; the part of the register that they do not reach remains. */
 TARGET TFWI_INLINE uint32_t crc_part(uint32_t state, uint64_t word, size_t len) {
     uint64_t moved = (word ^ state) << (63 - 8 * len) << 1;
     return crc_word(0, moved) ^ (uint32_t)((uint64_t)state >> (8 * len));

@@ -1,8 +1,8 @@
 /* Columns to messages.
  *
  * Bounds: before a feature is written, the room left is compared with the most that it can take.
- * Counts and offsets are loaded once and the loaded numbers checked, so a caller's thread that
- * changes the columns meanwhile can spoil a message, but never cause a wrong access. */
+ * Counts and offsets are loaded once and the loaded numbers checked, so a thread that changes the
+ * columns meanwhile can spoil a message, but never cause a wrong access. */
 #include "encode/plans.h"
 
 #include <limits.h>
@@ -81,8 +81,7 @@ TFWI_INLINE size_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range b
     return tfwi_feature_bound(f, kind, (size_t)(v.end - v.begin), text_len);
 }
 
-/* Writes one Feature: the values of a cell. TFW_NEED_SPACE, TFW_E_ARGUMENT: nothing is written
- * that counts. */
+/* Writes one Feature: the values of a cell. On failure out->at stays. */
 TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw_input *in,
                             uint64_t cell, int presence, tfwi_output *out) {
     range v = {0, 0};

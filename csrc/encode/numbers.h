@@ -14,7 +14,7 @@ typedef struct tfwi_scalar {
 } tfwi_scalar;
 
 /* How numbers are written on some CPU. All give the same bytes and touch at most TFWI_SLACK bytes
- * behind them. */
+ * past them. */
 typedef struct tfwi_writer {
     const char *name;
     unsigned features; /* the TFWI_CPU_ bits that it needs */

@@ -3,15 +3,15 @@
  *     TARGET                      the function attribute that allows its instructions
  *     put_varint(p, v, size)      as tfwi_put_varint
  *     put_template(p, s, len)     the prefix of a scalar of len bytes; touches less than a block
- *                                 behind it
+ *                                 past it
  */
 #ifndef TFWIRE_NUMBERS_LOOP_H
 #define TFWIRE_NUMBERS_LOOP_H
 
 #include "encode/numbers.h"
 
-/* Bytes of each column that are to be on their way already: dozens of columns, read in turn, are
- * more than a CPU fetches ahead by itself. */
+/* How far ahead each column is prefetched, in bytes: dozens of columns, read in turn, are more than
+ * a CPU prefetches by itself. */
 #define AHEAD 256
 
 TARGET TFWI_INLINE uint8_t *put_float(const tfwi_scalar *s, uint64_t record, uint8_t *p) {

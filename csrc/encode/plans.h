@@ -33,8 +33,8 @@ typedef struct tfwi_section {
 int tfwi_check_inputs(const tfwi_section sections[2], const tfw_input *const inputs[2],
                       uint64_t records, tfw_error *error);
 
-/* Makes the plans of two sections, to encode so many records, in one block of memory for tfw_free;
- * NULL: out of memory. */
+/* Makes the plans of two sections, to encode that many records, in one block of memory for
+ * tfw_free; NULL: out of memory. */
 void *tfwi_make_plans(tfwi_section sections[2], const tfw_input *const inputs[2], uint64_t records);
 
 #endif /* TFWIRE_PLANS_H */

@@ -20,7 +20,7 @@ static size_t find_lengths(const tfwi_prefix *f, unsigned lengths, size_t len, s
     size_t total = len;
     for (unsigned i = lengths; i-- > 0;) {
         out[i] = total;
-        total += tfwi_varint_size(total) + f->run[i];
+        total += tfwi_varint_size(total) + f->texts[i];
     }
     return total - len;
 }
@@ -29,9 +29,9 @@ static uint8_t *put_with_lengths(const tfwi_prefix *f, unsigned lengths, const s
                                  uint8_t *p) {
     const uint8_t *text = f->text;
     for (unsigned i = 0; i < lengths; i++) {
-        memcpy(p, text, f->run[i]);
-        p = tfwi_put_length(p + f->run[i], values[i]);
-        text += f->run[i];
+        memcpy(p, text, f->texts[i]);
+        p = tfwi_put_length(p + f->texts[i], values[i]);
+        text += f->texts[i];
     }
     return p;
 }
@@ -60,8 +60,8 @@ static void complete(tfwi_prefix *f, uint8_t *text, size_t len, int32_t kind) {
     text[len] = (uint8_t)(kind << 3 | 2);
     text[len + 1] = 0x0a;
     f->text = text;
-    f->run[f->outer] = 1;
-    f->run[f->outer + 1] = 1;
+    f->texts[f->outer] = 1;
+    f->texts[f->outer + 1] = 1;
     f->max_size = len + 2 + TFWI_MAX_LENGTHS * TFWI_MAX_VARINT;
     f->guess = len + 2 + TFWI_PACKED(f);
 }
@@ -77,14 +77,14 @@ void tfwi_prefix_init(tfwi_prefix *f, const char *name, size_t name_len, int32_t
     }
     end += name_len;
     *end++ = 0x12;
-    *f = (tfwi_prefix){.outer = 2, .run = {1, (size_t)(end - text) - 1}};
+    *f = (tfwi_prefix){.outer = 2, .texts = {1, (size_t)(end - text) - 1}};
     complete(f, text, (size_t)(end - text), kind);
 }
 
 void tfwi_prefix_init_step(tfwi_prefix *f, int32_t kind, uint64_t *memory) {
     uint8_t *text = (uint8_t *)memory;
     text[0] = 0x0a;
-    *f = (tfwi_prefix){.outer = 1, .run = {1}};
+    *f = (tfwi_prefix){.outer = 1, .texts = {1}};
     complete(f, text, 1, kind);
 }
 
@@ -102,7 +102,7 @@ void tfwi_prefix_prepare(tfwi_prefix *f, uint64_t *memory) {
     put_with_lengths(f, TFWI_PACKED(f), in_front, (uint8_t *)f->template);
     uint8_t *mark = (uint8_t *)f->to_add;
     for (unsigned i = 0; i < TFWI_PACKED(f); i++) {
-        mark += f->run[i];
+        mark += f->texts[i];
         *mark++ = 0xff;
     }
 }

@@ -4,19 +4,19 @@
  * feature. All that stands before the values (tags, key, lengths) is called the prefix here: its
  * bytes are known when the key and the kind are, except for the lengths, and these follow from the
  * length of the values. So every feature is written in one pass. Where the length of the values is
- * known beforehand, the prefix comes first. Where it is not, the values are written behind room
- * for a prefix as long as the last one, and moved when that was wrong. */
+ * known beforehand, the prefix comes first. Where it is not, the values are written after room
+ * for a prefix as long as the last one, and moved if that was wrong. */
 #ifndef TFWIRE_PREFIX_H
 #define TFWIRE_PREFIX_H
 
 #include "wire/varint.h"
 
 #define TFWI_MAX_LENGTHS 4
-#define TFWI_SLACK 64 /* bytes that copies by whole words may touch behind their end */
+#define TFWI_SLACK 64 /* bytes that copies by whole words may touch past their end */
 
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 
-/* A prefix without its lengths: run[i] bytes of text stand before length i. Nested as the message
+/* A prefix without its lengths: texts[i] bytes of text stand before length i. Nested as the message
  * is, so that the first lengths of one prefix also serve less deep:
  *   outer   0a <entry> 0a <key's length, constant> key 12 <feature>      or, for a step of a
  *           feature list,                            0a <feature>
@@ -24,7 +24,7 @@
  *   packed  ... 0a <packed values, or the only string> */
 typedef struct tfwi_prefix {
     uint8_t *text;
-    size_t run[TFWI_MAX_LENGTHS];
+    size_t texts[TFWI_MAX_LENGTHS];
     unsigned outer;  /* lengths of the outer part: 2, or 1 */
     size_t guess;    /* size of the prefix last placed in front of values */
     size_t max_size; /* with lengths of any size */
@@ -54,15 +54,15 @@ void tfwi_prefix_prepare(tfwi_prefix *prefix, uint64_t *memory);
 /* Writes the prefix of values of len bytes; returns where these begin. */
 uint8_t *tfwi_prefix_put(const tfwi_prefix *prefix, unsigned lengths, size_t len, uint8_t *p);
 
-/* Puts the prefix at start, in front of values that begin guess bytes behind it and end at end;
- * they move if need be. Returns their new end. */
+/* Puts the prefix at start, before values that begin at start + guess and end at end; they move if
+ * need be. Returns their new end. */
 uint8_t *tfwi_prefix_place(tfwi_prefix *prefix, unsigned lengths, uint8_t *start,
                            const uint8_t *end);
 
-/* Templates are written by blocks of so many words, as one vector where there are such. */
+/* Templates are written in blocks of so many words, as one vector where possible. */
 #define TFWI_TEMPLATE_BLOCK 4
 
-/* Writes a template for values of len bytes; touches less than a block behind it. */
+/* Writes a template for values of len bytes; touches less than a block past it. */
 TFWI_INLINE void tfwi_put_template(uint8_t *p, const uint64_t *template, const uint64_t *to_add,
                                    size_t size, size_t len) {
     uint64_t add = len * UINT64_C(0x0101010101010101);
@@ -75,7 +75,7 @@ TFWI_INLINE void tfwi_put_template(uint8_t *p, const uint64_t *template, const u
     }
 }
 
-/* Writes the packed prefix; touches less than a block behind it. */
+/* Writes the packed prefix; touches less than a block past it. */
 TFWI_INLINE uint8_t *tfwi_prefix_put_packed(const tfwi_prefix *f, size_t len, uint8_t *p) {
     if (TFWI_LIKELY(len < f->template_limit)) {
         tfwi_put_template(p, f->template, f->to_add, f->template_size, len);
@@ -137,11 +137,11 @@ TFWI_INLINE uint8_t *tfwi_put_text(const uint8_t *from, size_t len, size_t limit
     return p + len;
 }
 
-/* The most bytes that a section of a message takes beside its entries, before they have moved. */
+/* The most bytes that a section of a message takes besides its entries, before they are moved. */
 #define TFWI_SECTION_BOUND (1 + 2 * TFWI_MAX_VARINT)
 
-/* Puts tag and length in front of entries that begin 1 + *guess behind start; they move when their
- * length has another size than guessed. Returns their new end. */
+/* Puts tag and length before entries that begin at start + 1 + *guess; they move if the guess of
+ * the size of their length is wrong. Returns their new end. */
 TFWI_INLINE uint8_t *tfwi_close_section(uint8_t *start, uint8_t tag, size_t *guess,
                                         const uint8_t *end) {
     const uint8_t *entries = start + 1 + *guess;

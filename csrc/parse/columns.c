@@ -1,4 +1,4 @@
-/* Columns under construction: their memory, the judgement of a record, and handing over. */
+/* Columns under construction: their life, their memory, and handing over. */
 #include "parse/columns.h"
 
 /* The hint for what comes after memory that is handed over: an eighth more, since batches vary,
@@ -18,7 +18,7 @@ static bool reserve_int64s(tfwi_int64s *array, uint64_t count, bool empty) {
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-/* Feature lists have defaults without values: they only allow the list to be absent. */
+/* Defaults of feature lists have no values: they only allow the list to be absent. */
 static bool default_is_complete(const tfw_feature *feature) {
     return !feature->has_default || feature->count == 0 || feature->default_values != NULL;
 }
@@ -100,7 +100,7 @@ void tfw_columns_truncate(tfw_columns *columns, size_t records) {
 
 size_t tfw_columns_records(const tfw_columns *columns) { return (size_t)columns->records; }
 
-/* Bytes of the values of so many records; true on overflow. */
+/* Bytes of the values of that many records; true on overflow. */
 static bool dense_size(const tfwi_column *column, uint64_t records, size_t *out_size) {
     size_t record = (size_t)column->count * column->value_size; /* the schema saw to it */
     return records > SIZE_MAX || tfwi_mul_overflows(record, (size_t)records, out_size);
@@ -132,7 +132,7 @@ int tfw_columns_bind_all(tfw_columns *columns, void *const *values, size_t capac
     return status;
 }
 
-/* What a column needs for so many records, apart from their values. */
+/* Reserves what a column needs for that many records, apart from their values. */
 static bool reserve_column(tfwi_column *column, uint64_t records, bool empty) {
     uint64_t cells = column->lists ? 0 : records; /* steps are counted when they come */
     return (!column->lists || reserve_int64s(&column->steps, records + 1, empty)) &&
@@ -195,7 +195,7 @@ int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_colum
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or taken already");
     }
     tfwi_column *column = &columns->columns[feature];
-    /* An array that was never needed exists all the same, so that no pointer is missing. */
+    /* Arrays that were never needed are made, so that no pointer is NULL. */
     if (!reserve_column(column, columns->records, columns->records == 0) ||
         !TFWI_RESERVE(column->values, 1)) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");

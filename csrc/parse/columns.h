@@ -1,8 +1,8 @@
 /* Columns from the inside. A column is a row of cells, and a cell is what one Feature holds: of a
  * record, or in feature lists of one step.
  *
- * Nothing is rolled back explicitly: splits, steps and offsets say where each cell ends, the
- * columns say how many records there are, and whatever lies behind that does not exist.
+ * Nothing is rolled back: splits, steps and offsets say where each cell ends, records says how many
+ * records there are, and nothing past that exists.
  */
 #ifndef TFWIRE_COLUMNS_H
 #define TFWIRE_COLUMNS_H

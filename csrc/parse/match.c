@@ -1,4 +1,4 @@
-/* Templates of headers, and the kernel that matches them on any CPU. */
+/* Templates of prefixes, and the kernel that matches them on any CPU. */
 #include "parse/columns.h"
 #include "base/kernels.h"
 
@@ -6,8 +6,8 @@
 
 static size_t field_len(size_t payload) { return 1 + tfwi_varint_size(payload) + payload; }
 
-/* The header of a value of len bytes; its own size is returned. */
-static size_t put_header(uint8_t *out, const tfw_feature *feature, bool list, size_t len) {
+/* The prefix of a value of len bytes; its own size is returned. */
+static size_t put_prefix(uint8_t *out, const tfw_feature *feature, bool list, size_t len) {
     const uint8_t *begin = out;
     size_t name = (size_t)feature->name_len;
     size_t values = field_len(len), message = field_len(values);
@@ -62,17 +62,17 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *o
 }
 
 void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
-    uint8_t header[2 * TFWI_TEMPLATE_SIZE];
+    uint8_t prefix[2 * TFWI_TEMPLATE_SIZE];
     *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
     enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
     if (shape == TFWI_SHAPE_OTHER || feature->name_len >= TFWI_TEMPLATE_SIZE) {
         return;
     }
-    size_t len = put_header(header, feature, list, t->fixed_len);
+    size_t len = put_prefix(prefix, feature, list, t->fixed_len);
     if (len > TFWI_TEMPLATE_SIZE) {
         return;
     }
-    memcpy(t->bytes, header, len);
+    memcpy(t->bytes, prefix, len);
     t->bytes_mask = ~UINT64_C(0) >> (64 - len);
     t->len = (uint8_t)len;
     t->shape = (uint8_t)shape;
@@ -86,7 +86,7 @@ void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list)
 #define TARGET
 
 /* Eight bytes at a time. A length and what it grows by stay below 128: nothing is carried. */
-TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size_t len) {
+TFWI_INLINE bool prefix_is(const tfwi_template *t, const uint8_t *p, size_t len) {
     uint64_t lens = len * UINT64_C(0x0101010101010101), differences = 0;
     size_t i = 0;
     for (; i + 8 < t->len; i += 8) {
@@ -99,7 +99,7 @@ TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size_t len)
 }
 
 /* Pairs of seven bits to fourteen, fourteen to twenty-eight, and those to fifty-six. */
-TFWI_INLINE uint64_t gather(uint64_t word, uint64_t mask) {
+TFWI_INLINE uint64_t join_bits(uint64_t word, uint64_t mask) {
     word &= mask;
     word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
     word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
@@ -113,7 +113,7 @@ static bool read_wide_varint(const uint8_t *p, size_t len, int64_t *out) {
     uint64_t word = tfwi_load64(p);
     bool nine = len == 9 && p[8] < 0x80, ten = len == 10 && p[8] >= 0x80 && p[9] < 0x80;
     uint64_t high = (p[8] & 0x7fu) | (uint64_t)(ten ? p[9] : 0) << 7;
-    *out = (int64_t)(gather(word, SEVENS) | high << 56);
+    *out = (int64_t)(join_bits(word, SEVENS) | high << 56);
     return (word & EIGHTHS) == EIGHTHS && (nine || ten);
 }
 
@@ -124,7 +124,7 @@ TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) {
     if (TFWI_UNLIKELY(len - 1 >= 8 || (~word & EIGHTHS) << unused != UINT64_C(1) << 63)) {
         return read_wide_varint(p, len, out);
     }
-    *out = (int64_t)gather(word, SEVENS >> unused);
+    *out = (int64_t)join_bits(word, SEVENS >> unused);
     return true;
 }
 

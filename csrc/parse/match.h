@@ -1,9 +1,9 @@
 /* The fast path: messages of the usual shape are compared, not parsed.
  *
- * Writers produce one form: key before value, one packed list, shortest lengths. So everything
- * between the beginning of a map entry and its value is known in advance but for the lengths, and
- * those are constants plus the length of the value. A template holds these bytes. What does not
- * match goes to the complete parser.
+ * Writers produce one form: key before value, one packed list, shortest lengths. So the prefix of a
+ * value, everything from the beginning of its map entry on, is known in advance but for the
+ * lengths, and those are constants plus the length of the value. A template holds these bytes. What
+ * does not match goes to the complete parser.
  *
  * A match proves that the complete parser would find exactly one list of the right kind, in an
  * entry that ends where the list ends. Without that proof nothing of the entry counts. So both
@@ -16,12 +16,13 @@
 
 typedef struct tfwi_column tfwi_column;
 
-#define TFWI_TEMPLATE_SIZE 64 /* bytes of the longest header that a template can hold */
+#define TFWI_TEMPLATE_SIZE 64 /* bytes of the longest prefix that a template can hold */
 
-/* A kernel reads at most so many bytes from the beginning of an entry on, in one go. */
+/* The most bytes that a kernel reads from the beginning of an entry on, without looking for its
+ * end. */
 #define TFWI_MATCH_ROOM 192
 
-/* What the value behind a header is. */
+/* What the value after a prefix is. */
 enum tfwi_shape {
     TFWI_SHAPE_OTHER = 0, /* no usual shape: never matched */
     TFWI_SHAPE_FLOATS = 1,
@@ -35,9 +36,9 @@ enum tfwi_shape {
 typedef struct tfwi_template {
     uint8_t bytes[TFWI_TEMPLATE_SIZE]; /* for a value of fixed_len bytes */
     uint8_t grows[TFWI_TEMPLATE_SIZE]; /* 255 where a length stands that grows with the value's */
-    uint64_t bytes_mask;             /* bit i: byte i belongs to the header */
+    uint64_t bytes_mask;             /* bit i: byte i belongs to the prefix */
     size_t fixed_len;
-    uint8_t len;       /* bytes of the header, of which the last one is the value's length */
+    uint8_t len;       /* bytes of the prefix, of which the last one is the value's length */
     uint8_t shape;     /* enum tfwi_shape */
     uint8_t max_len;   /* the longest value whose lengths all take one byte */
 } tfwi_template;
@@ -66,7 +67,7 @@ const tfwi_matcher *tfwi_matcher_best(void);
 extern const tfwi_matcher tfwi_matcher_avx2;
 extern const tfwi_matcher tfwi_matcher_avx512;
 
-/* The last bytes of a message, copied to where kernels have the room behind them that they want. */
+/* The last bytes of a message, copied to where kernels have the room after them that they want. */
 typedef struct tfwi_tail {
     const uint8_t *begin;
     const uint8_t *end;

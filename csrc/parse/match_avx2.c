@@ -11,11 +11,11 @@
 
 /* ---- Blocks of varints ---------------------------------------------------------------------- */
 
-/* A branch per value that depends on its length would be mispredicted again and again. So the ends
- * of 64 bytes are found at once, and each value is put together by masks, whatever its length. */
+/* A branch per value that depends on its length would be mispredicted often. So the ends of varints
+ * in 64 bytes are found at once, and values of any length are put together by masks. */
 #define WINDOW 64
 
-/* Readable bytes behind a window: those of a varint that begins in its last byte, as two words. */
+/* Readable bytes past a window: those of a varint that begins in its last byte, as two words. */
 #define WINDOW_SLACK 16
 
 /* Bit i: byte i of the 64 at p ends a varint. */
@@ -26,7 +26,7 @@ TARGET TFWI_INLINE uint64_t window_ends(const uint8_t *p) {
              (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32);
 }
 
-/* The first count values of a window; returns what lies behind them, NULL when one is too long. */
+/* The first count values of a window; returns their end, or NULL if one is too long. */
 TARGET TFWI_INLINE const uint8_t *read_window(const uint8_t *window, uint64_t ends, int64_t *out,
                                               size_t count, bool wide) {
     const uint8_t *p = window;
@@ -36,7 +36,7 @@ TARGET TFWI_INLINE const uint8_t *read_window(const uint8_t *window, uint64_t en
         if (wide && len > TFWI_MAX_VARINT) {
             return NULL;
         }
-        out[i] = gather(p, len, wide);
+        out[i] = join_bits(p, len, wide);
         p = next;
     }
     return p;

@@ -32,11 +32,11 @@ TARGET TFWI_INLINE __m512i iota(void) {
 TARGET TFWI_INLINE window window_of(__m512i bytes, uint64_t ends) {
     const __m512i one = _mm512_set1_epi8(1);
     __m512i lasts = _mm512_maskz_compress_epi8(ends, iota());
-    __m512i behind = _mm512_add_epi8(lasts, one); /* where the next one begins */
+    __m512i nexts = _mm512_add_epi8(lasts, one); /* where the next one begins */
     __m512i before = _mm512_sub_epi8(iota(), one);
     return (window){
         .sevens = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f)),
-        .firsts = _mm512_maskz_permutexvar_epi8(~UINT64_C(1), before, behind),
+        .firsts = _mm512_maskz_permutexvar_epi8(~UINT64_C(1), before, nexts),
         .lasts = lasts,
     };
 }
@@ -61,7 +61,7 @@ TARGET TFWI_INLINE __m512i join_sevens(__m512i lanes) {
 TARGET TFWI_INLINE __m512i join(const window *w, size_t first, bool wide) {
     const __m512i in_lane = _mm512_set1_epi64(0x0706050403020100);
     /* Byte 8 of a varint goes to byte 7 of its lane, byte 9 to byte 6. */
-    const __m512i behind = _mm512_set1_epi64(0x0809000000000000);
+    const __m512i tail = _mm512_set1_epi64(0x0809000000000000);
     const __m512i lane = _mm512_set_epi64(
         0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
         0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
@@ -72,7 +72,7 @@ TARGET TFWI_INLINE __m512i join(const window *w, size_t first, bool wide) {
     __mmask64 present = _mm512_cmple_epu8_mask(from, last);
     __m512i value = join_sevens(_mm512_maskz_permutexvar_epi8(present, from, w->sevens));
     if (wide) {
-        from = _mm512_add_epi8(begin, behind);
+        from = _mm512_add_epi8(begin, tail);
         present = _mm512_cmple_epu8_mask(from, last) & UINT64_C(0xc0c0c0c0c0c0c0c0);
         __m512i high = _mm512_maskz_permutexvar_epi8(present, from, w->sevens);
         __m512i top = _mm512_slli_epi64(high, 15); /* the lowest bit of byte 6 to the top */

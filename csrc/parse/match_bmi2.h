@@ -1,5 +1,5 @@
-/* Template: headers and single varints by AVX2 and BMI2. A kernel's file includes it once, after it
- * has defined
+/* Template: prefixes and single varints by AVX2 and BMI2. A kernel's file includes it once, after
+ * it has defined
  *
  *     TARGET     the function attribute that allows its instructions, these among them
  */
@@ -10,7 +10,7 @@
 
 #include <immintrin.h>
 
-/* The bytes of half a header that are as expected. */
+/* The bytes of half a prefix that are as expected. */
 TARGET TFWI_INLINE uint32_t half_is(const tfwi_template *t, const uint8_t *p, size_t half,
                                     __m256i lens) {
     __m256i fixed = _mm256_loadu_si256((const __m256i *)(const void *)(t->bytes + half));
@@ -20,7 +20,7 @@ TARGET TFWI_INLINE uint32_t half_is(const tfwi_template *t, const uint8_t *p, si
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, expected));
 }
 
-TARGET TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size_t len) {
+TARGET TFWI_INLINE bool prefix_is(const tfwi_template *t, const uint8_t *p, size_t len) {
     __m256i lens = _mm256_set1_epi8((char)len);
     uint32_t differences = ~half_is(t, p, 0, lens) & (uint32_t)t->bytes_mask;
     if (t->len > 32) {
@@ -29,8 +29,8 @@ TARGET TFWI_INLINE bool header_is(const tfwi_template *t, const uint8_t *p, size
     return differences == 0;
 }
 
-/* The bits that a varint of n bytes has: among its first eight bytes, and in the two behind, where
- * only the lowest bit of the last one is part of 64. */
+/* The bits that a varint of n bytes has in its first eight bytes, and in the two after them, of
+ * which the last has only one bit. */
 static const uint64_t low_bits[TFWI_MAX_VARINT + 1] = {
     0,
     UINT64_C(0x7f),
@@ -47,7 +47,7 @@ static const uint64_t low_bits[TFWI_MAX_VARINT + 1] = {
 static const uint64_t high_bits[TFWI_MAX_VARINT + 1] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0x17f};
 
 /* The varint of 1 to 10 bytes at p, where 8 can be read, or 16 if it may be wide: have 9 or 10. */
-TARGET TFWI_INLINE int64_t gather(const uint8_t *p, size_t len, bool wide) {
+TARGET TFWI_INLINE int64_t join_bits(const uint8_t *p, size_t len, bool wide) {
     uint64_t value = _pext_u64(tfwi_load64(p), low_bits[len]);
     if (wide) {
         value |= _pext_u64(tfwi_load64(p + 8), high_bits[len]) << 56;
@@ -62,7 +62,7 @@ TARGET TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) 
     static const uint16_t followed[TFWI_MAX_VARINT + 1] = {UINT16_MAX, 0,    1,    3,    7,    0xf,
                                                            0x1f,       0x3f, 0x7f, 0xff, 0x1ff};
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-    *out = gather(p, len, true);
+    *out = join_bits(p, len, true);
     return _bzhi_u32((uint32_t)_mm_movemask_epi8(bytes), (unsigned)len) == followed[len];
 }
 

@@ -1,7 +1,7 @@
 /* Template: matching. A kernel's file includes it once, after it has defined
  *
  *     TARGET                           the function attribute that allows its instructions
- *     header_is(t, p, len)             whether the header of a value of len bytes is at p;
+ *     prefix_is(t, p, len)             whether the prefix of a value of len bytes is at p;
  *                                      TFWI_TEMPLATE_SIZE bytes can be read there
  *     read_varint(p, len, out)         whether a block of at most ten bytes is one varint; its
  *                                      value; 16 bytes can be read
@@ -93,20 +93,20 @@ TARGET TFWI_INLINE bool fill_cell(tfwi_column *column, uint8_t shape, uint64_t c
     return true;
 }
 
-/* Not inlined, for the loop over single numbers to keep what it needs in registers. */
+/* Not inlined, so that the loop over single numbers keeps its variables in registers. */
 TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                             size_t len, const uint8_t *limit) {
     return fill_cell(column, column->usual.shape, cell, p, len, limit);
 }
 
-/* Whether the header of an entry or step of the usual shape is at p. It is asked first and without
- * a branch on the template: where keys come in no order, wrong guesses all fail at the same place,
+/* Whether the prefix of an entry or step of the usual shape is at p. It is asked first and without
+ * a branch on the template: where keys have no order, wrong guesses all fail at the same branch,
  * which is predicted, and cost a comparison each. */
 TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p) {
-    return header_is(t, p, p[t->len - 1u]);
+    return prefix_is(t, p, p[t->len - 1u]);
 }
 
-/* The value behind such a header; NULL: it is too long for it, or leaves the message. */
+/* The value after such a prefix; NULL: it is too long for it, or leaves the message. */
 TARGET TFWI_INLINE const uint8_t *value_at(const tfwi_template *t, const uint8_t *p,
                                            const uint8_t *end, size_t *out_len) {
     const uint8_t *value = p + t->len;
@@ -116,8 +116,8 @@ TARGET TFWI_INLINE const uint8_t *value_at(const tfwi_template *t, const uint8_t
     return usual && value <= end && len <= (size_t)(end - value) ? value : NULL;
 }
 
-/* Stores the value behind such a header in a cell; returns what lies behind it, or NULL: it is not
- * of the usual shape either, or leaves the message. */
+/* Stores the value after such a prefix in a cell; returns its end, or NULL: it is not of the usual
+ * shape either, or leaves the message. */
 TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell, const uint8_t *p,
                                               const uint8_t *end, const uint8_t *limit) {
     const tfwi_template *t = &column->usual;
@@ -138,8 +138,8 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
     return value != NULL && store_cell(column, cell, value, len, limit) ? value + len : NULL;
 }
 
-/* The column whose entry seems to begin at p, NULL: none does. Only hashes are compared: a match
- * proves the key. */
+/* The column whose entry seems to begin at p, or NULL. Only hashes are compared: a match proves the
+ * key. */
 TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const uint8_t *p,
                                                      const uint8_t *end) {
     const tfw_schema *schema = columns->schema;
@@ -160,7 +160,7 @@ TARGET TFWI_NOINLINE static tfwi_column *peek_column(tfw_columns *columns, const
 
 /* ---- Entries of the usual shape with lengths of more than a byte ---------------------------- */
 
-/* A length of up to three bytes; returns what lies behind it, or NULL. */
+/* A length of up to three bytes; returns its end, or NULL. */
 TARGET TFWI_INLINE const uint8_t *read_len(const uint8_t *p, size_t *out) {
     *out = p[0] & 0x7fu;
     if (p[0] < 0x80) {
@@ -183,8 +183,7 @@ TARGET TFWI_INLINE const uint8_t *enter(const uint8_t *p, const uint8_t *end, ui
     return (size_t)(end - p) == len ? p : NULL;
 }
 
-/* Stores an entry of the usual shape that is read, not compared; returns what lies behind it, or
- * NULL. */
+/* Stores an entry of the usual shape that is read, not compared; returns its end, or NULL. */
 TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, const uint8_t *p,
                                                       const uint8_t *end, const uint8_t *limit) {
     size_t size, key_len;
@@ -216,7 +215,7 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Entries and steps that begin before it have the room behind them that a kernel wants. */
+/* Entries and steps that begin before it have the room after them that a kernel wants. */
 TARGET TFWI_INLINE const uint8_t *stop_of(const uint8_t *p, const uint8_t *end,
                                           const uint8_t *limit) {
     ptrdiff_t usable = limit - p - TFWI_MATCH_ROOM + 1;

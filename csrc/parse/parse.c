@@ -14,7 +14,7 @@ static bool cell_bytes(void *self, const uint8_t *data, size_t len) {
     return tfwi_cell_append_bytes(parser->column, data, len);
 }
 
-/* The cell's next values: at most wanted, fewer where the cell has less room, none out of
+/* Room for the cell's next values: wanted, or fewer where the cell takes no more; NULL: out of
  * memory. REQUIRES: the cell has room. */
 static void *cell_reserve(tfwi_column *column, size_t wanted, size_t *out_room) {
     uint64_t room = tfwi_cell_room(column);
@@ -187,7 +187,7 @@ static int check_spans(const tfw_span *spans, size_t count, size_t len, tfw_erro
     return TFW_OK;
 }
 
-/* Up to this length of the first, messages are fetched ahead. */
+/* Messages are prefetched if the first is not longer than this. */
 enum { SHORT = 512 };
 
 int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
@@ -195,7 +195,7 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
     static const uint8_t nothing[1];
     if ((flags & TFW_ADDRESSES) != 0) {
         bool are_short = count != 0 && spans[0].length <= SHORT;
-        *m = (tfwi_messages){.spans = spans, .fetched = are_short ? count : 0};
+        *m = (tfwi_messages){.spans = spans, .prefetched = are_short ? count : 0};
         return TFW_OK;
     }
     if (data == NULL) { /* pointers into no bytes are compared, too */

@@ -38,7 +38,7 @@ typedef struct tfwi_messages {
     const uint8_t *data; /* NULL: spans hold addresses */
     size_t len;
     const tfw_span *spans;
-    size_t fetched; /* how many are fetched ahead of their turn: all or none */
+    size_t prefetched; /* how many are prefetched: all or none */
 } tfwi_messages;
 
 /* A message in memory that may be read up to limit. */
@@ -52,14 +52,14 @@ typedef struct tfwi_message {
 int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
                        const tfw_span *spans, size_t count, unsigned flags, tfw_error *error);
 
-/* Short messages that lie anywhere are fetched while those before them are being parsed, so many
- * records ahead: which lines come next, a processor sees only within longer ones. */
-enum { TFWI_FETCH_AHEAD = 8, TFWI_FETCH_BYTES = 192 };
+/* Short messages that lie anywhere are prefetched while others, so many records before, are parsed:
+ * a processor foresees the next cache lines only within longer ones. */
+enum { TFWI_PREFETCH_AHEAD = 8, TFWI_PREFETCH_BYTES = 192 };
 
-TFWI_INLINE void tfwi_fetch(const tfwi_messages *m, size_t i) {
-    if (i < m->fetched) {
+TFWI_INLINE void tfwi_prefetch_message(const tfwi_messages *m, size_t i) {
+    if (i < m->prefetched) {
         uintptr_t begin = (uintptr_t)m->spans[i].offset;
-        for (uintptr_t at = 0; at < TFWI_FETCH_BYTES; at += 64) {
+        for (uintptr_t at = 0; at < TFWI_PREFETCH_BYTES; at += 64) {
             TFWI_PREFETCH(begin + at);
         }
     }
@@ -68,7 +68,7 @@ TFWI_INLINE void tfwi_fetch(const tfwi_messages *m, size_t i) {
 TFWI_INLINE tfwi_message tfwi_message_at(const tfwi_messages *m, size_t i) {
     size_t len = (size_t)m->spans[i].length;
     if (m->data == NULL) {
-        tfwi_fetch(m, i + TFWI_FETCH_AHEAD);
+        tfwi_prefetch_message(m, i + TFWI_PREFETCH_AHEAD);
         const uint8_t *begin = (const uint8_t *)(uintptr_t)m->spans[i].offset;
         return (tfwi_message){begin, len, begin + len};
     }

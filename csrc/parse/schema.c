@@ -5,12 +5,12 @@
 
 #include <limits.h>
 
-/* Keeps the table at most a quarter full: nearly every search is one probe. */
+/* Keeps the table at most a quarter full, so that nearly every search takes one probe. */
 #define SLOTS_PER_FEATURE 4
 
 #define MAX_FEATURES ((size_t)1 << 20)
 
-/* Strings and numbers alike: what a feature's values may take at most. */
+/* The most values or bytes that a feature may have. */
 #define MAX_COUNT (SIZE_MAX / 2 / sizeof(int64_t))
 
 static int invalid(tfw_error *error, size_t feature, const char *text) {

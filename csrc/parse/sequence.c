@@ -4,7 +4,7 @@
 
 /* ---- Feature lists -------------------------------------------------------------------------- */
 
-/* Begins the list anew: an earlier entry of its key, and what was wrong with it, is forgotten. */
+/* Begins the list again: an earlier entry of its key is forgotten, and its misfit too. */
 static void list_begin(tfwi_column *column, const tfw_columns *lists) {
     column->serial = lists->serial;
     column->steps_found = 0;
@@ -29,7 +29,7 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
         return false;
     }
     judge_step(column);
-    /* Behind a misfit there is no cell to begin at, and no use for one. */
+    /* After a misfit there is no cell to begin at, and no need for one. */
     if (column->status != TFW_OK) {
         return true;
     }

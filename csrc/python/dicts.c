@@ -1,7 +1,7 @@
-/* Messages to dicts, without a schema: a pickle that builds them, numbers beside it.
+/* Messages to dicts, without a schema: a pickle that builds them, and arrays of their numbers.
  *
  * A list of numbers is the opcode NEXT_BUFFER, for which the unpickler takes the next object of its
- * buffers argument, whatever that is: Python passes slices of two arrays.
+ * buffers argument. That may be anything: Python passes slices of two arrays.
  */
 #include "parse/parse.h"
 #include "wire/message.h"
@@ -12,7 +12,7 @@
 
 #define SOME 64 /* elements of every array, at first */
 
-/* What a failure can take back. */
+/* A point that a failure can go back to. */
 typedef struct position {
     size_t pickle;
     size_t int64s;
@@ -214,7 +214,7 @@ static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsign
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-/* Decodes messages until one is malformed; what that one had written is taken back. */
+/* Decodes messages until one is malformed, of which nothing remains. */
 static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
                          size_t *out_done) {
     for (*out_done = 0; *out_done < count; ++*out_done) {
@@ -258,7 +258,7 @@ static void give_back(const decoder *d, tfw_dicts *out_dicts) {
     };
 }
 
-/* Opens the list, and reserves something everywhere so that no pointer is missing. */
+/* Opens the list, and reserves some of every array so that no pointer is NULL. */
 static bool begin(decoder *d) {
     bool reserved = TFWI_RESERVE(d->pickle.stream, SOME) && TFWI_RESERVE(d->int64s, SOME) &&
                     TFWI_RESERVE(d->floats, SOME) && TFWI_RESERVE(d->buffers, SOME);
@@ -278,7 +278,7 @@ static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
     return d->fault.status;
 }
 
-/* The whole pickle, or nothing for want of memory. */
+/* The whole pickle, or nothing when out of memory. */
 static int put_pickle(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
                       size_t *out_done, tfw_error *error) {
     int status = TFW_OK;

@@ -35,7 +35,7 @@ TFWI_INLINE bool take(tfwi_unpickler *u, size_t size, uint64_t *out) {
     return true;
 }
 
-/* Remembers an object whose code has the flag, but when it is read again. */
+/* Remembers an object whose code has the flag, unless it is being read again. */
 TFWI_INLINE int remember(tfwi_unpickler *u, uint8_t code, tfwi_memo memo) {
     return (code & FLAG_REF) == 0 || u->replays != 0 ? TFW_OK : tfwi_memoize(u, memo);
 }
@@ -61,7 +61,7 @@ TFWI_INLINE bool take_long(tfwi_unpickler *u, uint64_t *out) {
     return v <= (uint64_t)INT64_MAX + negative;
 }
 
-/* Reads the number whose code it is; false: it is no number, or not one of int64. */
+/* Reads the number with this code; false: not a number, or beyond int64. */
 TFWI_INLINE bool read_number(tfwi_unpickler *u, uint8_t code, tfwi_element *out) {
     switch (code & ~FLAG_REF) {
     case TYPE_BINARY_FLOAT: out->b = TFWI_FLOAT; return take(u, 8, &out->a);
@@ -79,7 +79,7 @@ TFWI_INLINE bool read_number(tfwi_unpickler *u, uint8_t code, tfwi_element *out)
     }
 }
 
-/* Reads the text whose code it is, *out_ascii when its code says so. */
+/* Reads the text with this code; *out_ascii: whether the code says that it is ASCII. */
 static bool read_text(tfwi_unpickler *u, uint8_t code, tfwi_element *out, bool *out_ascii) {
     size_t size = 4;
     *out_ascii = true;
@@ -134,7 +134,7 @@ TFWI_INLINE int read_scalar(tfwi_unpickler *u, uint8_t code, tfwi_element *out, 
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-/* Reads the list or tuple whose code, just read, it is. */
+/* Reads the list or tuple whose code was just read. */
 static int read_list(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
     const uint8_t type = code & (uint8_t)~FLAG_REF;
     const tfwi_memo memo = {.type = TFWI_LIST, .a = u->at - 1};
@@ -221,7 +221,7 @@ TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
     return status == TFWI_UNKNOWN ? read_list(u, code, out) : status;
 }
 
-/* Reads a row from behind its code. */
+/* Reads a row from after its code. */
 static int read_row(tfwi_unpickler *u) {
     const size_t guesses = u->pairs.count;
     bool same = true;

@@ -1,4 +1,4 @@
-/* Keys and other text of rows: what all ways of reading rows do alike. */
+/* Keys of rows, for all ways of reading rows. */
 #include "python/pickle_rows.h"
 
 int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key) {

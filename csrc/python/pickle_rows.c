@@ -1,7 +1,7 @@
 /* Rows out of a pickle: the opcodes around them, keys and values, rows that occur again. */
 #include "python/pickle_rows.h"
 
-/* SETITEM, SETITEMS: what is on the stack becomes pairs of the row. */
+/* SETITEM, SETITEMS: the items on the stack become pairs of the row. */
 static int set_items(tfwi_unpickler *u) {
     size_t count = u->items.count;
     if (count % 2 != 0) {
@@ -48,7 +48,7 @@ static bool row_ends(tfwi_unpickler *u) {
     return index < u->memos.count && u->memos.of[index].type == TFWI_ROW;
 }
 
-/* Reads a row from behind its EMPTY_DICT and MEMOIZE. */
+/* Reads a row from after its EMPTY_DICT and MEMOIZE. */
 static int run_row(tfwi_unpickler *u) {
     u->same_keys = false;
     u->pairs.count = 0;

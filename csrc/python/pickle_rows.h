@@ -1,14 +1,14 @@
 /* Rows of Python, out of a stream of pickle or marshal: names and values, without Python objects.
  *
- * pickle.dumps is the fastest way there is to hand many Python objects over: 40 ns for an item of
- * a dict. For dicts of plain values it uses few opcodes. The usual row is read straight through
- * (pickle_usual.c); one that does not look usual goes back to its beginning and through a stack
- * machine as pickle's own (pickle_machine.c). What that does not know is for Python to encode.
- * marshal takes a third less time, but says the same of bytes as of any object with a buffer: it
- * serves rows of numbers and text (marshal_rows.c).
+ * pickle.dumps is the fastest way to hand over many Python objects: 40 ns for an item of a dict.
+ * For dicts of plain values it uses few opcodes. The usual row is read straight through
+ * (pickle_usual.c); any other is read again from its beginning by a stack machine like pickle's own
+ * (pickle_machine.c). What the machine does not know is encoded by Python. marshal takes a third
+ * less time, but writes bytes like any object with a buffer: it serves rows of numbers and text
+ * (marshal_rows.c).
  *
- * The stream is trusted no more than a file: every length is checked against the bytes present,
- * every reference against what it refers to. */
+ * The stream is not trusted: every length is checked against the bytes present, every reference
+ * against the memo. */
 #ifndef TFWIRE_PICKLE_ROWS_H
 #define TFWIRE_PICKLE_ROWS_H
 
@@ -40,7 +40,7 @@ typedef struct tfwi_item {
     uint8_t kind;   /* raw: of its numbers */
     uint8_t kinds;  /* list: the types of its elements, a bit for each */
     uint8_t rank;   /* list: 1, or 2 for a list of lists; 0: still empty */
-    uint32_t memo;  /* 1 + its index in the memo, 0: none */
+    uint32_t memo;  /* 1 + its index in the memo; 0: not there */
     uint64_t a;     /* number (bits); string, raw: offset in the stream; list: first element */
     uint64_t b;     /* string, raw: bytes; list: number of elements */
     uint64_t at;    /* where its opcodes begin */
@@ -94,7 +94,7 @@ typedef struct tfwi_unpickler {
     bool same_keys;
 } tfwi_unpickler;
 
-/* ---- For those who read rows ---------------------------------------------------------------- */
+/* ---- Reading rows --------------------------------------------------------------------------- */
 
 /* Begins a stream. Keys and the row read last stay known. */
 void tfwi_unpickle_begin(tfwi_unpickler *u, const uint8_t *stream, size_t len);
@@ -106,19 +106,19 @@ int tfwi_unpickle_row(tfwi_unpickler *u);
 /* Forgets everything and releases the memory. */
 void tfwi_unpickle_clear(tfwi_unpickler *u);
 
-/* ---- For pickle_rows.c: the ways of reading a row ------------------------------------------- */
+/* ---- The ways of reading a row, for pickle_rows.c ------------------------------------------- */
 
 /* marshal_rows.c: tfwi_unpickle_row for a stream of marshal. */
 int tfwi_unmarshal_row(tfwi_unpickler *u);
 
-/* pickle_usual.c: reads a row from behind its EMPTY_DICT and MEMOIZE to behind the SETITEMS of
- * its first items. TFWI_UNUSUAL: this must be done by the machine. */
+/* pickle_usual.c: reads a row from after its EMPTY_DICT and MEMOIZE to after the SETITEMS of its
+ * first items. TFWI_UNUSUAL: the machine must read it. */
 int tfwi_read_usual_row(tfwi_unpickler *u);
 
 /* pickle_machine.c: runs the opcode at u->at. */
 int tfwi_run(tfwi_unpickler *u);
 
-/* ---- For all of them: pickle_keys.c, the stream, the memo ---------------------------------- */
+/* ---- For all of these: keys (pickle_keys.c), the stream, the memo --------------------------- */
 
 /* The key that a string is, with a guess that is compared first. Text may have surrogates, which
  * make it TFWI_UNKNOWN, also where bytes are known as a key that are the same. */

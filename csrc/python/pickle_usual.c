@@ -21,7 +21,7 @@ TFWI_INLINE bool is_text(uint8_t op) {
     return op == OP_SHORT_BINUNICODE || op == OP_BINUNICODE || op == OP_BINUNICODE8;
 }
 
-/* Reads the opcode behind frames that begin here. */
+/* Reads the next opcode, skipping frames. */
 TFWI_INLINE bool next_op(tfwi_unpickler *u, uint8_t *out_op) {
     while (tfwi_has(u, TFWI_PICKLE_FRAME_SIZE) && TFWI_UNLIKELY(u->stream[u->at] == OP_FRAME)) {
         u->at += TFWI_PICKLE_FRAME_SIZE;
@@ -39,7 +39,7 @@ TFWI_INLINE bool accept(tfwi_unpickler *u, uint8_t op) {
     return found;
 }
 
-/* ---- Scalars: false, with u->at anywhere, for what is none ---------------------------------- */
+/* ---- Scalars: false, with u->at anywhere, for anything else --------------------------------- */
 
 /* The number whose opcode was op. */
 TFWI_INLINE bool read_number(tfwi_unpickler *u, uint8_t op, tfwi_element *out) {

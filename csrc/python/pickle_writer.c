@@ -4,21 +4,21 @@
 
 #define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
 
-/* Keys whose slots are taken this many times over are written out again and again: no choice of
- * keys makes the search long. */
+/* A key that finds no slot within so many probes is written out each time: no choice of keys makes
+ * the search long. */
 #define MEMO_PROBES 8
 static const tfwi_seed unseeded = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)};
 #define MEMO_SLOTS 64 /* at first */
 
 /* ---- Strings -------------------------------------------------------------------------------- */
 
-/* Bytes of an opcode with the length of so many bytes. */
-static size_t header_size(uint64_t len) {
+/* Bytes of an opcode with its argument, a length. */
+static size_t opcode_size(uint64_t len) {
     return len <= UINT8_MAX ? 2 : len <= UINT32_MAX ? 5 : MAX_OPCODE;
 }
 
 /* Writes an opcode with a length of one, four or eight bytes; returns how many bytes it takes. */
-static size_t write_header(uint8_t *out, const uint8_t opcodes[3], uint64_t len) {
+static size_t write_opcode(uint8_t *out, const uint8_t opcodes[3], uint64_t len) {
     if (len <= UINT8_MAX) {
         out[0] = opcodes[0];
         out[1] = (uint8_t)len;
@@ -43,17 +43,17 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len) {
     if (out == NULL) {
         return false;
     }
-    size_t header = write_header(out, opcodes, len);
+    size_t opcode = write_opcode(out, opcodes, len);
     if (len != 0) {
-        memcpy(out + header, data, len);
+        memcpy(out + opcode, data, len);
     }
-    pickle->stream.count += header + len;
+    pickle->stream.count += opcode + len;
     return true;
 }
 
 static bool is_continuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* Bytes of the UTF-8 character at p, 0 if there is none: Python's rules, thus no surrogates. */
+/* Bytes of the UTF-8 character at p, 0 if there is none: by Python's rules, without surrogates. */
 static size_t utf8_len(const uint8_t *p, const uint8_t *end) {
     size_t left = (size_t)(end - p);
     if (p[0] < 0x80) {
@@ -87,8 +87,8 @@ static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
     return stray;
 }
 
-/* Makes each stray byte b of a key the surrogate U+DC00 + b: what surrogateescape decodes. The key
- * lies at the end of the room that this takes: nothing is written over before it is read. */
+/* Makes each stray byte b of a key the surrogate U+DC00 + b, as surrogateescape does. The key lies
+ * at the end of the room for the result: nothing is overwritten before it is read. */
 static void escape(uint8_t *out, const uint8_t *p, const uint8_t *end) {
     while (p != end) {
         size_t len = utf8_len(p, end);
@@ -111,7 +111,7 @@ static uint8_t *str_room(tfwi_pickle *pickle, size_t len) {
                                                       : tfwi_bytes_room(&pickle->stream, size);
 }
 
-/* Escapes a key of len bytes that was copied behind the opcode it would have without stray bytes;
+/* Escapes a key of len bytes that was copied after the opcode it would have without stray bytes;
  * returns where its opcode goes now, or NULL: out of memory. */
 static TFWI_NOINLINE uint8_t *escape_copied(tfwi_pickle *pickle, size_t len, size_t stray) {
     size_t more, size;
@@ -120,8 +120,8 @@ static TFWI_NOINLINE uint8_t *escape_copied(tfwi_pickle *pickle, size_t len, siz
     }
     uint8_t *out = str_room(pickle, size);
     if (out != NULL) {
-        uint8_t *escaped = out + header_size(size), *copy = escaped + more;
-        memmove(copy, out + header_size(len), len);
+        uint8_t *escaped = out + opcode_size(size), *copy = escaped + more;
+        memmove(copy, out + opcode_size(len), len);
         escape(escaped, copy, copy + len);
     }
     return out;
@@ -136,7 +136,7 @@ static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t 
     if (out == NULL) {
         return false;
     }
-    uint8_t *copy = out + header_size(len);
+    uint8_t *copy = out + opcode_size(len);
     if (len != 0) {
         memcpy(copy, key, len);
     }
@@ -144,10 +144,10 @@ static bool put_str(tfwi_pickle *pickle, const uint8_t *key, size_t len, size_t 
     if (stray != 0 && (out = escape_copied(pickle, len, stray)) == NULL) {
         return false;
     }
-    size_t header = write_header(out, opcodes, len + 2 * stray);
+    size_t opcode = write_opcode(out, opcodes, len + 2 * stray);
     *out_stray = stray;
-    *out_offset = pickle->stream.count + header;
-    pickle->stream.count += header + len + 2 * stray;
+    *out_offset = pickle->stream.count + opcode;
+    pickle->stream.count += opcode + len + 2 * stray;
     return true;
 }
 

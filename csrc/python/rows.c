@@ -1,4 +1,4 @@
-/* Rows to messages: what is read from the stream becomes Examples. */
+/* Rows to messages: the rows of a stream become Examples. */
 #include "python/rows.h"
 
 /* Keys are remembered from call to call, up to this number. */
@@ -53,8 +53,8 @@ static void put_string_list(const tfw_rows *r, tfwi_prefix *f, const tfwi_elemen
     out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
 }
 
-/* The kind of a value: of a list, the one its elements have in common; TFW_NONE: they have none.
- * An empty list gets any. */
+/* The kind of a value; of a list, that of its elements. TFW_NONE: numbers and strings are mixed. An
+ * empty list may have any. */
 static int32_t kind_of(const tfwi_item *value) {
     if (value->type != TFWI_LIST) {
         return value->type == TFWI_RAW ? value->kind : value->type;
@@ -69,7 +69,7 @@ static int32_t kind_of(const tfwi_item *value) {
     }
 }
 
-/* How many values there are; strings: their bytes in all. */
+/* The number of values; strings: also their bytes in all. */
 static size_t measure(const tfw_rows *r, const tfwi_item *value, int32_t kind,
                       size_t *out_text_len) {
     *out_text_len = value->type == TFWI_STRING ? (size_t)value->b : 0;
@@ -230,7 +230,7 @@ void tfw_rows_free(tfw_rows *r) {
     }
 }
 
-/* What a call returns: what ended it. */
+/* The result of a call, by the status that ended it. */
 static int describe(int status, tfw_error *error) {
     switch (status) {
     case TFW_END: return TFW_OK;
@@ -260,7 +260,7 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
     bool sort_keys = (flags & TFW_KEEP_ORDER) == 0;
     if (r->sort_keys != sort_keys) {
         r->sort_keys = sort_keys;
-        r->u.pairs.count = 0; /* guess no keys, so that the order is found anew */
+        r->u.pairs.count = 0; /* no guesses: the order must be found again */
     }
     tfwi_unpickle_begin(&r->u, stream, len);
     while ((status = tfwi_unpickle_row(&r->u)) == TFW_OK) {

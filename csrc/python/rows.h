@@ -1,4 +1,4 @@
-/* Rows on their way to messages, and what is remembered of their keys. */
+/* The row encoder, and what it remembers of keys. */
 #ifndef TFWIRE_ROWS_H
 #define TFWIRE_ROWS_H
 

@@ -2,16 +2,16 @@
  *
  * A flipped bit of the payload adds a power of x to its CRC, another power for each bit. So the
  * difference between stored and computed CRC, the syndrome, is a power of x, and its logarithm is
- * the place of the bit: powers repeat only after 2^31 - 1, a codeword of 256 MiB. The generator has
- * the factor x + 1, so the parity of the number of flipped bits shows in the syndrome: two flipped
+ * the place of the bit; powers repeat only after 2^31 - 1, a codeword of 256 MiB. The generator has
+ * the factor x + 1, so the syndrome shows the parity of the number of flipped bits: two flipped
  * bits of the payload never look like one.
  *
- * But what is stored is a masked CRC, and the mask is a sum with carries: a bit that flips in the
- * file flips a run of bits of the CRC. Together with a flipped bit of the payload, or against two
- * of them, such a run may look like one flipped bit elsewhere. Every correction is therefore held
- * against all damage of two bits, and called ambiguous where that explains the record as well.
+ * But the stored CRC is masked, and the mask is a sum with carries: a bit that flips in the file
+ * flips several bits of the CRC in a row. Together with a flipped bit of the payload, or instead of
+ * two, they may look like one flipped bit elsewhere. Every correction is therefore compared with
+ * all damage of two bits, and is ambiguous if that explains the record as well.
  *
- * In a header all that is tried out: it has 96 bits, and the right length leads to a payload that
+ * In a header all of this is tried: it has 96 bits, and the right length leads to a payload that
  * verifies.
  */
 #include "records/correct.h"
@@ -21,10 +21,10 @@ enum {
     FOOTER_BITS = 8 * TFW_FOOTER_SIZE,
     SMALLEST_TABLE = 1 << 8,
     LARGEST_TABLE = 1 << 17,
-    LARGEST_PAIRS = LARGEST_TABLE /* among more bits, two of any even syndrome can be expected */
+    LARGEST_PAIRS = LARGEST_TABLE /* among more bits, some two explain any even syndrome */
 };
 
-/* The order of x: its powers repeat after that many. */
+/* The order of x: the period of its powers. */
 #define ORDER_OF_X UINT32_C(0x7fffffff)
 
 #define NO_BIT UINT64_MAX
@@ -113,7 +113,7 @@ typedef struct payload_state {
     uint32_t stored;   /* footer, masked */
 } payload_state;
 
-/* What a flipped bit of the payload would have to be a power of: with exponent 0 for the last. */
+/* The power of x that a flipped bit of the payload would have added; exponent 0 is the last bit. */
 static uint32_t syndrome(const payload_state *state, uint32_t stored) {
     return divide(tfwi_crc32c_unmask(stored) ^ state->computed, FOOTER_BITS / 8);
 }
@@ -155,7 +155,7 @@ static bool is_bit_of_each(const logarithms *table, const payload_state *state) 
     return false;
 }
 
-/* Whether two flipped bits of the payload do; said of long payloads by parity alone. */
+/* Whether two flipped bits of the payload do; for long payloads, judged by parity alone. */
 static int is_two_of_payload(const payload_state *state, bool *out_is) {
     uint32_t sum = syndrome(state, state->stored);
     *out_is = !is_odd(sum);
@@ -212,7 +212,7 @@ static int correct_payload(const uint8_t *record, uint64_t length, tfw_flip *out
         return TFW_END;
     }
     if (length > (ORDER_OF_X - FOOTER_BITS) / 8) {
-        return TFW_E_DATA_CRC; /* two places would have the same power */
+        return TFW_E_DATA_CRC; /* two places have the same power */
     }
     logarithms table;
     int status = logarithms_create(&table, table_size(state.bits));
@@ -227,7 +227,7 @@ static int correct_payload(const uint8_t *record, uint64_t length, tfw_flip *out
 
 static void flip(uint8_t *data, unsigned bit) { data[bit / 8] ^= (uint8_t)(1u << (bit % 8)); }
 
-/* Whether the record is whole with this header. TFW_NEED_INPUT: *needed bytes tell. */
+/* Whether the record verifies with this header. TFW_NEED_INPUT: it takes *needed bytes to know. */
 static int fits(const tfwi_damaged *damaged, const uint8_t *header, bool *out_fits,
                 uint64_t *needed) {
     *out_fits = false;

@@ -1,11 +1,9 @@
-/* Damage met by the sequential reader: raised, left out as a region, searched behind, corrected. */
+/* Damage met by the sequential reader: raised, corrected, or left out as a region. */
 #include "records/damage.h"
 
 #include "records/correct.h"
 #include "records/scan.h"
 #include "records/window.h"
-
-/* ---- What is noted --------------------------------------------------------------------------- */
 
 /* Room for one more item. Of very many only the newest is kept beside the first ones, so that
  * damage everywhere takes no more memory than damage here and there. */
@@ -21,8 +19,8 @@ static void extend_region(tfw_reader *reader, uint64_t end) {
     last->end = end;
 }
 
-/* Notes [begin, end) for the damage at hand, as part of the last region if it touches that. A
- * record that is cut is told apart: it may be one that is not complete yet. */
+/* Notes [begin, end) for the current damage, as part of the last region if it touches that. A
+ * record that is cut stays apart: it may not be complete yet. */
 static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
     if (reader->regions.count != 0 && reader->regions.of[reader->regions.count - 1].end == begin &&
         reader->damage.status != TFW_E_TRUNCATED) {
@@ -78,7 +76,7 @@ static int finish_with_damage(tfw_reader *reader) {
     return TFW_OK;
 }
 
-/* Ends the file quietly at the damage: the rest becomes a region. */
+/* Ends the file at the damage without an error: the rest becomes a region. */
 static int finish_with_region(tfw_reader *reader) {
     uint64_t begin = tfwi_file_offset(reader, reader->begin);
     uint64_t end = tfwi_reader_input_end(reader);
@@ -89,8 +87,8 @@ static int finish_with_region(tfw_reader *reader) {
     return status == TFW_OK ? tfwi_reader_finish(reader) : status;
 }
 
-/* Whether the damaged payload at begin is followed by a header or the end of the input. If not,
- * its length is not to be trusted: the writer may have died in it and another gone on behind. */
+/* Whether the damaged payload at begin is followed by a header or the end of the input. If not, its
+ * length cannot be trusted: a writer may have died in it, and another continued the file. */
 static int length_is_right(const tfw_reader *reader, uint64_t size, bool *out_right) {
     const uint8_t *next = tfwi_window(reader) + reader->begin + size;
     size_t left = reader->end - reader->begin - (size_t)size;
@@ -119,7 +117,7 @@ static int skip_damaged(tfw_reader *reader) {
             reader->doubtful = begin + claimed;
         }
         reader->begin += (size_t)(exact ? claimed : 1);
-        reader->record++; /* one at least; what a longer region held nobody knows */
+        reader->record++; /* at least one; what a longer region held is unknown */
         reader->damage.status = TFW_OK;
         reader->needed = 0;
         reader->searching = !exact;
@@ -141,8 +139,8 @@ int tfwi_reader_meet_damage(tfw_reader *reader) {
     return finish_with_damage(reader);
 }
 
-/* Notes a flipped bit and, unless it is doubtful and that is not wanted, flips it back: the record
- * at begin verifies then, when it is scanned again. */
+/* Notes a flipped bit and flips it back, unless it is ambiguous and such are not wanted. The record
+ * at begin then verifies when it is scanned again. */
 static int apply_flip(tfw_reader *reader, tfw_flip flip) {
     if (!ROOM_FOR_ONE(reader->flips)) {
         return TFW_E_MEMORY;
@@ -162,7 +160,7 @@ static int apply_flip(tfw_reader *reader, tfw_flip flip) {
     return TFW_OK;
 }
 
-/* Examines whether the damage at begin is one flipped bit. */
+/* Finds out whether the damage at begin is one flipped bit. */
 int tfwi_reader_correct_damage(tfw_reader *reader) {
     uint64_t limit = tfwi_reader_input_end(reader);
     tfwi_damaged damaged = {
@@ -185,9 +183,9 @@ int tfwi_reader_correct_damage(tfw_reader *reader) {
     return TFW_OK;
 }
 
-/* A payload within what a record with a wrong length claimed is left as it is: records that claim
- * all that follows would each have it examined, and of so many some would seem to be one bit away
- * from a record, which swallows the true ones in it. */
+/* Payloads within what a record with a wrong length claimed are not corrected: of many records that
+ * claim all that follows, some would seem to be one bit away from verifying, and would swallow the
+ * true records in them. */
 bool tfwi_reader_may_be_corrected(const tfw_reader *reader) {
     if ((reader->flags & TFW_CORRECT) == 0 || reader->examined) {
         return false;

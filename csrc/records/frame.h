@@ -10,7 +10,7 @@
 
 enum {
     TFWI_LENGTH_SIZE = 8,
-    TFWI_FRAME_SIZE = TFW_HEADER_SIZE + TFW_FOOTER_SIZE /* what a record takes beside its payload */
+    TFWI_FRAME_SIZE = TFW_HEADER_SIZE + TFW_FOOTER_SIZE /* of a record without its payload */
 };
 
 /* The checksum that a header should hold for the length that it holds. */
@@ -28,8 +28,8 @@ TFWI_INLINE uint32_t tfwi_payload_crc(const tfwi_crc32c_kernel *kernel, const ui
     return tfwi_crc32c_mask(kernel->crc(0, payload, (size_t)length));
 }
 
-/* Writes header and footer around a payload, which has been copied from data, or is that. What was
- * just copied cannot be loaded before it has reached the cache; what it was copied from can. */
+/* Writes header and footer around a payload that is data, or was copied from it. The checksum reads
+ * data: a copy just made cannot be loaded before it has reached the cache. */
 TFWI_INLINE void tfwi_put_frame(const tfwi_crc32c_kernel *kernel, uint8_t *payload,
                                 const uint8_t *data, size_t length) {
     uint8_t *header = payload - TFW_HEADER_SIZE;

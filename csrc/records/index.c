@@ -16,7 +16,7 @@ enum {
     LONG_RECORD = 4096,     /* from this size on a read costs less than the bytes it saves */
     GROWTH = 8,             /* of the walk's reads while records are short */
     GAP = 4096,             /* between two records that are read at once: as LONG_RECORD */
-    LONGEST_RUN = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
+    LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
     LARGEST_READ = 1 << 30  /* some systems refuse to read more than INT_MAX bytes */
 };
 
@@ -50,7 +50,7 @@ static int read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *ou
     return TFW_OK;
 }
 
-/* Completes what was found wrong with a record. data is where it begins, as far as it is there. */
+/* Completes the description of a damaged record; data: its first bytes, as far as present. */
 static int damaged(tfw_error *error, tfw_error found, const uint8_t *data, int64_t record,
                    int64_t offset) {
     found.record = record;
@@ -81,7 +81,7 @@ typedef struct walk {
     uint64_t last_size; /* bytes of the last record that its window did not hold whole */
 } walk;
 
-/* Notes the record that the window's last header, at w->offset, begins; size is what it takes. */
+/* Notes the record of size bytes that begins with the window's last header, at w->offset. */
 static int leap(walk *w, uint64_t size) {
     w->offsets[w->count++] = (int64_t)w->offset;
     w->offset += size;
@@ -128,7 +128,7 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
              int64_t *out_offsets, size_t capacity, size_t *out_count, tfw_error *error) {
     *out_count = 0;
     if (end > INT64_MAX || *offset > end || buffer_len < TFW_HEADER_SIZE) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "offset behind the end, or no room for a header");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "offset past the end, or no room for a header");
     }
     walk w = {.end = end, .offset = *offset, .offsets = out_offsets, .capacity = capacity};
     size_t want = TFW_HEADER_SIZE;
@@ -191,11 +191,11 @@ int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t le
 }
 
 /* Records that are read at once, and their place in the file. */
-typedef struct run {
+typedef struct group {
     size_t count;
     int64_t begin;
     int64_t end;
-} run;
+} group;
 
 /* Bytes of a record by the offsets; 0 where they cannot be those of one. */
 TFWI_INLINE int64_t size_of(const int64_t *offsets, int64_t number) {
@@ -204,35 +204,35 @@ TFWI_INLINE int64_t size_of(const int64_t *offsets, int64_t number) {
     return begin >= 0 && end > begin && end - begin >= TFWI_FRAME_SIZE ? end - begin : 0;
 }
 
-/* The first of the records and as many of the next as lie close behind it and fit into room. */
-static run plan_run(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
-    const int64_t most = room < LONGEST_RUN ? (int64_t)room : LONGEST_RUN;
-    run r = {.count = 1, .begin = offsets[numbers[0]]};
-    r.end = r.begin + size_of(offsets, numbers[0]);
-    while (r.end != r.begin && r.count < count) { /* behind what is no record nothing is read */
-        const int64_t begin = offsets[numbers[r.count]];
-        const int64_t size = size_of(offsets, numbers[r.count]);
-        if (size == 0 || begin < r.begin || begin - r.end > GAP || begin + size - r.begin > most) {
+/* The first of the records and as many of the next as lie close to it and fit into room. */
+static group plan_group(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
+    const int64_t most = room < LONGEST_GROUP ? (int64_t)room : LONGEST_GROUP;
+    group g = {.count = 1, .begin = offsets[numbers[0]]};
+    g.end = g.begin + size_of(offsets, numbers[0]);
+    while (g.end != g.begin && g.count < count) { /* nothing is read after an impossible record */
+        const int64_t begin = offsets[numbers[g.count]];
+        const int64_t size = size_of(offsets, numbers[g.count]);
+        if (size == 0 || begin < g.begin || begin - g.end > GAP || begin + size - g.begin > most) {
             break;
         }
-        r.end = begin + size > r.end ? begin + size : r.end;
-        r.count++;
+        g.end = begin + size > g.end ? begin + size : g.end;
+        g.count++;
     }
-    return r;
+    return g;
 }
 
-/* Verifies the records of a run, of which got bytes are at data; *out_done of them are good. */
-static int check_run(const run *r, const int64_t *offsets, const int64_t *numbers,
+/* Verifies the records of a group, of which got bytes are at data; *out_done of them are good. */
+static int check_group(const group *g, const int64_t *offsets, const int64_t *numbers,
                      const uint8_t *data, size_t got, size_t base, tfw_span *out_spans,
                      size_t *out_done, tfw_error *error) {
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < g->count; i++) {
         const int64_t begin = offsets[numbers[i]];
         const int64_t size = size_of(offsets, numbers[i]);
-        if (TFWI_UNLIKELY(begin < r->begin || begin > r->end || size < TFWI_FRAME_SIZE ||
-                          size > r->end - begin)) {
+        if (TFWI_UNLIKELY(begin < g->begin || begin > g->end || size < TFWI_FRAME_SIZE ||
+                          size > g->end - begin)) {
             return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that change meanwhile");
         }
-        const size_t at = (size_t)(begin - r->begin);
+        const size_t at = (size_t)(begin - g->begin);
         const uint8_t *record = data + at;
         const uint64_t length = (uint64_t)(size - TFWI_FRAME_SIZE);
         const uint64_t left = got > at ? got - at : 0;
@@ -260,10 +260,10 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
     *out_done = 0;
     while (*out_done < count) {
         const size_t first = *out_done;
-        const run r = plan_run(offsets, numbers + first, count - first, capacity - used);
-        const uint64_t size = (uint64_t)(r.end - r.begin);
+        const group g = plan_group(offsets, numbers + first, count - first, capacity - used);
+        const uint64_t size = (uint64_t)(g.end - g.begin);
         size_t got = 0;
-        if (size == 0 || r.end > INT64_MAX - LARGEST_READ) {
+        if (size == 0 || g.end > INT64_MAX - LARGEST_READ) {
             return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that cannot be those of records");
         }
         if (size > capacity - used) {
@@ -273,9 +273,9 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
             }
             return TFW_NEED_SPACE;
         }
-        int status = read_at(fd, out + used, (size_t)size, (uint64_t)r.begin, &got, error);
+        int status = read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
         if (status == TFW_OK) {
-            status = check_run(&r, offsets, numbers + first, out + used, got, used,
+            status = check_group(&g, offsets, numbers + first, out + used, got, used,
                                out_spans + first, out_done, error);
         }
         if (status != TFW_OK) {

@@ -5,10 +5,10 @@
  *     0 ......... begin ............... end ........... capacity
  *     used up     not yet scanned       room for input
  *
- * In front of it lie TFWI_HEADROOM bytes, behind end TFWI_PADDING zero bytes, so that wide loads
- * around a record stay in our memory. tfw_reader_next repeats one step until there are spans to
+ * Before it lie TFWI_HEADROOM bytes, after end TFWI_PADDING zero bytes, so that wide loads around a
+ * record stay in our memory. tfw_reader_next repeats one step until there are spans to
  * deliver or the end is reached: scan the window; if a record is incomplete, get more input; if it
- * is damaged, do as the policy says.
+ * is damaged, follow the policy.
  *
  * Everything is amortised: a byte is moved only when at least as many were used up, memory grows
  * by at most what is there already, and a payload is checksummed once, when it is complete.
@@ -90,8 +90,8 @@ void tfw_reader_free(tfw_reader *reader) {
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* As tfwi_scan, within what a record with a wrong length claimed, and so had checksummed already:
- * were there many of those, each would have all that follows checksummed once more. */
+/* As tfwi_scan, within what a record with a wrong length claimed. It was checksummed already: with
+ * many such records, all that follows would be checksummed again for each. */
 static int scan_doubtful(tfw_reader *reader, tfw_span *spans, size_t capacity, size_t *out_count,
                          size_t *out_consumed, tfw_error *found) {
     int status = tfwi_scan(tfwi_window(reader) + reader->begin, reader->end - reader->begin,
@@ -112,10 +112,10 @@ static int scan_doubtful(tfw_reader *reader, tfw_span *spans, size_t capacity, s
     return status;
 }
 
-/* Takes over the spans that a scan found at begin, behind those that are there already. */
+/* Takes over the spans that a scan found at begin, after those already there. */
 static void add_spans(tfw_reader *reader, size_t count) {
     tfw_span *spans = reader->spans + reader->span_count;
-    for (size_t i = 0; reader->gathered && i < count; i++) {
+    for (size_t i = 0; reader->has_gaps && i < count; i++) {
         spans[i].offset += reader->begin - reader->scanned;
         reader->numbers[reader->span_count + i] = reader->record++;
     }
@@ -132,7 +132,7 @@ static int scan(tfw_reader *reader) {
     if (!tfwi_spans_pending(reader)) {
         reader->span_next = reader->span_count = 0;
         reader->scanned = reader->begin;
-        reader->gathered = false;
+        reader->has_gaps = false;
     }
     tfw_span *spans = reader->spans + reader->span_count;
     const size_t capacity = SPANS - reader->span_count;
@@ -164,7 +164,7 @@ static void cut_short(tfw_reader *reader, uint64_t left) {
     reader->damage.found = (int64_t)left;
 }
 
-/* Gets more input for what is incomplete at begin, or notes that there is none. */
+/* Gets more input for the incomplete record at begin, or notes that there is no more. */
 static int more_input(tfw_reader *reader, tfw_error *error) {
     size_t left = reader->end - reader->begin;
     if (reader->ended) {
@@ -208,16 +208,16 @@ static int step(tfw_reader *reader, tfw_error *error) {
     return status == TFW_NEED_INPUT ? more_input(reader, error) : status;
 }
 
-/* Adds what comes behind damage that is left out, as far as the window tells: where every second
- * record is damaged, batches of one would cost far more than the records. */
-static int gather(tfw_reader *reader) {
-    if (reader->numbers == NULL || reader->damage.status == TFW_OK || reader->gathered) {
+/* Adds the records of the window that follow damage which is left out: if every second record is
+ * damaged, batches of one would cost far more than the records. */
+static int go_on_past_damage(tfw_reader *reader) {
+    if (reader->numbers == NULL || reader->damage.status == TFW_OK || reader->has_gaps) {
         return TFW_OK;
     }
     for (size_t i = reader->span_next; i < reader->span_count; i++) {
         reader->numbers[i] = reader->record++;
     }
-    reader->gathered = true;
+    reader->has_gaps = true;
     int status = TFW_OK;
     while (reader->span_count < SPANS && status == TFW_OK) {
         status = advance(reader);
@@ -225,12 +225,11 @@ static int gather(tfw_reader *reader) {
     return status == TFW_E_MEMORY ? status : TFW_OK;
 }
 
-/* The records touch each other unless they were gathered: then their frames are all that lies
- * between. */
+/* Without gaps, only frames lie between the records. */
 static uint64_t payload_bytes_of(const tfw_reader *reader, const tfw_span *spans, size_t count) {
     const tfw_span *last = &spans[count - 1];
     uint64_t sum = 0;
-    if (!reader->gathered) {
+    if (!reader->has_gaps) {
         return last->offset + last->length - spans->offset - (count - 1) * TFWI_FRAME_SIZE;
     }
     for (size_t i = 0; i < count; i++) {
@@ -240,7 +239,7 @@ static uint64_t payload_bytes_of(const tfw_reader *reader, const tfw_span *spans
 }
 
 static void deliver(tfw_reader *reader, size_t max_records, tfw_batch *out_batch) {
-    const uint64_t *numbers = reader->gathered ? reader->numbers + reader->span_next : NULL;
+    const uint64_t *numbers = reader->has_gaps ? reader->numbers + reader->span_next : NULL;
     const tfw_span *spans = reader->spans + reader->span_next;
     size_t count = reader->span_count - reader->span_next;
     if (max_records != 0 && count > max_records) {
@@ -275,7 +274,7 @@ int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch
             return status;
         }
     }
-    if (gather(reader) != TFW_OK) { /* the records are delivered by the next call */
+    if (go_on_past_damage(reader) != TFW_OK) { /* the records are delivered by the next call */
         return tfwi_fail_here(reader, error, TFW_E_MEMORY, "no memory to note damage");
     }
     deliver(reader, max_records, out_batch);

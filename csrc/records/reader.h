@@ -22,26 +22,26 @@ struct tfw_reader {
     size_t capacity;
     size_t begin;
     size_t end;
-    size_t reserved; /* bytes behind end that the caller may be filling */
+    size_t reserved; /* bytes after end that the caller may be filling */
     uint64_t offset; /* file offset of data[0] */
     uint64_t needed; /* bytes that the incomplete record at begin takes, as far as known */
     bool ended;      /* no more input will come */
-    uint64_t input_end; /* what input_end() found; 0: nothing yet */
+    uint64_t input_end; /* known end of the input; 0: not asked yet */
 
     tfw_span *spans; /* found by the last scan, relative to data + scanned */
     size_t span_count;
     size_t span_next; /* first one not yet delivered */
     size_t scanned;
-    uint64_t record; /* number of the next record to deliver; gathered: to be found */
-    uint64_t *numbers; /* skipping: of the spans, if gathered: there is damage between them */
-    bool gathered;
+    uint64_t record; /* number of the next record to deliver; with gaps: of the next to be found */
+    uint64_t *numbers; /* skipping, with gaps: of the spans */
+    bool has_gaps;     /* there is damage between the spans */
 
-    tfw_error damage;  /* of the record at begin; status TFW_OK: none known */
-    bool examined;     /* whether that is one flipped bit is known */
+    tfw_error damage;  /* of the record at begin; TFW_OK: no damage is known */
+    bool examined;     /* it was looked at for a flipped bit */
     tfw_error outcome; /* once status is not TFW_OK, the answer to every further call */
 
-    bool searching;    /* for the next record behind damage; the last region is still open */
-    uint64_t doubtful; /* up to this file offset lies what a record with a wrong length claimed */
+    bool searching;    /* for the next record after damage; the last region is still open */
+    uint64_t doubtful; /* records with a wrong length claim bytes up to this file offset */
     tfwi_resync resync;
     TFWI_ARRAY(tfw_region) regions;
     uint64_t skipped_regions; /* in all, also those that were not kept */

@@ -1,13 +1,14 @@
-/* The search for the next record behind damage.
+/* The search for the next record after damage.
  *
  * TFRecord has no magic number, but a header checks itself: a place whose 12 bytes verify, whose
  * length is plausible and whose payload verifies too is a record, or a copy of one inside another
- * record's payload, which nobody can tell apart.
+ * record's payload; the two cannot be distinguished.
  *
  * Hostile input may hold a header that verifies every 12 bytes, each promising a payload of all
  * that follows. Checksumming each of them would take quadratic time. But the CRC of [a, b) follows
- * from those of [base, a) and [base, b), so the CRCs of a prefix every STRIDE bytes are kept, each
- * byte goes into them once, and a candidate costs two remainders of a stride and one combination.
+ * from those of [base, a) and [base, b). So the CRC from base on is kept every STRIDE bytes; each
+ * byte is checksummed once for these, and a candidate costs two partial strides and one
+ * combination.
  */
 #include "records/resync.h"
 
@@ -23,33 +24,33 @@ uint64_t tfwi_test_hashed;
 #define COUNT_HASHED(len) ((void)0)
 #endif
 
-/* Makes sure that the checksums of all whole strides within [base, end) are there. */
+/* Completes the checksums of all whole strides within [base, end). */
 static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
-    size_t needed = (end - resync->base) / STRIDE + 1; /* prefixes[0] is the empty one */
-    if (!TFWI_RESERVE(resync->prefixes, needed)) {
+    size_t needed = (end - resync->base) / STRIDE + 1; /* number 0 is that of nothing */
+    if (!TFWI_RESERVE(resync->crcs, needed)) {
         return TFW_E_MEMORY;
     }
-    size_t count = resync->prefixes.count;
-    uint32_t crc = count != 0 ? resync->prefixes.of[count - 1] : 0;
+    size_t count = resync->crcs.count;
+    uint32_t crc = count != 0 ? resync->crcs.of[count - 1] : 0;
     for (size_t i = count; i < needed; i++) {
         if (i != 0) {
             COUNT_HASHED(STRIDE);
             crc = tfw_crc32c(crc, data + resync->base + (i - 1) * STRIDE, STRIDE);
         }
-        resync->prefixes.of[i] = crc;
+        resync->crcs.of[i] = crc;
     }
-    if (needed > resync->prefixes.count) {
-        resync->prefixes.count = needed;
+    if (needed > resync->crcs.count) {
+        resync->crcs.count = needed;
     }
     return TFW_OK;
 }
 
 /* CRC of [base, at). */
-static uint32_t prefix_crc(const tfwi_resync *resync, const uint8_t *data, size_t at) {
+static uint32_t crc_up_to(const tfwi_resync *resync, const uint8_t *data, size_t at) {
     size_t strides = (at - resync->base) / STRIDE;
     size_t rest = (at - resync->base) % STRIDE;
     COUNT_HASHED(rest);
-    return tfwi_crc32c_current()->crc(resync->prefixes.of[strides], data + at - rest, rest);
+    return tfwi_crc32c_current()->crc(resync->crcs.of[strides], data + at - rest, rest);
 }
 
 int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, size_t end,
@@ -59,15 +60,15 @@ int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, s
         COUNT_HASHED(end - begin);
         crc = tfw_crc32c(0, data + begin, end - begin);
     } else {
-        if (resync->prefixes.count == 0) {
+        if (resync->crcs.count == 0) {
             resync->base = begin;
         }
         int status = extend(resync, data, end);
         if (status != TFW_OK) {
             return status;
         }
-        /* Combining is a sum in GF(2), so it also takes a prefix away again. */
-        crc = tfw_crc32c_combine(prefix_crc(resync, data, begin), prefix_crc(resync, data, end),
+        /* Combining is a sum in GF(2), so it also subtracts. */
+        crc = tfw_crc32c_combine(crc_up_to(resync, data, begin), crc_up_to(resync, data, end),
                                  end - begin);
     }
     *out_verifies = tfwi_crc32c_mask(crc) == tfwi_load32(data + end);
@@ -107,6 +108,6 @@ int tfwi_resync_find(tfwi_resync *resync, const uint8_t *data, size_t end, uint6
     return TFW_NEED_INPUT;
 }
 
-void tfwi_resync_moved(tfwi_resync *resync) { resync->prefixes.count = 0; }
+void tfwi_resync_moved(tfwi_resync *resync) { resync->crcs.count = 0; }
 
-void tfwi_resync_free(tfwi_resync *resync) { tfw_free(resync->prefixes.of); }
+void tfwi_resync_free(tfwi_resync *resync) { tfw_free(resync->crcs.of); }

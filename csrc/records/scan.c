@@ -50,7 +50,7 @@ int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigne
                                         out_spans, span_capacity, out_count, out_consumed, error);
 }
 
-/* What a file without records looks like, or NULL. */
+/* What other format the first bytes of a file look like, or NULL. */
 static const char *other_format(const uint8_t *data, size_t len) {
     if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
         return "gzip";
@@ -67,7 +67,7 @@ static const char *other_format(const uint8_t *data, size_t len) {
     return "text";
 }
 
-/* Describes fewer bytes than a header takes, found of them, behind the last record. */
+/* Describes bytes after the last record, fewer than a header takes. */
 static void describe_stray(tfw_error *error) {
     if (error->record > 0) {
         snprintf(error->text, TFW_ERROR_TEXT_SIZE,

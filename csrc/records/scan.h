@@ -13,8 +13,8 @@ typedef struct tfwi_scanner {
                 tfw_span *out_spans, size_t span_capacity, size_t *out_count,
                 size_t *out_consumed, tfw_error *error);
 
-    /* The first i < count for which the 12 bytes at data[i] are a record's header that verifies,
-     * its length at most limit; count where there is none. */
+    /* The first i < count for which the 12 bytes at data[i] are a header that verifies, with a
+     * length of at most limit; count if there is none. */
     size_t (*find_header)(const uint8_t *data, size_t count, uint64_t limit);
 } tfwi_scanner;
 
@@ -29,7 +29,7 @@ extern const tfwi_scanner tfwi_scan_sse42;
 extern const tfwi_scanner tfwi_scan_armv8;
 #endif
 
-/* tfw_scan without argument checks and texts; error must not be NULL. */
+/* tfw_scan without checks of arguments and without texts. REQUIRES: error is not NULL. */
 int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
               tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
               tfw_error *error);
@@ -37,8 +37,8 @@ int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigne
 /* For a scanner: notes why it stops; returns status. */
 int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found);
 
-/* Puts into words what tfwi_scan found wrong with the record that begins here; error says where
- * that is. At the beginning of a file: what else the file looks like. */
+/* Describes in words the damage that tfwi_scan found in the record here; error says where that is.
+ * At the beginning of a file: what other format the file looks like. */
 void tfwi_describe(const uint8_t *record, tfw_error *error);
 
 #endif /* TFWIRE_SCAN_H */

@@ -1,6 +1,6 @@
-/* Template: finding the records in memory, with the checksums inlined: for short records two calls
- * each would be a quarter of the time. A scanner's file includes it once, after the header of a
- * CRC-32C kernel, which defines
+/* Template: finding the records in memory, with the checksums inlined: for short records the two
+ * calls each would take a quarter of the time. A scanner's file includes it once, after the header
+ * of a CRC-32C kernel, which defines
  *
  *     TARGET                      the function attribute that allows its instructions
  *     crc_word(state, word)       the register after 8 more bytes
@@ -14,7 +14,7 @@
 
 #include "records/scan.h"
 
-/* Looks at the record at data, which is perhaps not whole. TFW_OK: *out_length is its payload's. */
+/* Checks the record at data, which may be incomplete. TFW_OK: *out_length is its payload's. */
 TARGET TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit,
                                     unsigned flags, uint64_t *out_length, tfw_error *error) {
     if (TFWI_UNLIKELY(len < TFW_HEADER_SIZE)) {
@@ -64,9 +64,9 @@ TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned
     return status;
 }
 
-/* Checksums depend on nothing but their place, so many are under way at a time. Where they are
- * fast, the lengths are looked at last: of arbitrary bytes they make unpredictable branches. Where
- * they are slow, most places are ruled out by their length alone. */
+/* The checksums do not depend on each other, so many are computed at a time. Where they are fast,
+ * lengths are looked at last: in arbitrary bytes they make unpredictable branches. Where checksums
+ * are slow, the length alone rules out most places. */
 TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
     for (size_t i = 0; i < count; i++) {
         uint64_t length = tfwi_load64(data + i);

@@ -1,7 +1,7 @@
-/* The buffer of a shuffle: elements change places, strings move together. */
+/* The buffer of a shuffle: exchanging elements, and copying strings together. */
 #include "base/common.h"
 
-/* With a size that the compiler knows, copies are a move or two. */
+/* Inlined for each size, so that a copy is a move or two. */
 TFWI_INLINE void exchange(uint8_t *held, int64_t *held_numbers, uint8_t *others,
                           int64_t *other_numbers, const int64_t *slots, size_t count, size_t size) {
     uint8_t element[2 * sizeof(uint64_t)];

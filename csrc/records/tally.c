@@ -1,8 +1,8 @@
-/* What records add up to: a fingerprint that does not depend on their order, and the CRC of the
- * file that they make. Both follow from the CRCs that the records carry. */
+/* Totals of records: a fingerprint that does not depend on their order, and the CRC of the file
+ * that they make. Both follow from the CRCs that the records carry. */
 #include "records/frame.h"
 
-/* From about this length on, combining takes less time than reading the payload once more. */
+/* From about this length on, combining is faster than reading the payload again. */
 enum { LONG_PAYLOAD = 4096 };
 
 /* A bijection of 64 bits in which every bit of the input changes half of the output: a step of

@@ -11,7 +11,7 @@
 
 /* ---- The window ----------------------------------------------------------------------------- */
 
-/* Forgets what is used up, if that is at least as much as what must be moved for it. */
+/* Forgets used bytes, if there are at least as many as must be moved for that. */
 static void compact(tfw_reader *reader) {
     size_t live = reader->end - reader->begin;
     if (reader->begin == 0 || reader->begin < live || tfwi_spans_pending(reader)) {
@@ -83,9 +83,8 @@ ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset) = pread;
 #define pread tfwi_test_pread
 #endif
 
-/* The file offset at which the input ends, or UINT64_MAX where that is not known. A file that
- * is shorter than what was read of it has been cut, or lies about its size: neither helps. Asked
- * once per input that arrives, as there may be damage every few bytes. */
+/* A file that is shorter than what was read of it has been cut, or lies about its size: neither
+ * helps. Asked once per input that arrives, as there may be damage every few bytes. */
 uint64_t tfwi_reader_input_end(tfw_reader *reader) {
     uint64_t read_so_far = tfwi_file_offset(reader, reader->end);
     if (reader->ended) {
@@ -133,7 +132,7 @@ int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_er
     reader->record = record;
     reader->begin = reader->end = reader->scanned = 0;
     reader->span_count = reader->span_next = 0;
-    reader->gathered = false;
+    reader->has_gaps = false;
     reader->needed = 0;
     reader->ended = reader->examined = reader->searching = false;
     reader->doubtful = reader->input_end = 0;
@@ -147,7 +146,7 @@ int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_er
 
 /* ---- The fed source ------------------------------------------------------------------------- */
 
-/* Input goes on behind an end that was reached and left nothing: as if the reader began there. */
+/* More input after an end with nothing left over: as if the reader began there. */
 static void reopen(tfw_reader *reader) {
     if (reader->outcome.status == TFW_END && reader->begin == reader->end) {
         reader->outcome.status = TFW_OK;

@@ -7,7 +7,7 @@
 /* Makes room for at least half a buffer of input; TFW_E_MEMORY. */
 int tfwi_reader_make_room(tfw_reader *reader);
 
-/* Reads what comes next of the file, into the room that there is. */
+/* Reads the next part of the file into the room. */
 int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error);
 
 /* The file offset at which the input ends, or UINT64_MAX where that is not known. */

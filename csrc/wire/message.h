@@ -1,5 +1,5 @@
-/* The messages of an Example, walked by their protobuf rules. Written once; what becomes of the
- * values is up to a sink, whose functions are inlined into the walk.
+/* A walk over the messages of an Example by the rules of protobuf. The values go to a sink, whose
+ * functions are inlined into the walk.
  */
 #ifndef TFWIRE_MESSAGE_H
 #define TFWIRE_MESSAGE_H
@@ -28,7 +28,7 @@ TFWI_INLINE bool tfwi_read_entry(const uint8_t *p, const uint8_t *end, tfwi_entr
     return p == end;
 }
 
-/* The next piece of the value (pieces of a message are merged); false when there is none. */
+/* The next piece of the value (pieces of a message are merged); false after the last. */
 TFWI_INLINE bool tfwi_next_piece(tfwi_entry *entry, const uint8_t **out_begin,
                                  const uint8_t **out_end) {
     tfwi_fault none; /* tfwi_read_entry has been here */

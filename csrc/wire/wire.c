@@ -30,7 +30,7 @@ const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_
 static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
                                tfwi_fault *fault) {
     uint64_t tag;
-    const uint8_t *next = tfwi_read_long_varint(p, end, TFWI_MAX_HEADER, &tag, fault);
+    const uint8_t *next = tfwi_read_long_varint(p, end, TFWI_MAX_TAG, &tag, fault);
     if (next == NULL) {
         return NULL;
     }
@@ -41,7 +41,7 @@ static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field 
     return next;
 }
 
-/* len bytes at p; at is where the field said so. */
+/* len bytes at p; at is where the field states its length. */
 static const uint8_t *take_bytes(const uint8_t *p, const uint8_t *end, uint64_t len,
                                  tfwi_field *field, const uint8_t *at, tfwi_fault *fault) {
     if (len > (uint64_t)(end - p)) {
@@ -62,14 +62,14 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
     case TFWI_WIRE_FIXED64: return take_bytes(p, end, 8, field, at, fault);
     case TFWI_WIRE_FIXED32: return take_bytes(p, end, 4, field, at, fault);
     case TFWI_WIRE_LEN:
-        p = tfwi_read_long_varint(p, end, TFWI_MAX_HEADER, &len, fault);
+        p = tfwi_read_long_varint(p, end, TFWI_MAX_TAG, &len, fault);
         return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
     case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends that has not begun");
     default: return tfwi_malformed(fault, p, "not a wire type");
     }
 }
 
-/* Behind the end of a group. The open groups are a list, not calls: nesting costs no stack. */
+/* Skips a group; returns its end. The open groups are a list, not calls: nesting costs no stack. */
 static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t first,
                                  tfwi_fault *fault) {
     uint32_t open[TFWI_MAX_NESTING];

@@ -24,7 +24,7 @@ enum tfwi_wire_type {
     TFWI_WIRE_FIXED32 = 5
 };
 
-#define TFWI_MAX_HEADER 5     /* bytes of a varint that is a tag or a length, as in protobuf */
+#define TFWI_MAX_TAG 5     /* bytes of a varint that is a tag or a length, as in protobuf */
 #define TFWI_MAX_NESTING 100  /* groups within groups, as in protobuf */
 
 /* A field's number and type in one, as they are written. */
@@ -75,8 +75,8 @@ TFWI_INLINE const uint8_t *tfwi_read_field(const uint8_t *p, const uint8_t *end,
     return tfwi_read_any_field(p, end, out_field, fault);
 }
 
-/* The next field with the tag; others are skipped. False: none is left, and *p is end, or what
- * comes is malformed, and *p is NULL. */
+/* The next field with the tag; others are skipped. False: there are no more, and *p is end, or the
+ * next field is malformed, and *p is NULL. */
 TFWI_INLINE bool tfwi_find_field(const uint8_t **p, const uint8_t *end, uint32_t tag,
                                  tfwi_field *out_field, tfwi_fault *fault) {
     while (*p != end) {
@@ -114,15 +114,15 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
                                  size_t *out_count, tfwi_fault *fault);
 
-/* The same, faster: reads beyond end, but not beyond limit. Returns NULL without a word when it
- * cannot, for the one above to say why or to do better. */
+/* The same, faster: reads beyond end, but not beyond limit. Returns NULL when it cannot, without
+ * a fault: tfwi_read_varints then finds the reason, or succeeds. */
 typedef const uint8_t *tfwi_varint_reader(const uint8_t *p, const uint8_t *end,
                                           const uint8_t *limit, int64_t *out, size_t room,
                                           size_t *out_count);
 
 /* How packed blocks are read. */
 typedef struct tfwi_blocks {
-    tfwi_varint_reader *varints; /* NULL: there is none */
+    tfwi_varint_reader *varints; /* may be NULL */
     const uint8_t *limit;        /* the end of the memory that may be read */
 } tfwi_blocks;
 
