@@ -94,6 +94,10 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
 /* Resets every field, sets status and text; error may be NULL. Returns status. */
 int tfwi_fail(tfw_error *error, int status, const char *text);
 
+/* Sets a field of an error, which may be NULL. */
+#define TFWI_SET(error, field, value) \
+    ((error) != NULL ? (void)((error)->field = (value)) : (void)0)
+
 /* TFW_OK, or TFW_E_ARGUMENT for flags that are not among those known. */
 TFWI_INLINE int tfwi_check_flags(unsigned flags, unsigned known, tfw_error *error) {
     return (flags & ~known) == 0 ? TFW_OK : tfwi_fail(error, TFW_E_ARGUMENT, "unknown flags");

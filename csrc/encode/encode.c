@@ -225,7 +225,7 @@ static int put_record(batch *b, uint64_t record, tfwi_output *out, size_t *out_s
 }
 
 /* Says why a record could not be written. */
-static int fail_record(int status, const batch *b, size_t at_section, uint64_t record,
+static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_section, uint64_t record,
                        tfw_error *error) {
     const tfwi_section *s = &b->sections[at_section];
     if (status == TFW_NEED_SPACE) {
@@ -235,18 +235,15 @@ static int fail_record(int status, const batch *b, size_t at_section, uint64_t r
     } else {
         tfwi_fail(error, status, "splits, steps or offsets decrease or leave their values");
     }
-    if (error == NULL) {
-        return status;
-    }
-    error->record = (int64_t)record;
+    TFWI_SET(error, record, (int64_t)record);
     if (status == TFW_NEED_SPACE) {
         size_t need = record_bound(b->sections, b->section_count, record);
         bool overflows = tfwi_add_overflows(need, b->headroom, &need) ||
                          tfwi_add_overflows(need, b->tailroom, &need);
-        error->expected = overflows || need > INT64_MAX ? INT64_MAX : (int64_t)need;
+        TFWI_SET(error, expected, overflows || need > INT64_MAX ? INT64_MAX : (int64_t)need);
     } else {
-        error->feature = (int32_t)s->at_fault;
-        error->list = s->is_lists;
+        TFWI_SET(error, feature, (int32_t)s->at_fault);
+        TFWI_SET(error, list, s->is_lists);
     }
     return status;
 }

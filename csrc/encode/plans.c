@@ -48,11 +48,9 @@ int tfwi_check_inputs(const tfwi_section sections[2], const tfw_input *const inp
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < sections[s].count; i++) {
             int status = check_input(&inputs[s][i], records, sections[s].is_lists, error);
-            if (status != TFW_OK && error != NULL) {
-                error->feature = (int32_t)i;
-                error->list = sections[s].is_lists;
-            }
             if (status != TFW_OK) {
+                TFWI_SET(error, feature, (int32_t)i);
+                TFWI_SET(error, list, sections[s].is_lists);
                 return status;
             }
         }

@@ -27,11 +27,10 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
                        tfw_error *error) {
     *out_columns = NULL;
     bool lists = (flags & TFW_FEATURE_LISTS) != 0;
-    if (schema == NULL) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no schema");
-    }
-    if (tfwi_check_flags(flags, TFW_FEATURE_LISTS, error) != TFW_OK) {
-        return TFW_E_ARGUMENT;
+    int status = schema == NULL ? tfwi_fail(error, TFW_E_ARGUMENT, "no schema")
+                                : tfwi_check_flags(flags, TFW_FEATURE_LISTS, error);
+    if (status != TFW_OK) {
+        return status;
     }
     size_t count = schema->count;
     for (size_t i = 0; i < count && !lists; i++) {
@@ -177,11 +176,9 @@ static const char *misfit_text(int status) {
 int tfwi_columns_fail(int status, size_t feature, int64_t expected, int64_t found,
                       tfw_error *error) {
     tfwi_fail(error, status, misfit_text(status));
-    if (error != NULL) {
-        error->feature = (int32_t)feature;
-        error->expected = expected;
-        error->found = found;
-    }
+    TFWI_SET(error, feature, (int32_t)feature);
+    TFWI_SET(error, expected, expected);
+    TFWI_SET(error, found, found);
     return status;
 }
 

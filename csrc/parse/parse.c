@@ -166,10 +166,11 @@ static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *
 int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_error *error) {
     const tfwi_fault *fault = &parser->fault;
     tfwi_fail(error, fault->status, fault->text);
-    if (error != NULL) {
-        error->offset = fault->status == TFW_E_WIRE ? fault->at - message : -1;
-        error->feature =
-            parser->column != NULL ? (int32_t)(parser->column - parser->columns->columns) : -1;
+    if (fault->status == TFW_E_WIRE) {
+        TFWI_SET(error, offset, fault->at - message);
+    }
+    if (parser->column != NULL) {
+        TFWI_SET(error, feature, (int32_t)(parser->column - parser->columns->columns));
     }
     return fault->status;
 }
@@ -178,9 +179,7 @@ static int check_spans(const tfw_span *spans, size_t count, size_t len, tfw_erro
     for (size_t i = 0; i < count; i++) {
         if (spans[i].offset > len || spans[i].length > len - spans[i].offset) {
             tfwi_fail(error, TFW_E_ARGUMENT, "a span leaves the data");
-            if (error != NULL) {
-                error->record = (int64_t)i;
-            }
+            TFWI_SET(error, record, (int64_t)i);
             return TFW_E_ARGUMENT;
         }
     }

@@ -15,9 +15,7 @@
 
 static int invalid(tfw_error *error, size_t feature, const char *text) {
     tfwi_fail(error, TFW_E_SCHEMA, text);
-    if (error != NULL) {
-        error->feature = (int32_t)feature;
-    }
+    TFWI_SET(error, feature, (int32_t)feature);
     return TFW_E_SCHEMA;
 }
 

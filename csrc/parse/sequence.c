@@ -118,9 +118,7 @@ static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {
     }
     if (column->status != TFW_OK) {
         tfwi_columns_fail(column->status, i, column->expected, column->found_instead, error);
-        if (error != NULL) {
-            error->row = column->row;
-        }
+        TFWI_SET(error, row, column->row);
         return column->status;
     }
     int64_t *steps = column->steps.of + lists->records;
@@ -147,61 +145,55 @@ typedef struct sequence {
     unsigned flags;
 } sequence;
 
-static int failed(int status, bool list, tfw_error *error) {
-    if (error != NULL) {
-        error->list = list;
-    }
-    return status;
-}
-
 /* Features are field 1 of the message and FeatureLists field 2; each may be in pieces. */
-static int walk_record(const sequence *s, tfwi_message message, tfw_error *error) {
+static int walk_record(const sequence *s, tfwi_message message, bool *out_list, tfw_error *error) {
     tfwi_parser context = tfwi_parser_of(s->context, s->flags | TFWI_CONTEXT, message.limit);
     tfwi_parser lists = tfwi_parser_of(s->lists, s->flags, message.limit);
     const uint8_t *p = message.begin, *end = p + message.len;
     while (p != end) {
         tfwi_field field;
         p = tfwi_read_field(p, end, &field, &context.fault);
-        if (p == NULL) {
-            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
+        bool good = p != NULL;
+        if (good && field.tag == TFWI_TAG(1, TFWI_WIRE_LEN) && s->context != NULL) {
+            good = tfwi_parse_features(&context, field.data, field.data + field.len);
+        } else if (good && field.tag == TFWI_TAG(2, TFWI_WIRE_LEN) && s->lists != NULL) {
+            good = parse_feature_lists(&lists, field.data, field.data + field.len);
+            *out_list = !good;
         }
-        if (field.tag == TFWI_TAG(1, TFWI_WIRE_LEN) && s->context != NULL &&
-            !tfwi_parse_features(&context, field.data, field.data + field.len)) {
-            return failed(tfwi_parser_fail(&context, message.begin, error), false, error);
-        }
-        if (field.tag == TFWI_TAG(2, TFWI_WIRE_LEN) && s->lists != NULL &&
-            !parse_feature_lists(&lists, field.data, field.data + field.len)) {
-            return failed(tfwi_parser_fail(&lists, message.begin, error), true, error);
+        if (!good) {
+            return tfwi_parser_fail(*out_list ? &lists : &context, message.begin, error);
         }
     }
     return TFW_OK;
 }
 
 static int parse_record(const sequence *s, tfwi_message message, tfw_error *error) {
+    bool list = false; /* the failure is one of the feature lists */
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
     }
     if (s->lists != NULL) {
         tfwi_record_begin(s->lists);
     }
-    int status = walk_record(s, message, error);
+    int status = walk_record(s, message, &list, error);
     if (status == TFW_OK && s->context != NULL) {
         status = tfwi_record_finish(s->context, s->flags | TFWI_CONTEXT, error);
-        failed(status, false, status == TFW_OK ? NULL : error);
     }
     if (status == TFW_OK && s->lists != NULL) {
         status = finish_lists(s->lists, error);
-        failed(status, true, status == TFW_OK ? NULL : error);
+        list = true;
     }
-    if (status == TFW_OK) {
-        if (s->context != NULL) {
-            tfwi_record_end(s->context);
-        }
-        if (s->lists != NULL) {
-            tfwi_record_end(s->lists);
-        }
+    if (status != TFW_OK) {
+        TFWI_SET(error, list, list);
+        return status;
     }
-    return status;
+    if (s->context != NULL) {
+        tfwi_record_end(s->context);
+    }
+    if (s->lists != NULL) {
+        tfwi_record_end(s->lists);
+    }
+    return TFW_OK;
 }
 
 int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,

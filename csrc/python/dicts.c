@@ -269,11 +269,9 @@ static bool begin(decoder *d) {
 static int decode_failed(decoder *d, const tfwi_messages *messages, size_t done,
                          tfw_error *error) {
     tfwi_fail(error, d->fault.status, d->fault.text);
-    if (error != NULL) {
-        error->record = (int64_t)done;
-        if (d->fault.status == TFW_E_WIRE) {
-            error->offset = d->fault.at - tfwi_message_at(messages, done).begin;
-        }
+    TFWI_SET(error, record, (int64_t)done);
+    if (d->fault.status == TFW_E_WIRE) {
+        TFWI_SET(error, offset, d->fault.at - tfwi_message_at(messages, done).begin);
     }
     return d->fault.status;
 }

@@ -9,9 +9,7 @@ static bool inside(const tfw_span *span, size_t len) {
 
 static int bad_span(tfw_error *error, size_t i, const char *text) {
     tfwi_fail(error, TFW_E_ARGUMENT, text);
-    if (error != NULL) {
-        error->record = (int64_t)i;
-    }
+    TFWI_SET(error, record, (int64_t)i);
     return TFW_E_ARGUMENT;
 }
 

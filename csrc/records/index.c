@@ -38,10 +38,8 @@ static int read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *ou
         if (piece < 0 && errno != EINTR) {
             int code = errno;
             tfwi_fail(error, TFW_E_IO, "reading failed");
-            if (error != NULL) {
-                error->os_errno = code;
-                error->offset = (int64_t)(offset + got);
-            }
+            TFWI_SET(error, os_errno, code);
+            TFWI_SET(error, offset, (int64_t)(offset + got));
             return TFW_E_IO;
         }
         got += piece > 0 ? (size_t)piece : 0;
@@ -268,9 +266,7 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
         }
         if (size > capacity - used) {
             tfwi_fail(error, TFW_NEED_SPACE, "");
-            if (error != NULL) {
-                error->expected = (int64_t)size;
-            }
+            TFWI_SET(error, expected, (int64_t)size);
             return TFW_NEED_SPACE;
         }
         int status = read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);

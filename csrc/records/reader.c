@@ -34,11 +34,8 @@ static int check_options(const tfw_reader_options *options, tfw_error *error) {
     if (options->fd < -1) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "fd must be a file descriptor or -1");
     }
-    if (options->on_corrupt > TFW_CORRUPT_STOP) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown on_corrupt");
-    }
-    if (options->reserved != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "reserved is not 0");
+    if (options->on_corrupt > TFW_CORRUPT_STOP || options->reserved != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown on_corrupt, or reserved is not 0");
     }
     if (options->offset > INT64_MAX || options->buffer_size > SIZE_MAX / 4) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "offset or buffer_size is too large");

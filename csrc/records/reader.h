@@ -62,10 +62,8 @@ TFWI_INLINE uint64_t tfwi_file_offset(const tfw_reader *reader, size_t at) {
 TFWI_INLINE int tfwi_fail_here(const tfw_reader *reader, tfw_error *error, int status,
                                const char *text) {
     tfwi_fail(error, status, text);
-    if (error != NULL) {
-        error->record = (int64_t)reader->record;
-        error->offset = (int64_t)tfwi_file_offset(reader, reader->begin);
-    }
+    TFWI_SET(error, record, (int64_t)reader->record);
+    TFWI_SET(error, offset, (int64_t)tfwi_file_offset(reader, reader->begin));
     return status;
 }
 

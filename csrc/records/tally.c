@@ -71,10 +71,7 @@ int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned 
                     tfw_error *error) {
     tfw_tally sum = *tally;
     int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
-    if (status == TFW_OK) {
-        status = add_block(&sum, data, len, flags, error);
-    }
-    if (status == TFW_OK) {
+    if (status == TFW_OK && (status = add_block(&sum, data, len, flags, error)) == TFW_OK) {
         *tally = sum;
     }
     return status;

@@ -113,10 +113,8 @@ int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error) {
     if (got < 0) {
         int code = errno;
         tfwi_fail_here(reader, error, TFW_E_IO, "reading failed");
-        if (error != NULL) {
-            error->os_errno = code;
-            error->offset = (int64_t)offset;
-        }
+        TFWI_SET(error, os_errno, code);
+        TFWI_SET(error, offset, (int64_t)offset);
         return TFW_E_IO;
     }
     arrived(reader, (size_t)got);
