@@ -29,17 +29,17 @@ struct tfwi_column {
     bool lists;
     bool taken; /* handed over */
 
-    /* The record being parsed. */
-    uint64_t steps_found;
-    int status; /* feature lists: the first misfit, kept until the last entry of the key is known */
-    int64_t row;
-    int64_t expected;
-    int64_t found_instead;
-
     /* The cell being filled. */
     uint64_t first;     /* index of its first value */
     uint64_t found;     /* its values, also those that have no room */
     int32_t found_kind; /* enum tfw_kind */
+
+    /* The feature list being parsed. */
+    int status; /* the first misfit, kept until the last entry of the key is known */
+    int64_t row;
+    int64_t expected;
+    int64_t found_instead;
+    uint64_t steps_found;
 
     tfwi_template usual;
 };
