@@ -17,8 +17,8 @@ SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
-.PHONY: build lib test demo bench bench-check bench-record gen oracle neighbours lint check-all check-c \
-        check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
+.PHONY: build lib test demo docs bench bench-check bench-record gen oracle neighbours lint check-all \
+        check-c check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
         check-valgrind clean
 
 build: $(NATIVE)
@@ -59,8 +59,8 @@ $(NEIGHBOURS_READY): pyproject.toml
 	    protobuf isal pytest hypothesis
 	touch $@
 
-$(BIN)/ruff: $(READY)
-	$(BIN)/python $(PIP) ruff mypy types-protobuf
+$(BIN)/pyright: $(READY)
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[lint]'
 
 # ---- The C tests: every allocation can be made to fail, ASan and UBSan watch --------------------
 
@@ -126,7 +126,7 @@ check-kernels: $(NATIVE)
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -c 'import tfwire; tfwire.crc32c(b"")' 2>/dev/null \
 	        || { echo "kernel $$kernel: not supported here"; continue; }; \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
-	        tests/test_checksum.py tests/test_records.py tests/test_corruption.py || exit 1; \
+	        tests/unit/test_checksum.py tests/unit/test_records.py tests/unit/test_corruption.py || exit 1; \
 	done
 
 # The C tests and the corpus on lesser CPUs of this kind: no features, SSE4.2 and PCLMUL, AVX2 (the
@@ -152,8 +152,8 @@ check-valgrind: $(NATIVE)
 	done
 	PYTHONMALLOC=malloc $(VALGRIND) --undef-value-errors=no --leak-check=no \
 	    $(BIN)/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
-	    --hypothesis-profile=emulated tests/test_golden.py tests/test_sequence.py \
-	    tests/test_spans.py tests/test_example.py
+	    --hypothesis-profile=emulated tests/unit/test_golden.py tests/unit/test_sequence.py \
+	    tests/unit/test_spans.py tests/unit/test_example.py
 
 # $(call sanitized_copy,folder,sanitizers): a copy of the project with a sanitized core, so that the
 # tree keeps its fast module.
@@ -179,7 +179,7 @@ check-threads: $(READY)
 	    -m 'not slow and not unsanitized' -k '$(THREADED)'
 
 # Measures peak memory, which under ASan is not ours.
-BOMB = tests/test_compression.py::test_a_bomb_takes_little_memory
+BOMB = tests/unit/test_compression.py::test_a_bomb_takes_little_memory
 
 # The Python tests over a sanitized core; without those of the command's processes, which call
 # nothing of C that others do not, those of records of gigabytes, and those marked: they fork beside
@@ -188,18 +188,19 @@ check-sanitized: $(READY)
 	$(call sanitized_copy,sanitized,address$(comma)undefined)
 	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' \
-	        --ignore tests/test_packaging.py --ignore tests/test_c_library.py \
-	        --ignore tests/test_cli_files.py --ignore tests/test_cli_reshard.py \
-	        --ignore tests/test_cli_show.py --ignore tests/test_cli_bench.py --ignore tests/test_cli.py \
+	        --ignore tests/unit/test_packaging.py --ignore tests/unit/test_c_library.py \
+	        --ignore tests/cli/test_cli_files.py --ignore tests/cli/test_cli_reshard.py \
+	        --ignore tests/cli/test_cli_show.py --ignore tests/cli/test_cli_bench.py --ignore tests/cli/test_cli.py \
 	        --deselect $(BOMB) \
-	        --ignore tests/test_big_records.py --ignore tests/test_huge_records.py \
-	        --ignore tests/test_publishing.py \
-	        --deselect tests/test_docs.py::test_every_file_that_is_named_exists
+	        --ignore tests/unit/test_big_records.py --ignore tests/unit/test_huge_records.py \
+	        --ignore tests/unit/test_publishing.py --ignore tests/unit/test_iterator_states.py \
+	        --deselect tests/unit/test_docs.py::test_every_file_that_is_named_exists
 
-lint: $(BIN)/ruff
-	$(BIN)/ruff check src tests benchmarks examples setup.py csrc
-	$(BIN)/ruff format --check src tests benchmarks examples setup.py csrc
+lint: $(BIN)/pyright $(NATIVE)
+	$(BIN)/ruff check src tests benchmarks examples docs/*.py setup.py csrc
+	$(BIN)/ruff format --check src tests benchmarks examples docs/*.py setup.py csrc
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/typing
 
 oracle: $(ORACLE_READY) $(NATIVE)
 	$(ORACLE)/bin/python setup.py --quiet build_ext --force --inplace
@@ -228,6 +229,10 @@ bench-record:
 check-all: lint check-clang check-cross check-kernels check-tiers check-sanitized check-threads \
            check-valgrind bench-check coverage oracle neighbours
 	$(BIN)/python -m pytest -q -m slow
+
+# The API reference, from the docstrings.
+docs:
+	$(PYTHON) docs/make_api.py
 
 clean:
 	rm -rf build .venv .venv-oracle .venv-neighbours src/tfwire/_native*.so src/*.egg-info .pytest_cache \
@@ -290,13 +295,13 @@ differential: $(NATIVE)
 # The Python tests on hostile input, 100,000 cases each.
 campaign: $(NATIVE)
 	mkdir -p build/fuzz/log
-	$(BIN)/python -m pytest -q tests/test_hostile.py tests/test_cli_hostile.py -m 'not slow' --hypothesis-profile=campaign \
+	$(BIN)/python -m pytest -q tests/unit/test_hostile.py tests/cli/test_cli_hostile.py -m 'not slow' --hypothesis-profile=campaign \
 	    --hypothesis-show-statistics > build/fuzz/log/campaign.txt || { tail -n 60 build/fuzz/log/campaign.txt; exit 1; }
 	grep passing build/fuzz/log/campaign.txt
 
-# Writes what all runs of make fuzz add up to into docs/reliability.md.
+# Writes what all runs of make fuzz add up to into docs/internals/reliability.md.
 fuzz-report:
-	$(PYTHON) tests/fuzz/report.py build/fuzz/log docs/reliability.md
+	$(PYTHON) tests/fuzz/report.py build/fuzz/log docs/internals/reliability.md
 
 # Branches of csrc that the C tests and the corpus take; helpers stay functions, to count once.
 coverage:

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 
 from table import ratio_text
 
-# Colours that also those who confuse red and green can tell apart (Okabe and Ito).
+# Colours that can be distinguished without telling red from green (Okabe and Ito).
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#999999"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 PARAMETERS = {

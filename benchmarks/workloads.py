@@ -228,7 +228,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def leave_page_cache(path: Path) -> None:
-    """Lets whoever is first read a file from the disk: then the system keeps it in large pieces, as
+    """Has the first reader read a file from the disk: then the system keeps it in large pieces, as
     it does files that were not written just now. From the pages that a writer has left, reading
     takes up to 1.6 times as long, and another time in every run."""
     with open(path, "rb") as file:

@@ -2,7 +2,7 @@
 
     python examples/jax_training.py
 
-Needs jax. With the optimizer and the model of your own, the rest stays as it is here.
+Needs jax. Replace the model and the optimizer by your own; the rest can stay.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ FEATURES = {
 
 
 def write_dataset(folder, count=20_000):
-    """Points of two kinds that a plane parts, in four files."""
+    """Points of two classes, separated by a plane, in four files."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(count, 8)).astype(np.float32)
     label = (x @ rng.normal(size=8) > 0.5).astype(np.int64)

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from reading import Bytes, read_outcome
 from reference import Outcome
-from tfwire._records import longreads
+from tfwire._records import blocks
 
 settings.register_profile("emulated", max_examples=5, deadline=None, database=None)
 settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
@@ -20,7 +20,7 @@ def outcome_of(request, tmp_path, monkeypatch):
     """A function that reads bytes as a file, as one of records that all count as long, as a file
     object, and a few bytes at a time."""
     if request.param == "long reads":
-        monkeypatch.setattr(longreads, "LONG", 1)
+        monkeypatch.setattr(blocks, "LONG", 1)
 
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
         if request.param in ("file", "long reads"):

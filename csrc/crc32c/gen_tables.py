@@ -1,6 +1,6 @@
 """Writes crc32c_tables.h: every constant of the checksum, from polynomial arithmetic.
 
-    python3 csrc/gen_tables.py > csrc/crc32c_tables.h
+    python3 csrc/crc32c/gen_tables.py > csrc/crc32c/crc32c_tables.h
 
 Polynomials over GF(2) are ints here in the order the CRC uses, reflected: bit 31 of a residue is
 the coefficient of x^0, bit 0 that of x^31. Multiplying by x is then a shift to the right.

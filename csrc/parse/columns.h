@@ -25,9 +25,9 @@ struct tfwi_column {
     size_t value_size;
     int32_t kind;
     bool variable; /* not dense */
-    bool bound; /* dense numbers: values belong to the caller */
+    bool bound;    /* dense numbers: values belong to the caller */
     bool lists;
-    bool taken; /* handed over */
+    bool taken;    /* handed over */
 
     /* The cell being filled. */
     uint64_t first;     /* index of its first value */
@@ -48,13 +48,13 @@ struct tfw_columns {
     const tfw_schema *schema;
     size_t count; /* of columns; a copy, so that freeing does not need the schema */
     uint64_t records;
-    uint64_t serial;            /* of the record, see record.h */
-    size_t filled;              /* cells of the record in state FILLED */
+    uint64_t serial;        /* of the record, see record.h */
+    size_t filled;          /* cells of the record in state FILLED */
     tfwi_column *first;     /* learned order: the feature that came first */
     tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */
     const tfwi_matcher *kernel; /* NULL: parse everything completely */
     bool lists;
-    bool taken;       /* a column was handed over: clear before the next record */
+    bool taken; /* a column was handed over: clear before the next record */
     uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */
     tfwi_column columns[];
 };

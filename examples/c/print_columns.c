@@ -24,7 +24,7 @@ static int fail(const char *path, int status, const tfw_error *error) {
     return 1;
 }
 
-/* Dense numbers were written to weights; strings are lent by the columns until their next call. */
+/* The parser wrote the numbers to weights. The columns hold the strings until the next call. */
 static int print(tfw_columns *columns, const float *weights, tfw_error *error) {
     tfw_column names;
     int status = tfw_columns_peek(columns, NAME, &names, error);
@@ -39,7 +39,7 @@ static int print(tfw_columns *columns, const float *weights, tfw_error *error) {
     return TFW_OK;
 }
 
-/* Batch by batch: the reader finds and verifies records, the columns take what is in them. */
+/* Batch by batch: the reader finds and verifies records, the parser fills the columns. */
 static int print_records(tfw_reader *reader, tfw_columns *columns, tfw_error *error) {
     static float weights[BATCH];
     tfw_batch batch;

@@ -18,6 +18,7 @@ Names are imported on first use, so that ``import tfwire`` and the command line 
 from importlib import import_module
 from typing import Any
 
+from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__
 
 
@@ -41,6 +42,9 @@ def _exports() -> dict[str, tuple[str, str]]:
 _EXPORTS = _exports()
 
 __all__ = sorted(_EXPORTS)
+
+# Writers take rows and columns, but records know nothing of Examples.
+register_encoder(lambda: import_module("tfwire._examples.encode"))
 
 
 def __getattr__(name: str) -> Any:

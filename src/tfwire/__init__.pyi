@@ -1,28 +1,33 @@
 # The public names, for type checkers; the module itself imports them on first use.
 from tfwire import checksum as checksum, train as train
-from tfwire._version import __version__ as __version__
-from tfwire.checksum import crc32c as crc32c
-from tfwire.columns import (
-    BytesColumn as BytesColumn,
-    RaggedTensor as RaggedTensor,
-    SparseTensor as SparseTensor,
-)
-from tfwire.dataset import (
-    Dataset as Dataset,
-    DatasetIterator as DatasetIterator,
-    TFRecordDataset as TFRecordDataset,
-)
-from tfwire.errors import (
+from tfwire._base.errors import (
     DataLossError as DataLossError,
     Error as Error,
     ParseError as ParseError,
     TfwireWarning as TfwireWarning,
 )
-from tfwire.example import (
-    bytes_feature as bytes_feature,
+from tfwire._data.dataset import (
+    Dataset as Dataset,
+    TFRecordDataset as TFRecordDataset,
+)
+from tfwire._data.iterator import (
+    DatasetIterator as DatasetIterator,
+)
+from tfwire._examples.columns import (
+    BytesColumn as BytesColumn,
+    RaggedTensor as RaggedTensor,
+    SparseTensor as SparseTensor,
+)
+from tfwire._examples.decode import (
     decode_example as decode_example,
     decode_examples as decode_examples,
     decode_sequence_example as decode_sequence_example,
+)
+from tfwire._examples.decode_raw import (
+    decode_raw as decode_raw,
+)
+from tfwire._examples.encode import (
+    bytes_feature as bytes_feature,
     encode_columns as encode_columns,
     encode_example as encode_example,
     encode_examples as encode_examples,
@@ -30,7 +35,15 @@ from tfwire.example import (
     float_feature as float_feature,
     int64_feature as int64_feature,
 )
-from tfwire.features import (
+from tfwire._examples.json_examples import (
+    decode_json_example as decode_json_example,
+    example_to_json as example_to_json,
+)
+from tfwire._examples.tensors import (
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)
+from tfwire._parsing.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     RaggedFeature as RaggedFeature,
@@ -40,20 +53,7 @@ from tfwire.features import (
     int64 as int64,
     string as string,
 )
-from tfwire.index import (
-    RecordIndex as RecordIndex,
-    TFRecordFile as TFRecordFile,
-    TFRecordFiles as TFRecordFiles,
-)
-from tfwire.inference import (
-    InferredSchema as InferredSchema,
-    infer_schema as infer_schema,
-)
-from tfwire.json_format import (
-    decode_json_example as decode_json_example,
-    example_to_json as example_to_json,
-)
-from tfwire.parsing import (
+from tfwire._parsing.functions import (
     Parser as Parser,
     SequenceParser as SequenceParser,
     parse_example as parse_example,
@@ -61,38 +61,58 @@ from tfwire.parsing import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from tfwire.receipts import Receipt as Receipt
-from tfwire.records import (
-    RecordIterator as RecordIterator,
+from tfwire._parsing.infer import (
+    InferredSchema as InferredSchema,
+    infer_schema as infer_schema,
+)
+from tfwire._parsing.schema_files import (
+    read_schema as read_schema,
+    write_schema as write_schema,
+)
+from tfwire._records.compression import (
+    TFRecordOptions as TFRecordOptions,
+)
+from tfwire._records.damage import (
+    FlippedBit as FlippedBit,
+    FlippedBits as FlippedBits,
     RecordPosition as RecordPosition,
     SkippedRegion as SkippedRegion,
     SkippedRegions as SkippedRegions,
-    TFRecordOptions as TFRecordOptions,
-    TFRecordWriter as TFRecordWriter,
     TornTail as TornTail,
+)
+from tfwire._records.index import (
+    RecordIndex as RecordIndex,
+)
+from tfwire._records.random_access import (
+    TFRecordFile as TFRecordFile,
+    TFRecordFiles as TFRecordFiles,
+)
+from tfwire._records.reader import (
+    RecordIterator as RecordIterator,
     follow_records as follow_records,
     read_records as read_records,
     write_records as write_records,
 )
-from tfwire.repair import (
-    FlippedBit as FlippedBit,
-    FlippedBits as FlippedBits,
+from tfwire._records.receipts import (
+    Receipt as Receipt,
+)
+from tfwire._records.repair import (
     RepairReport as RepairReport,
     repair_file as repair_file,
 )
-from tfwire.schema_files import (
-    read_schema as read_schema,
-    write_schema as write_schema,
-)
-from tfwire.sharding import (
+from tfwire._records.sharded_writer import (
     ShardedWriter as ShardedWriter,
 )
-from tfwire.tensors import (
-    decode_raw as decode_raw,
-    parse_tensor as parse_tensor,
-    serialize_tensor as serialize_tensor,
-)
-from tfwire.verification import (
+from tfwire._records.verify import (
     FileReport as FileReport,
     verify_file as verify_file,
+)
+from tfwire._records.writer import (
+    TFRecordWriter as TFRecordWriter,
+)
+from tfwire._version import (
+    __version__ as __version__,
+)
+from tfwire.checksum import (
+    crc32c as crc32c,
 )

@@ -12,10 +12,10 @@ __all__ = ["run"]
 
 
 def run() -> int:
-    """Runs the command and returns its exit status, or ends the process with it.
+    """Runs the command and returns its exit status.
 
-    A thread that waits for a pipe that nobody writes to cannot be interrupted, and the interpreter
-    would wait for it.
+    Ends the process at once if threads are left: one that waits for a silent pipe cannot be
+    interrupted, and the interpreter would wait for it.
     """
     status = main()
     if threading.active_count() > 1:

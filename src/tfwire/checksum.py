@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import binascii
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfwire._arguments import integer
-from tfwire._core import ffi, lib, text
+from tfwire._base.arguments import integer
+from tfwire._base.native import ffi, lib, text
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import BytesLike
 
 __all__ = [
     "base64_crc32c",
@@ -21,49 +24,54 @@ __all__ = [
     "unmask_crc",
 ]
 
-_crc32c = lib.tfw_crc32c  # looked up once: short data are all overhead
+_crc32c = lib.tfw_crc32c  # looked up once: for short data it is all overhead
 
 
-def crc32c(data: Any, value: int = 0) -> int:
-    """The CRC-32C of bytes.
+def crc32c(data: BytesLike, value: int = 0) -> int:
+    """The CRC-32C of bytes. The GIL is released meanwhile.
 
     Args:
-        data: A bytes-like object; a numpy array or anything with a ``numpy()`` method gives its
-            memory. It must be contiguous.
-        value: The checksum of what came before, to continue from.
+        data: A bytes-like object, a numpy array or an object with a ``numpy()`` method, of
+            contiguous memory.
+        value: The checksum of the bytes before, to continue from.
 
     Returns:
-        The checksum, 0 <= crc < 2**32. The GIL is released meanwhile.
+        The checksum, 0 <= crc < 2**32.
 
     Raises:
-        TypeError: ``data`` is no bytes-like object.
+        TypeError: ``data`` is not bytes-like.
         ValueError: ``data`` is not contiguous.
-        OverflowError: ``value`` is no unsigned 32-bit number.
+        OverflowError: ``value`` is not an unsigned 32-bit number.
 
-    >>> hex(crc32c(b"123456789"))
-    '0xe3069283'
-    >>> crc32c(b"6789", crc32c(b"12345")) == crc32c(b"123456789")
-    True
+    Example:
+        >>> hex(crc32c(b"123456789"))
+        '0xe3069283'
+        >>> crc32c(b"6789", crc32c(b"12345")) == crc32c(b"123456789")
+        True
     """
-    if type(data) is not bytes:
-        data = _memory(data)
+    memory: Any = data if type(data) is bytes else _memory(data)
     try:
-        return _crc32c(value, data, len(data))  # type: ignore[no-any-return]
+        return _crc32c(value, memory, len(memory))  # type: ignore[no-any-return]
     except (TypeError, OverflowError):
         _check_numbers(value=value)
         raise
 
 
-def masked_crc32c(data: Any) -> int:
+def masked_crc32c(data: BytesLike) -> int:
     """The masked CRC-32C of bytes, as TFRecord files store it.
 
-    Arguments and errors are those of `crc32c`.
+    Args:
+        data: As for crc32c.
 
     Returns:
         ``mask_crc(crc32c(data))``.
 
-    >>> hex(masked_crc32c(b"123456789"))
-    '0xc78ab0e5'
+    Raises:
+        TypeError, ValueError: As crc32c.
+
+    Example:
+        >>> hex(masked_crc32c(b"123456789"))
+        '0xc78ab0e5'
     """
     return lib.tfw_crc32c_mask(crc32c(data))  # type: ignore[no-any-return]
 
@@ -71,16 +79,20 @@ def masked_crc32c(data: Any) -> int:
 def mask_crc(crc: int) -> int:
     """A checksum in masked form: rotated right by 15 bits, plus 0xa282ead8.
 
-    Data that holds its own CRC would make a poor CRC of the whole; the mask prevents that.
+    Without the mask, the CRC of data that holds its own CRC would be poor.
+
+    Args:
+        crc: A CRC-32C.
 
     Returns:
         The masked checksum, 0 <= crc < 2**32.
 
     Raises:
-        OverflowError: ``crc`` is no unsigned 32-bit number.
+        OverflowError: ``crc`` is not an unsigned 32-bit number.
 
-    >>> hex(mask_crc(0))
-    '0xa282ead8'
+    Example:
+        >>> hex(mask_crc(0))
+        '0xa282ead8'
     """
     try:
         return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
@@ -90,16 +102,20 @@ def mask_crc(crc: int) -> int:
 
 
 def unmask_crc(crc: int) -> int:
-    """The checksum that `mask_crc` masked.
+    """The inverse of mask_crc.
+
+    Args:
+        crc: A masked CRC-32C.
 
     Returns:
         The checksum, 0 <= crc < 2**32.
 
     Raises:
-        OverflowError: ``crc`` is no unsigned 32-bit number.
+        OverflowError: ``crc`` is not an unsigned 32-bit number.
 
-    >>> unmask_crc(mask_crc(42))
-    42
+    Example:
+        >>> unmask_crc(mask_crc(42))
+        42
     """
     try:
         return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
@@ -109,12 +125,12 @@ def unmask_crc(crc: int) -> int:
 
 
 def combine_crc32c(a: int, b: int, len_b: int) -> int:
-    """The CRC-32C of A followed by B, from their checksums, without reading them again.
+    """The CRC-32C of A followed by B, from their checksums alone.
 
     Args:
         a: The checksum of A.
         b: The checksum of B.
-        len_b: The length of B in bytes, below 2**64. The time does not depend on it.
+        len_b: The length of B in bytes, below 2**64; any length takes the same time.
 
     Returns:
         The checksum of both, 0 <= crc < 2**32.
@@ -122,8 +138,9 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
     Raises:
         OverflowError: An argument is negative or too large.
 
-    >>> combine_crc32c(crc32c(b"12345"), crc32c(b"6789"), 4) == crc32c(b"123456789")
-    True
+    Example:
+        >>> combine_crc32c(crc32c(b"12345"), crc32c(b"6789"), 4) == crc32c(b"123456789")
+        True
     """
     try:
         return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
@@ -134,12 +151,33 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
 
 
 def crc32c_kernel() -> str:
-    """The name of the code that computes checksums here: the best that this CPU supports.
+    """The implementation in use, the fastest that this CPU supports.
 
-    "avx512", "sse42", "armv8" or "portable". The environment variable TFWIRE_CRC32C, read at
-    import, forces one.
+    Returns:
+        "avx512", "sse42", "armv8" or "portable". The environment variable TFWIRE_CRC32C, read at
+        import, forces one.
     """
     return text(lib.tfw_crc32c_kernel())
+
+
+def base64_crc32c(crc: int) -> str:
+    """A CRC-32C as Google Cloud Storage and S3 show it: base64 of four bytes, big-endian.
+
+    Args:
+        crc: The CRC-32C, not masked.
+
+    Raises:
+        TypeError: ``crc`` is not an integer.
+        ValueError: ``crc`` is not an unsigned 32-bit number.
+
+    Example:
+        >>> base64_crc32c(0xe3069283)
+        '4waSgw=='
+    """
+    crc = integer("crc", crc, least=0)
+    if crc >= 1 << 32:
+        raise ValueError(f"crc must be below 2**32, found {crc}")
+    return binascii.b2a_base64(crc.to_bytes(4, "big"), newline=False).decode()
 
 
 def _check_numbers(bits: int = 32, **numbers: Any) -> None:
@@ -171,7 +209,7 @@ def _memory(data: Any) -> Any:
 
 
 def _array_bytes(array: np.ndarray[Any, Any]) -> Any:
-    """What an array consists of: its memory, or the one object that it holds."""
+    """The memory of an array, or the one object of an array of rank 0."""
     if array.dtype.hasobject:
         if array.ndim == 0 and isinstance(array[()], (bytes, bytearray, memoryview)):
             return array[()]
@@ -179,23 +217,3 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> Any:
     if not array.flags.c_contiguous:
         raise ValueError("data must be a C-contiguous array; numpy.ascontiguousarray makes one")
     return array.reshape(-1).view(np.uint8)
-
-
-def base64_crc32c(crc: int) -> str:
-    """A CRC-32C as Google Cloud Storage and S3 show it: base64 of four bytes, big-endian.
-
-    Args:
-        crc: The CRC-32C, not masked.
-
-    Raises:
-        TypeError: Not an integer.
-        ValueError: Not within 32 bits.
-
-    Example:
-        >>> base64_crc32c(0xe3069283)
-        '4waSgw=='
-    """
-    crc = integer("crc", crc, least=0)
-    if crc >= 1 << 32:
-        raise ValueError(f"crc must be below 2**32, found {crc}")
-    return binascii.b2a_base64(crc.to_bytes(4, "big"), newline=False).decode()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import grain
 
-from tfwire._arguments import integer
-from tfwire._datasets.iterator import iterate
-from tfwire._datasets.pipeline import check_dataset
-from tfwire.dataset import Dataset
-from tfwire.index import TFRecordFiles
-from tfwire.parsing import Parser
+from tfwire._base.arguments import integer
+from tfwire._data.dataset import Dataset
+from tfwire._data.iterator import check_dataset, iterate
+from tfwire._parsing.functions import Parser
+from tfwire._records.random_access import TFRecordFiles
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath
 
 __all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
 
@@ -20,16 +22,15 @@ __all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
 class TFRecordDataSource:
     """A ``grain.RandomAccessDataSource`` of the records of TFRecord files.
 
-    For ``grain.MapDataset.source`` and ``grain.DataLoader``; threads may share it, and worker
-    processes get their own. Grain handles some 100,000 elements per second: with batch_size an
-    element is a batch of records that lie side by side, read and parsed at once, and the pipeline
-    shuffles batches.
+    For ``grain.MapDataset.source`` and ``grain.DataLoader``. Threads may share it; worker processes
+    get copies. Grain handles about 100,000 elements per second. With batch_size, an element is a
+    batch of consecutive records, read and parsed at once, and the pipeline shuffles batches.
 
     Args:
-        paths: Paths of regular files, or one. An index saved beside a file (``tfwire index``)
-            spares reading its headers. Compressed files are read through: avoid them.
+        paths: Paths of regular files, or one path. If an index is saved beside a file (``tfwire
+            index``), its headers are not read. Avoid compressed files: reads begin at their start.
         features: A specification as for :func:`tfwire.parse_example`; None: elements are bytes.
-        batch_size: Records of an element; the last one may have fewer. None: elements are records.
+        batch_size: Records per element; the last one may have fewer. None: elements are records.
 
     Raises:
         DataLossError, OSError: A file cannot be read or indexed.
@@ -46,8 +47,8 @@ class TFRecordDataSource:
 
     def __init__(
         self,
-        paths: Any,
-        features: Mapping[Any, Any] | None = None,
+        paths: AnyPath | Iterable[AnyPath],
+        features: Mapping[Any, tuple[object, ...]] | None = None,
         *,
         batch_size: int | None = None,
     ) -> None:
@@ -59,8 +60,8 @@ class TFRecordDataSource:
         return -(-len(self._records) // (self._batch_size or 1))
 
     def __getitem__(self, index: int) -> Any:
-        """Element i: bytes or, parsed, as of ``parse_single_example``; with batch_size a list of
-        bytes or, parsed, as of ``parse_example``."""
+        """Element i: bytes, or parsed as by ``parse_single_example``; with batch_size a list of
+        bytes, or parsed as by ``parse_example``."""
         if self._batch_size is None:
             record = self._records[index]
             return record if self._parser is None else self._parser.parse_single(record)
@@ -76,16 +77,16 @@ class TFRecordDataSource:
 
 
 class TFRecordIterDataset(grain.IterDataset[Any]):
-    """A tfwire Dataset as a ``grain.IterDataset``: elements as they come, no index needed.
+    """A tfwire Dataset as a ``grain.IterDataset``: a stream, which needs no index.
 
-    Its iterators are saved and resumed with those of Grain around them. With ``mp_prefetch`` every
-    worker process reads its share of the source.
+    Grain saves and resumes its iterators with its own. With ``mp_prefetch`` every worker process
+    reads its share of the source.
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
 
     Raises:
-        TypeError: ``dataset`` is none.
+        TypeError: ``dataset`` is not a Dataset.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -96,14 +97,14 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
         (2, 8)
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset[Any]) -> None:
         super().__init__()
         check_dataset(dataset)
         self._dataset = dataset
         self._share = dataset
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Grain's way to give worker ``sl.start`` of ``sl.step`` its share."""
+        """Selects the share of worker ``sl.start`` of ``sl.step``; Grain calls it."""
         self._share = self._dataset.shard_source(sl.step, sl.start)
 
     def __iter__(self) -> _Iterator:
@@ -114,7 +115,7 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
 
 
 class _Iterator(grain.DatasetIterator[Any]):
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset[Any]) -> None:
         super().__init__()
         self._stage = dataset._stage
         self._elements = iterate(self._stage)
@@ -126,7 +127,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         return self._elements.state_dict()
 
     def set_state(self, state: dict[str, Any]) -> None:
-        elements = iterate(self._stage, number=0)  # not the old ones, which may be at their end
+        elements = iterate(self._stage, number=0)  # new: the old ones may be at their end
         elements.load_state_dict(state)
         self._elements.close()
         self._elements = elements

@@ -1,24 +1,28 @@
-"""What stands between stored images and batches of one size."""
+"""Stored images to arrays, and arrays to one size."""
 
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from tfwire._arguments import boolean, integer
+from tfwire._base.arguments import boolean, integer
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["crop_or_pad", "decode"]
 
 Array = np.ndarray[Any, Any]
+Pixels = TypeVar("Pixels", bound=np.generic)
 
 
-def crop_or_pad(image: Array, height: int, width: int) -> Array:
-    """The middle of an image, or the image in the middle of zeros.
+def crop_or_pad(image: npt.NDArray[Pixels], height: int, width: int) -> npt.NDArray[Pixels]:
+    """Cuts the middle out of an image, or pads the image with zeros on all sides.
 
-    As ``tf.image.resize_with_crop_or_pad``: where the difference is odd, the extra row or column
-    is at the bottom or right.
+    As ``tf.image.resize_with_crop_or_pad``: if the difference is odd, the extra row or column is
+    at the bottom or right.
 
     Args:
         image: ``(rows, columns, ...)`` of any dtype.
@@ -53,23 +57,25 @@ def crop_or_pad(image: Array, height: int, width: int) -> Array:
     return image
 
 
-# Grey from red, green and blue as libpng, and so TensorFlow, computes it: in 1/32768, cut off.
+# Grey from red, green and blue, in 1/32768, as libpng and so TensorFlow compute it: rounded down.
 _LUMA = np.array([9798, 19235, 3735])
 
 _MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
 
 
-def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array:
-    """An encoded image as pixels, by Pillow.
+def decode(
+    contents: bytes, channels: Literal[0, 1, 3, 4] = 0, *, frames: bool = False
+) -> npt.NDArray[np.uint8]:
+    """Decodes an image to pixels, by Pillow.
 
-    PNG, GIF and BMP give TensorFlow's values, JPEG values that differ by a few: it is decoded with
-    other rounding. Of 16 bits a value has the upper 8, as in TensorFlow.
+    PNG, GIF and BMP give TensorFlow's values. JPEG values differ by a few, since rounding differs.
+    16-bit values are cut to their upper 8 bits, as in TensorFlow.
 
     Args:
         contents: The bytes of a JPEG, PNG, GIF or BMP file.
-        channels: 0 keeps what the file has: 1 is grey, 2 grey with alpha (PNG), 3 RGB, 4 RGBA. 1, 3
-            and 4 convert.
-        frames: Give all frames of a GIF or WebP file, which then have a first dimension.
+        channels: 1 (grey), 3 (RGB) or 4 (RGBA) converts the image. 0 keeps the channels of the
+            file, which may also be 2 (PNG: grey with alpha).
+        frames: Give all frames of a GIF or WebP file, along a first dimension.
 
     Returns:
         A uint8 array ``(height, width, channels)``, or ``(frames, height, width, channels)``.
@@ -101,18 +107,18 @@ def decode(contents: bytes, channels: int = 0, *, frames: bool = False) -> Array
             most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
             return _stack(ImageSequence.Iterator(image), channels, most)
         return _pixels(image, channels, alpha)
-    except (OSError, SyntaxError, ValueError, IndexError) as problem:  # all of them Pillow's
+    except (OSError, SyntaxError, ValueError, IndexError) as problem:  # Pillow raises any of these
         raise ValueError(
             f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too large: "
             f"{problem}"
         ) from problem
 
 
-# Frames of more than so many bytes, and so many times those of the file, are refused.
+# Frames of more bytes than this, and than this many times those of the file, are refused.
 _MOST_FRAMES = 1 << 30
 _FRAMES_OF_CONTENTS = 256
 
-_PNG_COLOUR_TYPE = 25  # the byte of the header
+_PNG_COLOUR_TYPE = 25  # offset of the byte
 _GREY_WITH_ALPHA = 4
 
 
@@ -131,9 +137,9 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
         return _grey_of_16_bits(image, channels)
     transparent = image.mode == "P" and "transparency" in image.info
     if channels == 1 and image.format == "JPEG":
-        image.draft("L", image.size)  # the luma that the file has
+        image.draft("L", image.size)  # the luma stored in the file
     mode = _MODES[channels] or _mode_of(image, transparent, grey_with_alpha)
-    if mode == "RGB" and transparent:  # Pillow warns of the direct way
+    if mode == "RGB" and transparent:  # converted directly, Pillow warns
         return np.array(image.convert("RGBA"))[:, :, :3]
     if mode == "L" and image.format == "PNG" and image.mode in ("P", "RGB", "RGBA"):
         rgb = np.array(image.convert("RGBA"))[:, :, :3].astype(int)
@@ -145,8 +151,8 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
 
 
 def _mode_of(image: Any, transparent: bool, grey_with_alpha: bool) -> str:
-    """The mode in which nothing is lost and nothing added."""
-    if grey_with_alpha:  # which Pillow opens as RGBA where it has 16 bits
+    """The mode that holds the channels of the file and no others."""
+    if grey_with_alpha:  # of 16 bits, Pillow opens it as RGBA
         return "LA"
     if image.mode in ("1", "L"):
         return "L"
@@ -154,7 +160,7 @@ def _mode_of(image: Any, transparent: bool, grey_with_alpha: bool) -> str:
 
 
 def _grey_of_16_bits(image: Any, channels: int) -> Array:
-    """The upper bytes; Pillow's own conversion makes 255 of everything above 255."""
+    """The upper bytes. Pillow's own conversion makes 255 of every value above 255."""
     values = np.array(image)
     grey = (values >> 8).astype(np.uint8)[:, :, None]
     if channels < 3:

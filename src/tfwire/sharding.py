@@ -1,31 +1,34 @@
-"""Datasets written as several files, so that they can be read in parallel."""
+"""Datasets in several files: writing them, how many to write, and recovery after a crash."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tfwire._arguments import file_path, integer
-from tfwire._records.drafts import spared
+from tfwire._base.arguments import file_path, integer
+from tfwire._base.errors import warn
+from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming
 from tfwire._records.markers import MARKER
 from tfwire._records.shard_set import restore_set
 from tfwire._records.sharded_writer import ShardedWriter
-from tfwire._warnings import warn
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath
 
 __all__ = ["MARKER", "ShardedWriter", "recommend_num_shards", "recover_shards"]
 
-# What the TFRecord tutorial of TensorFlow advises.
+# The advice of TensorFlow's TFRecord tutorial; sizes in bytes.
 _FILES_PER_HOST = 10
 _LARGEST = 200_000_000
 _SMALLEST = 10_000_000
 
 
 def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
-    """How many files a dataset should be split into, by the rule of TensorFlow's tutorial.
+    """The number of files to split a dataset into, by the rule of TensorFlow's tutorial.
 
-    Ten files for every host that reads, so that it can read several at once; more where they would
-    be larger than 200 MB; fewer, with a warning, where they would be smaller than 10 MB. The number
-    is a multiple of the number of hosts, save where there are fewer files than hosts.
+    Ten files for every host, so that it can read several at once; more if they would be larger than
+    200 MB; fewer, with a warning, if they would be smaller than 10 MB. The number is a multiple of
+    the number of hosts, unless there are fewer files than hosts.
 
     Args:
         total_bytes: Size of all records.
@@ -35,7 +38,7 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
         The number of files, 1 or more.
 
     Raises:
-        ValueError: A negative size, or no host.
+        ValueError: A negative size, or less than one host.
 
     Example:
         >>> recommend_num_shards(5_000_000_000, num_hosts=2)
@@ -55,7 +58,7 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
     return count
 
 
-def recover_shards(folder: Any = ".") -> list[str]:
+def recover_shards(folder: AnyPath = ".") -> list[str]:
     """Puts back the files that a killed ShardedWriter was replacing.
 
     A ShardedWriter gives its files their names one by one. While it does, a few milliseconds long,
@@ -80,5 +83,5 @@ def recover_shards(folder: Any = ".") -> list[str]:
         []
     """
     path = os.path.abspath(file_path("folder", os.curdir if folder in ("", b"") else folder))
-    with spared(path):
+    with errors_naming(path, *NO_DESCRIPTORS):
         return restore_set(path)

@@ -1,40 +1,42 @@
 """TFRecord files for PyTorch: datasets for torch.utils.data.DataLoader, tensors without copies.
 
-Strings have no tensors: they are lists of bytes. A SparseTensor or RaggedTensor keeps its form and
-holds tensors; ``torch.sparse_coo_tensor(s.indices.T, s.values, tuple(s.dense_shape))`` and
-``torch.nested.nested_tensor_from_jagged(r.values, r.row_splits)`` are torch's own.
+torch has no tensors of strings: they are lists of bytes. A SparseTensor ``s`` and a RaggedTensor
+``r`` hold tensors; ``torch.sparse_coo_tensor(s.indices.T, s.values, tuple(s.dense_shape))`` and
+``torch.nested.nested_tensor_from_jagged(r.values, r.row_splits)`` are torch's forms of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.utils import data
 
-from tfwire._datasets.iterator import DatasetIterator, iterate
-from tfwire._datasets.numbered import check_rule
-from tfwire._datasets.pipeline import check_dataset
-from tfwire.columns import RaggedTensor, SparseTensor
-from tfwire.dataset import Dataset
-from tfwire.index import TFRecordFiles
-from tfwire.parsing import Parser
+from tfwire._data.dataset import Dataset
+from tfwire._data.iterator import DatasetIterator, check_dataset, iterate
+from tfwire._data.numbered import check_rule
+from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._parsing.functions import Parser
+from tfwire._records.random_access import TFRecordFiles
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath, ShardRule
 
 __all__ = ["TFRecordIterableDataset", "TFRecordMapDataset", "as_tensors"]
 
 
 def as_tensors(element: Any) -> Any:
-    """An element of numpy values with tensors in their place, which share their memory.
+    """Replaces arrays by tensors that share their memory.
 
     Args:
-        element: An array or numpy scalar, or a dict, tuple or list of such. Arrays of strings
-            become lists; what has no tensor stays as it is.
+        element: An array or numpy scalar, or a dict, tuple or list of them. Arrays of strings
+            become lists; values of other types stay as they are.
 
     Returns:
-        The same structure. Only memory that tensors cannot use is copied: read-only arrays, those
-        of foreign byte order, and what runs backwards, as ``image[:, ::-1]``.
+        The same structure. Only arrays that tensors cannot share are copied: read-only ones, those
+        of foreign byte order, and those with negative strides, such as ``image[:, ::-1]``.
 
     Example:
         >>> as_tensors({"x": np.ones(2, np.float32), "name": np.array([b"a", b"b"], object)})
@@ -61,7 +63,7 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
         return array.tolist()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # torch writes where it pleases, and knows no negative strides.
+    # torch writes to any memory, and has no negative strides.
     if not array.flags.writeable or min(array.strides, default=0) < 0:
         array = array.copy()
     return torch.from_numpy(array)
@@ -73,23 +75,23 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
 class TFRecordIterableDataset(data.IterableDataset):
     """A tfwire Dataset for DataLoader: every worker of every rank reads its share of the source.
 
-    For ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. Threads decode while
-    torch computes (``prefetch``, or num_workers=1); more workers pay when ``map`` is slow. Handing
-    over a batch from a worker takes torch 1 to 2 ms, whatever its size: make it large there.
+    Use ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. Threads decode while
+    torch computes (``prefetch``, or num_workers=1). More workers pay if ``map`` is slow. A worker
+    takes 1 to 2 ms to hand over a batch of any size, so make batches large there.
 
-    Shuffles draw another order in every epoch: in workers by torch's own seed of the epoch, thus
-    the same ones after ``torch.manual_seed``. StatefulDataLoader saves and resumes the iterators.
+    Every epoch is shuffled differently. In workers the order depends on torch's seed of the epoch,
+    so ``torch.manual_seed`` makes it repeatable. StatefulDataLoader saves and resumes iterators.
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
-        rule: How its source is divided, as for :meth:`tfwire.Dataset.shard_source`. Ranks that must
-            run the same number of steps want "drop" or "pad", and ``indexed=True``.
-        rank: This process among others; None: as torch.distributed says, if it is initialized.
-        world_size: How many there are; None likewise.
+        rule: How its source is divided, as for :meth:`tfwire.Dataset.shard_source`. If all ranks
+            must run the same number of steps, use "drop" or "pad", and ``indexed=True``.
+        rank: The number of this process; None asks torch.distributed, if it is initialized.
+        world_size: The number of processes; None likewise.
 
     Raises:
-        TypeError: ``dataset`` is none.
-        ValueError: No such rule; from iterating: it needs an index.
+        TypeError: ``dataset`` is not a Dataset.
+        ValueError: ``rule`` is unknown; while iterating: the rule needs an index.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -104,9 +106,9 @@ class TFRecordIterableDataset(data.IterableDataset):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset[Any],
         *,
-        rule: str = "even",
+        rule: ShardRule = "even",
         rank: int | None = None,
         world_size: int | None = None,
     ) -> None:
@@ -116,21 +118,21 @@ class TFRecordIterableDataset(data.IterableDataset):
         self._rule = rule
         self._rank = rank
         self._world_size = world_size
-        self._shares: dict[tuple[int, int], Dataset] = {}  # kept, for their shuffles count epochs
+        self._shares: dict[tuple[int, int], Dataset[Any]] = {}  # kept: their shuffles count epochs
         self._epochs = 0  # begun in this worker
 
-    def __iter__(self) -> DatasetIterator:
+    def __iter__(self) -> DatasetIterator[Any]:
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
         share = self._share(world_size * workers, rank * workers + number)
         epoch = None
-        if worker is not None:  # made anew for every epoch, with another seed, or persistent
+        if worker is not None:  # a new one per epoch, with another seed, or a persistent one
             epoch = worker.seed - worker.id + self._epochs
             self._epochs += 1
         return iterate(share._stage, as_tensors, epoch)
 
-    def _share(self, num_shards: int, index: int) -> Dataset:
+    def _share(self, num_shards: int, index: int) -> Dataset[Any]:
         if num_shards == 1:
             return self._dataset
         if (num_shards, index) not in self._shares:
@@ -150,7 +152,7 @@ class TFRecordIterableDataset(data.IterableDataset):
         return rank, world_size
 
     def __getstate__(self) -> dict[str, Any]:
-        """Workers that are not forked do not know of the process group: they are told the rank."""
+        """Includes the rank: spawned workers do not know the process group."""
         state = dict(self.__dict__)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             state["_rank"], state["_world_size"] = self._process()
@@ -166,12 +168,12 @@ class TFRecordIterableDataset(data.IterableDataset):
 class TFRecordMapDataset(data.Dataset):
     """The records of TFRecord files by number, for samplers and for shuffling by DataLoader.
 
-    A DataLoader asks for a whole batch at a time and gets it in one read and one parse. Workers and
-    samplers, DistributedSampler too, need no configuration.
+    A DataLoader gets each batch in one read and one parse. Workers and samplers, DistributedSampler
+    too, need no configuration.
 
     Args:
-        paths: Paths of regular files, or one. An index saved beside a file (``tfwire index``)
-            spares reading its headers. Compressed files are read through: avoid them.
+        paths: Paths of regular files, or one path. If an index is saved beside a file (``tfwire
+            index``), its headers are not read. Avoid compressed files: reads begin at their start.
         features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
 
     Raises:
@@ -186,7 +188,11 @@ class TFRecordMapDataset(data.Dataset):
         torch.Size([2, 8])
     """
 
-    def __init__(self, paths: Any, features: Mapping[Any, Any] | None = None) -> None:
+    def __init__(
+        self,
+        paths: AnyPath | Iterable[AnyPath],
+        features: Mapping[Any, tuple[object, ...]] | None = None,
+    ) -> None:
         self._records = TFRecordFiles(paths)
         self._parser = None if features is None else Parser(features)
 
@@ -208,17 +214,17 @@ class TFRecordMapDataset(data.Dataset):
 
 
 class _Item(dict[str, Any]):
-    """An item by whose type ``default_collate`` finds ``_collate``."""
+    """An item. For this type ``default_collate`` calls ``_collate``."""
 
 
-def _parse_single(parser: Parser, record: bytes) -> _Item:
+def _parse_single(parser: Parser[Any, Any], record: bytes) -> _Item:
     return _Item(as_tensors(parser.parse_single(record)))
 
 
 class _Items(Sequence[_Item]):
-    """Items that are parsed when they are looked at, or all at once by ``_collate``."""
+    """Items that are parsed one by one on access, or all at once by ``_collate``."""
 
-    def __init__(self, parser: Parser, records: list[bytes]) -> None:
+    def __init__(self, parser: Parser[Any, Any], records: list[bytes]) -> None:
         self._parser = parser
         self._records = records
 
@@ -235,11 +241,10 @@ class _Items(Sequence[_Item]):
 
 
 def _collate(items: Sequence[_Item], *, collate_fn_map: Any = None) -> Any:
-    """A batch of items."""
     if isinstance(items, _Items):
         return items.columns()
     return data.default_collate(list(map(dict, items)))
 
 
-# The extension point that the documentation of default_collate names.
+# The extension point in the documentation of default_collate.
 data._utils.collate.default_collate_fn_map[_Item] = _collate

@@ -10,19 +10,19 @@
     }
 
 These are the classes of example.proto and feature.proto (package ``tensorflow``) with everything
-that protobuf gives a message, and in addition:
+that protobuf gives a message. In addition:
 
-* The lists take what producers of data have: Int64List also bool, ``np.bool_`` and any integer
-  (never a float), FloatList any real number, BytesList also str (as UTF-8), bytearray, memoryview
-  and numpy arrays (their bytes, row-major). protobuf itself refuses most of these.
+* The lists take more types than protobuf does. Int64List also takes bool, ``np.bool_`` and any
+  integer (never a float); FloatList any real number; BytesList also str (as UTF-8), bytearray,
+  memoryview and numpy arrays (their bytes, row-major).
 * Constructors take TensorFlow's own messages as parts.
-* ``SerializeToString()`` writes features and ``str()`` prints them sorted by key, as the tutorials
-  show, where protobuf's order changes from run to run (``deterministic=False`` keeps it). Floats
-  print in protobuf's form, the shortest digits that give the same float32 (``0.1``, ``1e+10``).
+* ``SerializeToString()`` and ``str()`` sort features by key, as the tutorials show. protobuf's own
+  order changes from run to run (``deterministic=False`` keeps it). Floats print in protobuf's form,
+  the shortest digits that give the same float32 (``0.1``, ``1e+10``).
 * Messages pickle, and an Example or SequenceExample has ``to_dict()``.
 
-The classes differ from TensorFlow's own: ``isinstance(tfwire_example, tf.train.Example)`` is
-False. Their bytes are the same.
+The classes are not TensorFlow's own: ``isinstance(tfwire_example, tf.train.Example)`` is False.
+Their bytes are the same.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tfwire._examples.coerce import byte_strings, floats, int64s
-from tfwire._examples.protobuf import message_classes, parse_message
+from tfwire._examples.protobuf import (
+    byte_strings,
+    floats,
+    int64s,
+    message_classes,
+    parse_message,
+)
 
 __all__ = [
     "BytesList",
@@ -79,24 +84,21 @@ Example = _CLASSES["Example"]
 SequenceExample = _CLASSES["SequenceExample"]
 
 
-# ---- The classes become ours ------------------------------------------------------------------
+# ---- What the classes add to protobuf's -------------------------------------------------------
 
 
 def _coercing(native: Callable[..., None], coerce: Callable[[Any], Any]) -> Callable[..., None]:
     def __init__(self: Any, **fields: Any) -> None:
-        native(self, **{name: _coerced(coerce, value) for name, value in fields.items()})
+        # To protobuf, None is a field that is not given.
+        native(self, **{name: v if v is None else coerce(v) for name, v in fields.items()})
 
     return __init__
 
 
-def _coerced(coerce: Callable[[Any], Any], value: Any) -> Any:
-    return None if value is None else coerce(value)  # to protobuf, None is a field not given
-
-
 def _finish(cls: Any, name: str) -> None:
-    """Gives a class its constructor, its text and, for pickle, its home.
+    """Gives a class its constructor, its text and, for pickle, its module.
 
-    protobuf forbids subclasses of messages, but the classes of our pool are ours alone.
+    protobuf forbids subclasses of messages, but no one else uses the classes of our pool.
     """
     coerce = {"BytesList": byte_strings, "FloatList": floats, "Int64List": int64s}
     maps = {"Features": "feature", "FeatureLists": "feature_list"}
@@ -118,10 +120,12 @@ def _sorting(native: Callable[..., bytes]) -> Callable[..., bytes]:
 
 
 def _adopted(value: Any) -> Any:
-    """Messages of other descriptor pools (TensorFlow's) as ours, also inside dicts and lists."""
+    """Converts messages of other descriptor pools (TensorFlow's), also inside dicts and lists."""
     if isinstance(value, Message):
         ours = _CLASSES.get(value.DESCRIPTOR.name)
-        if ours is None or isinstance(value, ours) or _full_name(value) != _full_name(ours):
+        if ours is None or isinstance(value, ours):
+            return value
+        if value.DESCRIPTOR.full_name != ours.DESCRIPTOR.full_name:
             return value
         return ours.FromString(value.SerializeToString())
     if isinstance(value, Mapping) and any(isinstance(item, Message) for item in value.values()):
@@ -131,15 +135,11 @@ def _adopted(value: Any) -> Any:
     return value
 
 
-def _full_name(message: Any) -> str:
-    return str(message.DESCRIPTOR.full_name)
-
-
 # ---- Text ---------------------------------------------------------------------------------------
 
 
 def _map_text(native: Callable[[Any], str], name: str) -> Callable[[Any], str]:
-    """The text of a message that is one map: an entry at a time, in the order of the keys."""
+    """A ``__str__`` for a message that is one map: entry by entry, sorted by key."""
 
     def text(self: Any) -> str:
         entries = getattr(self, name)
@@ -149,7 +149,7 @@ def _map_text(native: Callable[[Any], str], name: str) -> Callable[[Any], str]:
 
 
 def _parts_text(self: Any) -> str:
-    """The text of a message that consists of messages, each by its own ``str()``."""
+    """A ``__str__`` for a message that consists of messages: each by its own ``str()``."""
     parts = ((field.name, str(value)) for field, value in self.ListFields())
     return "".join(f"{name} {{\n{indent(text, '  ')}}}\n" for name, text in parts)
 
@@ -162,10 +162,10 @@ for _name, _cls in _CLASSES.items():
 
 
 def to_dict(message: Any) -> dict[str, Any]:
-    """What a message holds, as dicts and lists.
+    """The contents of a message as dicts and lists.
 
     Args:
-        message: An Example or SequenceExample, also TensorFlow's, or a serialized Example.
+        message: An Example or SequenceExample, ours or TensorFlow's, or a serialized Example.
 
     Returns:
         For an Example ``{key: values}`` with lists of int, float (the exact value of the float32)
@@ -173,8 +173,8 @@ def to_dict(message: Any) -> dict[str, Any]:
         ``{"context": {key: values}, "feature_lists": {key: [values of a step, ...]}}``.
 
     Raises:
-        ParseError: The bytes are no Example.
-        TypeError: ``message`` is something else.
+        ParseError: The bytes are not an Example.
+        TypeError: Another type of message or object.
 
     Example:
         >>> to_dict(b"\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07")

@@ -154,7 +154,7 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
     return TFW_OK;
 }
 
-/* Where a reader that skips goes on behind the damage at a place. */
+/* Where a reader that skips goes on after the damage at a place. */
 static inline size_t model_skip(const file *f, size_t at, uint64_t limit, int reason) {
     if (reason == TFW_E_DATA_CRC) {
         size_t end = at + (size_t)tfwi_load64(f->data + at) + TFWI_FRAME_SIZE;

@@ -49,7 +49,7 @@ def read_tag(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def read_field(data: bytes, at: int) -> tuple[int, int, Any, int]:
-    """(number, wire type, int or bytes, position behind); of a group only the position counts."""
+    """(number, wire type, int or bytes, position after); of a group only the position counts."""
     number, wire_type, at = read_tag(data, at)
     if wire_type == 0:
         value, at = read_varint(data, at)
@@ -69,11 +69,11 @@ def read_field(data: bytes, at: int) -> tuple[int, int, Any, int]:
 
 def skip_group(data: bytes, at: int, number: int) -> int:
     while True:
-        inner, wire_type, behind = read_tag(data, at)
+        inner, wire_type, after = read_tag(data, at)
         if wire_type == 4:
             if inner != number:
                 raise Fault("malformed")
-            return behind
+            return after
         at = read_field(data, at)[3]
 
 

@@ -167,7 +167,7 @@ def difference(data: bytes, sequence: bool) -> str | None:
 
 
 def seeds(sequence: bool) -> list[bytes]:
-    """The messages of the corpus: behind the choices come a count and the lengths."""
+    """The messages of the corpus: after the choices come a count and the lengths."""
     found = []
     for path in sorted((CORPUS / "decode").iterdir()):
         data = path.read_bytes()

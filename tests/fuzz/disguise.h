@@ -47,7 +47,7 @@ static inline enum level level_inside(enum level level, uint32_t number) {
     return number < 4 ? (enum level)inside[level][number] : LEVEL_OPAQUE;
 }
 
-/* The most that a disguise makes of len bytes: a field of two bytes becomes one of ten behind one
+/* The most that a disguise makes of len bytes: a field of two bytes becomes one of ten after one
  * of four, and a packed value of one byte two. */
 static inline size_t disguise_bound(size_t len) { return 16 * len + 16; }
 

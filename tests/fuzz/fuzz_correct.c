@@ -59,7 +59,7 @@ static void check_prefix(const uint8_t *record, size_t len, size_t cut, int stat
     free(part);
 }
 
-/* The length of the payload, how much lies behind the record, how many bits are flipped; these;
+/* The length of the payload, how much lies after the record, how many bits are flipped; these;
  * the payload. */
 static uint8_t *make_record(input *in, size_t *out_len, size_t *out_payload) {
     size_t payload = input_byte(in) % (LONGEST + 1);

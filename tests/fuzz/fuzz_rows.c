@@ -91,7 +91,7 @@ static void check_messages(const encoded *e) {
 
 /* ---- Rows that do not look usual ------------------------------------------------------------ */
 
-/* Bytes behind an opcode, as far as the encoder knows it; false: the stream ends, or it does not. */
+/* Bytes after an opcode, as far as the encoder knows it; false: the stream ends, or it does not. */
 static bool argument_size(const uint8_t *p, const uint8_t *end, size_t *out_size) {
     static const char plain[] = "(.aesut)]}R\x85\x86\x87\x88\x89\x93\x94";
     static const char counted1[] = "C\x8a\x8c", counted4[] = "BX", counted8[] = "\x8d\x8e\x96";

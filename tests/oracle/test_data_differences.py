@@ -48,6 +48,46 @@ def test_error_in_map():
     assert [0, 2] == numbers(dataset.ignore_errors())
 
 
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [("filter", 1), ("take_while", 1), ("flat_map", (1, 2)), ("interleave", (1, 2))],
+)
+def test_untraced_functions(method, result):
+    def build(lib, size):
+        return getattr(lib.data.Dataset.range(size), method)(lambda x: result)
+
+    with pytest.raises((ValueError, TypeError), match="must return"):
+        build(tf, 0)
+    assert [] == list(build(tfc, 0))
+    with pytest.raises((ValueError, TypeError), match="must"):
+        list(build(tfc, 3))
+
+
+def test_mixed_elements():
+    def build(lib):
+        numbers = lib.data.Dataset.range(2).map(lambda x: x)
+        return numbers.concatenate(lib.data.Dataset.from_tensors("a"))
+
+    with pytest.raises(TypeError):
+        build(tf)
+    assert [0, 1, b"a"] == list(build(tfc).as_numpy_iterator())
+
+
+def test_fixed_length_files(tmp_path):
+    (tmp_path / "file").write_bytes(b"x" * 10)
+
+    def read(lib, *args):
+        return list(lib.data.FixedLengthRecordDataset(str(tmp_path / "file"), 2, *args))
+
+    assert [] == read(tf, None, None, None, "GZIP")
+    with pytest.raises(tfc.errors.DataLossError):
+        read(tfc, None, None, None, "GZIP")
+    with pytest.raises(tf.errors.InternalError):
+        read(tf, 100)
+    with pytest.raises(tfc.errors.InvalidArgumentError):
+        read(tfc, 100)
+
+
 def test_generator_cast():
     def build(lib):
         signature = lib.TensorSpec([], lib.int32)

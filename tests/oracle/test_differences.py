@@ -192,6 +192,37 @@ def test_json_syntax(text):
         tfw.decode_json_example(text)
 
 
+def test_json_lists():
+    for kind, values, found in [
+        ("int64List", "[1, null]", [1, 0]),
+        ("floatList", "[null]", [0.0]),
+        ("bytesList", "[null]", [b""]),
+        ("int64List", "[[1, 2], [3]]", [1, 2, 3]),
+        ("floatList", "[[]]", []),
+    ]:
+        assert found == values_of_json(kind, values)
+
+
+def test_json_numbers():
+    for kind, number, found in [
+        ("int64List", "0x10", 16),
+        ("floatList", "-0x1.8", -1.5),
+        ("floatList", " 1", 1),
+        ("floatList", "INF", np.inf),
+    ]:
+        assert [found] == values_of_json(kind, f'["{number}"]')
+
+
+def values_of_json(kind, values):
+    """What TensorFlow reads; tfwire refuses it."""
+    text = f'{{"features": {{"feature": {{"a": {{"{kind}": {{"value": {values}}}}}}}}}}}'
+    with pytest.raises(tfw.ParseError, match=r"value \d"):
+        tfw.decode_json_example(text)
+    example = tf.train.Example.FromString(tf.io.decode_json_example(text).numpy())
+    feature = example.features.feature["a"]
+    return list(getattr(feature, feature.WhichOneof("kind")).value)
+
+
 def test_json_packing():
     text = '{"features": {"feature": {"a": {"int64List": {"value": [1, 2]}}}}}'
     theirs = tf.io.decode_json_example(text).numpy()
@@ -275,8 +306,13 @@ def test_compression_name(tmp_path):
         with pytest.raises(TensorFlowDataLoss, match="Is this even a TFRecord file"):
             dataset_records(tmp_path / "file", name)
     assert [b"record"] == list(tfw.read_records(tmp_path / "file", "gzip"))
+    assert [b"record"] == list(
+        compat.data.TFRecordDataset(str(tmp_path / "file"), "gzip").as_numpy_iterator()
+    )
     with pytest.raises(ValueError, match="LZ4"):
         list(tfw.read_records(tmp_path / "file", "LZ4"))
+    with pytest.raises(compat.errors.InvalidArgumentError, match="LZ4"):
+        compat.data.TFRecordDataset(str(tmp_path / "file"), "LZ4")
 
 
 def test_zlib_members(tmp_path, path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ def folder(tmp_path, monkeypatch):
         (here / "file").write_bytes(b"no record here, just text\n" * 2)
         (here / "file2").write_bytes(b"")
         (here / "bin").write_bytes(b"\xff\xfe")
+        (here / "file.gz").write_bytes(gzip.compress(b"12345678"))
         (here / "bad").write_bytes(b"x" * 100)
 
     def enter(library):
@@ -98,8 +100,14 @@ def in_session(build):
             fetched = build(tf, tf.compat.v1)
             with suppress(tf.errors.OpError):
                 session.run(tf.compat.v1.local_variables_initializer())
-            tf.compat.v1.train.start_queue_runners(session)
-            session.run(fetched)
+            coordinator = tf.compat.v1.train.Coordinator()  # else errors end TensorFlow's threads
+            threads = tf.compat.v1.train.start_queue_runners(session, coordinator)
+            try:
+                session.run(fetched)
+            finally:
+                coordinator.request_stop()
+                with suppress(tf.errors.OpError):
+                    coordinator.join(threads)
 
     return run
 

@@ -3,7 +3,7 @@
 import pytest
 
 import tfwire as tfw
-from tfwire.cli._readers import READERS, Subject
+from tfwire.cli._speed import READERS, Subject
 
 THEIRS = [reader for reader in READERS if reader.package == "tensorflow"]
 MESSAGES = {

@@ -10,11 +10,11 @@ import numpy as np
 
 __all__ = [
     "STRING",
-    "as_dtype",
     "data_type_of",
     "dtype_of",
     "from_wire",
     "is_string",
+    "to_numpy_dtype",
     "to_wire",
     "type_name",
     "wire_dtype",
@@ -25,8 +25,8 @@ Dtype = np.dtype[Any]
 
 STRING = np.dtype(object)
 
-# DataType numbers, with the names that numpy or ml_dtypes give these types. Left out are those
-# without an array form: quantized, resource and variant types, and integers of 4 and 2 bits.
+# DataType numbers, and the names of these types in numpy or ml_dtypes. Types without an array form
+# are left out: quantized, resource and variant types, and integers of 4 and 2 bits.
 _DATA_TYPES = {
     1: "float32",
     2: "float64",
@@ -51,14 +51,14 @@ _DATA_TYPES = {
     28: "float8_e5m2fnuz",
 }
 _NUMBERS = {name: number for number, name in _DATA_TYPES.items()}
-# What TensorFlow calls them where its names are others.
+# TensorFlow's names that differ.
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16"}
 _NAMES = {name: alias for alias, name in _ALIASES.items()}
 _EXTENDED = {name for name in _NUMBERS if name.startswith(("bfloat", "float8"))}
 
 
-def as_dtype(out_type: Any) -> Dtype:
-    """The numpy dtype of a type in any form; object stands for strings.
+def to_numpy_dtype(out_type: Any) -> Dtype:
+    """The numpy dtype of a type in any form; object for strings.
 
     Args:
         out_type: A numpy dtype or scalar type, a name (``"float32"``, ``"string"``,
@@ -67,8 +67,8 @@ def as_dtype(out_type: Any) -> Dtype:
             ``as_numpy_dtype`` (tfwire's and TensorFlow's dtypes).
 
     Raises:
-        TypeError: No such type, or one that TensorFlow has not.
-        ImportError: bfloat16 or a float8 by name, without the ml_dtypes package.
+        TypeError: Not a type, or a type that TensorFlow does not have.
+        ImportError: bfloat16 or a float8 is given by name, and ml_dtypes is not installed.
     """
     if hasattr(out_type, "as_numpy_dtype"):
         out_type = out_type.as_numpy_dtype
@@ -81,7 +81,7 @@ def as_dtype(out_type: Any) -> Dtype:
         if out_type in _EXTENDED:
             return _extended(out_type)
     try:
-        if out_type is None:  # which numpy takes for float64
+        if out_type is None:  # to numpy it is float64
             raise TypeError
         dtype: Dtype = np.dtype(out_type)
     except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
@@ -93,7 +93,7 @@ def as_dtype(out_type: Any) -> Dtype:
 
 
 def is_string(dtype: Dtype) -> bool:
-    """Whether arrays of the dtype are tensors of strings."""
+    """True if arrays of the dtype are tensors of strings."""
     return dtype.kind in "OSUT"
 
 
@@ -112,24 +112,40 @@ def data_type_of(dtype: Dtype) -> int:
 
 @lru_cache
 def type_name(dtype: Dtype) -> str:
-    """TensorFlow's name of a type, as its messages have it: float for float32."""
+    """TensorFlow's name of a type in messages: float for float32."""
     name = _DATA_TYPES[data_type_of(dtype)]
     return _NAMES.get(name, name)
 
 
 def dtype_of(number: int) -> Dtype | None:
-    """The numpy dtype of a DataType number, None where there is none."""
+    """The numpy dtype of a DataType number, None if there is none."""
     name = _DATA_TYPES.get(number)
-    return None if name is None else as_dtype(name)
+    return None if name is None else to_numpy_dtype(name)
 
 
 @lru_cache
 def wire_dtype(dtype: Dtype) -> Dtype:
-    """The little-endian dtype of the same bits, as numbers are stored on the wire."""
+    """The little-endian dtype in which numbers of a dtype are stored."""
     if dtype.name in _EXTENDED:
         dtype = np.dtype(f"<u{dtype.itemsize}")
     wire: Dtype = dtype.newbyteorder("<")
     return wire
+
+
+def to_wire(array: Array) -> Array:
+    """Numbers in row-major order and little-endian; a copy only if they are not so already."""
+    array = np.ascontiguousarray(array)
+    wire = wire_dtype(array.dtype)
+    if array.dtype.name in _EXTENDED:
+        array = array.view(wire.newbyteorder("="))
+    return array.astype(wire, copy=False)
+
+
+def from_wire(stored: Array, dtype: Dtype) -> Array:
+    """The inverse of to_wire, for either byte order; a copy only if it must be."""
+    if dtype.name in _EXTENDED:
+        return stored.astype(stored.dtype.newbyteorder("="), copy=False).view(dtype)
+    return stored.astype(dtype, copy=False)
 
 
 def _extended(name: str) -> Dtype:
@@ -139,19 +155,3 @@ def _extended(name: str) -> Dtype:
         raise ImportError(f"{name} needs the package ml_dtypes") from None
     dtype: Dtype = np.dtype(getattr(ml_dtypes, name))
     return dtype
-
-
-def to_wire(array: Array) -> Array:
-    """Numbers in row-major order and little-endian; a copy only where they are not so already."""
-    array = np.ascontiguousarray(array)
-    wire = wire_dtype(array.dtype)
-    if array.dtype.name in _EXTENDED:
-        array = array.view(wire.newbyteorder("="))
-    return array.astype(wire, copy=False)
-
-
-def from_wire(stored: Array, dtype: Dtype) -> Array:
-    """What to_wire made, in whichever byte order, as dtype; without a copy where it can."""
-    if dtype.name in _EXTENDED:
-        return stored.astype(stored.dtype.newbyteorder("="), copy=False).view(dtype)
-    return stored.astype(dtype, copy=False)

@@ -1,53 +1,61 @@
-"""Examples and SequenceExamples from Python values: rows, columns, single records."""
+"""Rows, columns and single values to serialized Examples, records of files, and Features."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from tfwire._arguments import boolean, choice
-from tfwire._examples.encoder import (
+import numpy as np
+
+from tfwire._base.arguments import boolean, choice
+from tfwire._examples.columns import BytesColumn
+from tfwire._examples.inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
+from tfwire._examples.native_encoder import (
     FRAME_ROOM,
     STRING_ROOM,
-    Block,
+    EncodedBlock,
     encode_blocks,
     encode_whole,
 )
 from tfwire._examples.rows import RowEncoder, encode_row
-from tfwire._examples.table import columns_of_mapping, columns_of_rows, lists_of_mapping
-from tfwire.columns import BytesColumn
+from tfwire._examples.values import FLOAT, INT64, NONE, Flat, as_float32, as_int64, flatten
+
+if TYPE_CHECKING:
+    from tfwire import train
+    from tfwire._base.aliases import BytesAs, BytesLike, Integer, Number, Row, SupportsNumpy
 
 __all__ = [
     "FramedRows",
+    "bytes_feature",
     "encode_columns",
     "encode_example",
     "encode_examples",
     "encode_framed",
     "encode_sequence_example",
+    "float_feature",
+    "int64_feature",
 ]
 
-Features = Mapping[str, Any] | Mapping[bytes, Any]
 
-
-def encode_example(row: Features, *, sort_keys: bool = True) -> bytes:
+def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
     """Encodes one record as a serialized ``tf.train.Example``.
 
     bool and ints become an int64_list, floats (and ints among floats) a float_list, str and bytes
-    a bytes_list; arrays and nested lists are flattened row by row; ``[]`` becomes a Feature
-    without a kind, an empty array an empty list of its kind. Feature messages, objects with a
-    ``numpy()`` method and whatever numpy takes as an array are accepted too.
+    a bytes_list. Arrays and nested lists are flattened row by row. ``[]`` becomes a Feature without
+    a kind, an empty array an empty list of its kind. Feature messages, objects with a ``numpy()``
+    method, and anything else that numpy takes as an array are accepted too.
 
     Args:
-        row: A mapping of feature names (str, or bytes for names that are no UTF-8) to values.
+        row: A mapping of feature names (str, or bytes for names that are not UTF-8) to values.
         sort_keys: Write features in the order of their names' bytes, so that equal mappings give
-            equal messages; False keeps the order of the mapping.
+            equal messages. False keeps the order of the mapping.
 
     Returns:
         The serialized message, numbers packed.
 
     Raises:
         TypeError: A value of a type that no feature holds (None, complex, datetime, dict, ...).
-        ValueError: An integer outside of int64, nested lists that are ragged.
+        ValueError: An integer outside of int64, or ragged nested lists.
 
     Example:
         >>> encode_example({"label": 3})
@@ -56,10 +64,10 @@ def encode_example(row: Features, *, sort_keys: bool = True) -> bytes:
     return encode_row(row, sort_keys is True or boolean("sort_keys", sort_keys))
 
 
-def encode_examples(rows: Iterable[Features], *, sort_keys: bool = True) -> list[bytes]:
-    """Encodes many records, each a mapping; they may differ in keys, kinds and lengths.
+def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[bytes]:
+    """Encodes many records. They may differ in keys, kinds and lengths.
 
-    Equal to ``[encode_example(row) for row in rows]`` and much faster.
+    The same as ``[encode_example(row) for row in rows]``, and much faster.
 
     Args:
         rows: An iterable of mappings, as encode_example takes them.
@@ -88,35 +96,36 @@ def encode_examples(rows: Iterable[Features], *, sort_keys: bool = True) -> list
 
 @overload
 def encode_columns(
-    columns: Features, *, sort_keys: bool = True, bytes_as: Literal["object"] = "object"
+    columns: Row, *, sort_keys: bool = True, bytes_as: Literal["object"] = "object"
 ) -> list[bytes]: ...
 
 
 @overload
 def encode_columns(
-    columns: Features, *, sort_keys: bool = True, bytes_as: Literal["column"]
+    columns: Row, *, sort_keys: bool = True, bytes_as: Literal["column"]
 ) -> BytesColumn: ...
 
 
 def encode_columns(
-    columns: Features, *, sort_keys: bool = True, bytes_as: str = "object"
+    columns: Row, *, sort_keys: bool = True, bytes_as: BytesAs = "object"
 ) -> list[bytes] | BytesColumn:
     """Encodes columns as one serialized ``tf.train.Example`` per record.
 
     Args:
         columns: Names to columns whose first axis counts the records: an array of rank 1 (one
             value per record) or higher (flattened per record), a list of scalars, a list of
-            lists or arrays of any length, a BytesColumn, a RaggedTensor. A column has one kind:
-            ints are written as floats where floats stand in the same column.
-        sort_keys: Write features in the order of their names.
-        bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which takes no Python
+            lists or arrays of any length, a BytesColumn, or a RaggedTensor. A column has one kind:
+            ints among floats are written as floats.
+        sort_keys: Write features in the order of their names' bytes.
+        bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which needs no Python
             object per record.
 
     Returns:
         One message per record.
 
     Raises:
-        TypeError, ValueError: As encode_example; also for columns that differ in length.
+        TypeError: As encode_example.
+        ValueError: As encode_example, or the columns differ in length.
 
     Example:
         >>> [len(record) for record in encode_columns({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
@@ -124,58 +133,28 @@ def encode_columns(
     """
     choice("bytes_as", bytes_as, ("object", "column"))
     sort_keys = boolean("sort_keys", sort_keys)
-    found, num_records = columns_of_mapping(columns, sort_keys)
+    inputs, num_records = inputs_from_columns(columns, sort_keys)
     if bytes_as == "column":
-        return BytesColumn(*encode_whole(found, num_records))
-    return _strings(encode_blocks(found, None, num_records, STRING_ROOM))
-
-
-def encode_framed(columns: Features, *, sort_keys: bool = True) -> Iterator[Block]:
-    """Encodes columns as the bytes of a TFRecord file, some hundred KiB at a time.
-
-    Every block is valid until the next one is asked for.
-
-    Raises:
-        TypeError, ValueError: As encode_columns.
-    """
-    found, num_records = columns_of_mapping(columns, sort_keys)
-    return _framed(encode_blocks(found, None, num_records, FRAME_ROOM))
-
-
-class FramedRows:
-    """Encodes rows as the bytes of a TFRecord file; one serves any number of iterables."""
-
-    def __init__(self, *, sort_keys: bool = True) -> None:
-        self._encoder = RowEncoder(FRAME_ROOM, sort_keys, numbered=False)
-
-    def encode(self, rows: Iterable[Features]) -> Iterator[Block]:
-        """Blocks of some hundred KiB; every one is valid until the next is asked for.
-
-        Raises:
-            TypeError, ValueError: As encode_example, after the blocks of the rows before.
-        """
-        return _framed(self._encoder.encode_all(rows))
-
-
-def _framed(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        block.frame()
-        yield block
+        return BytesColumn(*encode_whole(inputs, num_records))
+    return _strings(encode_blocks(inputs, None, num_records, STRING_ROOM))
 
 
 def encode_sequence_example(
-    context: Features | None,
-    feature_lists: Features | None,
+    context: Row | None,
+    feature_lists: Row | None,
     *,
     sort_keys: bool = True,
 ) -> bytes:
     """Encodes one record as a serialized ``tf.train.SequenceExample``.
 
     Args:
-        context: Names to values, as for encode_example; None for none.
+        context: Names to values, as for encode_example; None is an empty context.
         feature_lists: Names to steps: a list with one entry per step (scalars, lists, arrays,
             Feature messages), an array whose first axis counts the steps, or a RaggedTensor.
-        sort_keys: Write features in the order of their names.
+        sort_keys: Write features in the order of their names' bytes.
+
+    Returns:
+        The serialized message, numbers packed.
 
     Raises:
         TypeError, ValueError: As encode_example.
@@ -186,14 +165,146 @@ def encode_sequence_example(
         ({'n': array([2])}, {'words': [array([1, 2]), array([3])]})
     """
     sort_keys = boolean("sort_keys", sort_keys)
-    columns = columns_of_rows([context or {}], sort_keys)
-    lists = lists_of_mapping(feature_lists or {}, sort_keys)
-    return _strings(encode_blocks(columns, lists, 1, STRING_ROOM))[0]
+    features = inputs_from_rows([context or {}], sort_keys)
+    lists = inputs_from_lists(feature_lists or {}, sort_keys)
+    return _strings(encode_blocks(features, lists, 1, STRING_ROOM))[0]
 
 
-def _strings(blocks: Iterator[Block]) -> list[bytes]:
-    """The records of all blocks as bytes objects."""
+def _strings(blocks: Iterator[EncodedBlock]) -> list[bytes]:
     records: list[bytes] = []
     for block in blocks:
         records += block.strings()
     return records
+
+
+# ---- Records of files: what writers need --------------------------------------------------------
+
+
+def encode_framed(columns: Row) -> Iterator[EncodedBlock]:
+    """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB.
+
+    A block is valid until the next one is asked for.
+
+    Raises:
+        TypeError, ValueError: As encode_columns.
+    """
+    inputs, num_records = inputs_from_columns(columns, sort_keys=True)
+    return _framed(encode_blocks(inputs, None, num_records, FRAME_ROOM))
+
+
+class FramedRows:
+    """Encodes rows as the bytes of a TFRecord file. Its buffer serves call after call."""
+
+    def __init__(self) -> None:
+        self._encoder = RowEncoder(FRAME_ROOM, sort_keys=True, numbered=False)
+
+    def encode(self, rows: Iterable[Row]) -> Iterator[EncodedBlock]:
+        """Blocks of some hundred KiB. A block is valid until the next one is asked for.
+
+        Raises:
+            TypeError, ValueError: As encode_example, after the blocks of the rows before.
+        """
+        return _framed(self._encoder.encode_all(rows))
+
+
+def _framed(blocks: Iterable[EncodedBlock]) -> Iterator[EncodedBlock]:
+    for block in blocks:
+        block.frame()
+        yield block
+
+
+# ---- Features: the helpers of the tutorials -----------------------------------------------------
+
+
+def bytes_feature(
+    value: BytesLike | str | Iterable[BytesLike | str],
+) -> train.Feature:
+    r"""A ``tf.train.Feature`` holding a bytes_list.
+
+    Args:
+        value: bytes, bytearray, memoryview, str (as UTF-8), an object whose ``numpy()`` is one of
+            these, or a list or object array of these. An array of numbers becomes one string, its
+            bytes in row-major order (``tobytes()``): the tutorials store images so.
+
+    Returns:
+        A Feature with one string, or with one per entry of a list.
+
+    Raises:
+        TypeError: A value that is not a string.
+
+    Example:
+        >>> bytes_feature("cat").SerializeToString()
+        b'\n\x05\n\x03cat'
+    """
+    from tfwire.train import BytesList, Feature
+
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+        value = value.tobytes()
+    flat = flatten(value, None)
+    if flat.kind in (INT64, FLOAT):
+        raise _wrong_helper("bytes_feature takes strings", flat)
+    return Feature(bytes_list=BytesList(value=flat.values))
+
+
+def float_feature(
+    value: Number | Iterable[Number] | Iterable[Iterable[Number]] | SupportsNumpy,
+) -> train.Feature:
+    r"""A ``tf.train.Feature`` holding a float_list.
+
+    Args:
+        value: A float or int of Python or numpy, or a list or array of them (flattened row by
+            row). Rounded to float32; infinity beyond its range.
+
+    Returns:
+        A Feature with one number, or with all of a list or array.
+
+    Raises:
+        TypeError: A value that is not a number.
+
+    Example:
+        >>> float_feature(2.0).SerializeToString()
+        b'\x12\x06\n\x04\x00\x00\x00@'
+    """
+    from tfwire.train import Feature, FloatList
+
+    flat = flatten(value, None)
+    if flat.kind not in (INT64, FLOAT, NONE):
+        raise _wrong_helper("float_feature takes numbers", flat)
+    return Feature(float_list=FloatList(value=as_float32(flat.values, None).tolist()))
+
+
+def int64_feature(
+    value: Integer | Iterable[Integer] | Iterable[Iterable[Integer]] | SupportsNumpy,
+) -> train.Feature:
+    r"""A ``tf.train.Feature`` holding an int64_list.
+
+    Args:
+        value: A bool or int of Python or numpy (an IntEnum too), or a list or array of them
+            (flattened row by row).
+
+    Returns:
+        A Feature with one integer, or with all of a list or array.
+
+    Raises:
+        TypeError: A value that is not an integer, such as 1.0.
+        ValueError: An integer outside of int64.
+
+    Example:
+        >>> int64_feature(True).SerializeToString()
+        b'\x1a\x03\n\x01\x01'
+    """
+    from tfwire.train import Feature, Int64List
+
+    flat = flatten(value, None)
+    if flat.kind not in (INT64, NONE):
+        raise _wrong_helper("int64_feature takes integers", flat)
+    return Feature(int64_list=Int64List(value=as_int64(flat.values, None).tolist()))
+
+
+def _wrong_helper(expected: str, flat: Flat) -> TypeError:
+    values = flat.values
+    found = type(values[0]).__name__ if len(values) else f"an array of {values.dtype}"
+    helper = {INT64: "int64_feature", FLOAT: "float_feature"}.get(flat.kind, "bytes_feature")
+    return TypeError(f"{expected}, found {found}; use {helper}")

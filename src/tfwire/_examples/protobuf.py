@@ -1,27 +1,36 @@
-"""Protobuf message classes made at run time, in a descriptor pool of our own.
+"""Protobuf message classes made at run time, and the values that their fields take.
 
-No generated code ties tfwire to a protobuf version, and since the process-wide default pool is
-not touched, TensorFlow may register messages of the same full names before or after.
+The classes live in a private descriptor pool. There is no generated code that would tie tfwire to a
+version of protobuf, and TensorFlow may register messages of the same full names.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
-from tfwire._spans import bytes_of
-from tfwire.errors import ParseError
+from tfwire._base.errors import ParseError
+from tfwire._base.strings import message_of
 
-__all__ = ["as_bytes", "message_classes", "parse_message"]
+__all__ = [
+    "byte_string",
+    "byte_strings",
+    "floats",
+    "int64s",
+    "message_classes",
+    "parse_message",
+]
 
 _POOL = descriptor_pool.DescriptorPool()
 
-# A field as .proto files write it, e.g. "repeated int64 value = 1".
+# A field in the syntax of .proto files, e.g. "repeated int64 value = 1".
 _FIELD = re.compile(
     r"(?:oneof (?P<oneof>\w+): )?(?P<repeated>repeated )?"
     r"(?:map<string, (?P<entry>\w+)>|(?P<type>[\w.]+)) (?P<name>\w+) = (?P<number>\d+)"
@@ -34,15 +43,15 @@ def message_classes(
     enums: Mapping[str, Mapping[str, int]] | None = None,
     syntax: str = "proto3",
 ) -> dict[str, Any]:
-    """Message classes, declared in the words of the protobuf language.
+    """Makes message classes.
 
     Args:
-        package: The package of all names; two calls may use the same one, with other names.
-        messages: For every message its fields: ``"repeated int64 value = 1"``,
+        package: The package of all names. Calls for the same package must differ in names.
+        messages: The fields of every message: ``"repeated int64 value = 1"``,
             ``"map<string, Feature> feature = 1"``, ``"oneof kind: BytesList bytes_list = 1"``.
-            Types are scalar types, or names among ``messages`` and ``enums``.
-        enums: For every enumeration its values by name.
-        syntax: ``"proto2"`` or ``"proto3"``, which decides on packing and presence.
+            Types are scalar types, and names in ``messages`` and ``enums``.
+        enums: The values of every enumeration by name.
+        syntax: ``"proto2"`` or ``"proto3"``; decides packing and presence.
 
     Returns:
         The class of each message, by name.
@@ -104,23 +113,110 @@ def _class_of(full_name: str) -> Any:
     return factory.GetPrototype(descriptor)
 
 
-def as_bytes(message: Any) -> Any:
-    """The wire form of a message, ours or TensorFlow's; anything else comes back as it is."""
-    return message.SerializeToString() if isinstance(message, Message) else message
-
-
 def parse_message(cls: Any, serialized: Any) -> Any:
-    """A message from its wire form.
+    """Parses a message of class ``cls``.
+
+    Args:
+        cls: One of our message classes.
+        serialized: A bytes-like object, or another message.
 
     Raises:
-        ParseError: The bytes are no such message.
-        TypeError: ``serialized`` is no bytes-like object.
+        ParseError: The bytes are not such a message.
+        TypeError: ``serialized`` is not bytes-like.
     """
-    data = bytes_of(as_bytes(serialized), f"a serialized {cls.DESCRIPTOR.name}")
+    data = message_of(serialized, f"a serialized {cls.DESCRIPTOR.name}")
     try:
-        return cls.FromString(bytes(data))
+        return cls.FromString(data)
     except DecodeError:
         raise ParseError(
             f"{len(data)} bytes that are no valid {cls.DESCRIPTOR.name} message",
             reason="malformed",
         ) from None
+
+
+# ---- Values of any type, as protobuf takes them ------------------------------------------------
+
+
+def int64s(value: Any) -> list[int]:
+    """Integers of any type as ints. protobuf checks their range.
+
+    Raises:
+        TypeError: An item that is not an integer.
+    """
+    return _converted(value, {int}, _int64)
+
+
+def _int64(value: Any) -> int:
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.bool_):  # it has no __index__
+        return int(value)
+    try:
+        return int(operator.index(value))  # floats have no __index__
+    except TypeError:
+        raise TypeError(f"expected integers, found {_type_name(value)}") from None
+
+
+def floats(value: Any) -> list[float]:
+    """Real numbers of any type as floats, or ints.
+
+    Raises:
+        TypeError: An item that is not a real number.
+    """
+    return _converted(value, {float, int}, _float)
+
+
+def _float(value: Any) -> float:
+    # float() would parse text.
+    if not isinstance(value, (str, bytes, bytearray, complex, np.complexfloating)):
+        try:
+            return float(value)
+        except TypeError:
+            pass
+    raise TypeError(f"expected real numbers, found {_type_name(value)}")
+
+
+def byte_strings(value: Any) -> list[bytes]:
+    """Text (as UTF-8), buffers and arrays (their memory, row-major) as bytes.
+
+    Raises:
+        TypeError: A single string, or an item that is none of these.
+    """
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"expected a list of byte strings, found {_type_name(value)}")
+    return _converted(value, {bytes}, byte_string)
+
+
+def byte_string(value: Any) -> bytes:
+    """One item, as byte_strings takes them."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if hasattr(value, "numpy"):
+        return byte_string(value.numpy())
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "OSU":
+            return value.tobytes()
+        if value.ndim == 0:
+            return byte_string(value.item())
+    raise TypeError(f"expected byte strings, found {_type_name(value)}")
+
+
+def _converted(value: Any, exact: set[type], convert: Callable[[Any], Any]) -> list[Any]:
+    """The items as a list; each is converted unless all are of the exact types."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.ndarray):
+        if value.ndim != 1:
+            raise TypeError(f"expected values of rank 1, found an array of rank {value.ndim}")
+        if value.dtype.kind not in "mM":  # the tolist() of timedeltas would pass for integers
+            value = value.tolist()
+    values = list(value)
+    return values if exact.issuperset(map(type, values)) else [convert(item) for item in values]
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} and shape {list(value.shape)}"
+    return type(value).__name__

@@ -1,4 +1,4 @@
-"""Rows into C: mappings go there pickled, what C does not know is encoded by the careful way."""
+"""Rows to encoded records: C reads a pickle of them, Python encodes what C does not know."""
 
 from __future__ import annotations
 
@@ -10,231 +10,98 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import SEED, check, ffi, lib, new_error
-from tfwire._examples.encoder import STRING_ROOM, Block, Buffer, encode_blocks
-from tfwire._examples.normalize import (
+from tfwire._base.native import SEED, check, ffi, lib, new_error
+from tfwire._examples.inputs import inputs_from_rows
+from tfwire._examples.native_encoder import STRING_ROOM, EncodeBuffer, EncodedBlock, encode_blocks
+from tfwire._examples.values import (
+    AS_ARRAY,
     BYTES,
     FLOAT,
     INT64,
     NONE,
-    as_float32,
-    as_int64,
-    cell_of,
     dtype_kind,
+    flatten,
     scalar_kind,
     string_bytes,
 )
-from tfwire._examples.table import columns_of_rows
 
 __all__ = ["RowEncoder", "encode_row", "native"]
 
-_PROTOCOL = 5  # the opcodes that C knows are those of this one
-_MARSHAL_VERSION = 4
-
-# Values that pickle writes as opcodes that C knows; what lists hold shows in the stream.
-_PLAIN = frozenset({bool, int, float, bytes, str, list, tuple})
-
-
-def native(*args: Any) -> None:
-    """The name that stands in pickles for values put in a form that C knows; never called."""
-
-
-_UNKNOWN: tuple[Any, ...] = (native, ())
-
-# The scalars that rows hold most often after Python's own, each with what makes it one of those.
-_CONVERT: dict[type, Callable[[Any], Any]] = {
-    np.bool_: int,
-    np.int8: int,
-    np.int16: int,
-    np.int32: int,
-    np.int64: int,
-    np.uint8: int,
-    np.uint16: int,
-    np.uint32: int,
-    np.uint64: int,
-    np.float16: float,
-    np.float32: float,
-    np.float64: float,
-}
-
-
-class _RowPickler(pickle.Pickler):
-    """Writes what is not of a builtin type as ``native(...)``, so that no foreign code runs."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        convert = _CONVERT.get(type(obj))
-        if convert is not None:
-            return native, (convert(obj),)
-        if obj is native:
-            return NotImplemented  # it goes by its name
-        try:
-            return _reduce(obj)
-        except (TypeError, ValueError):
-            return _UNKNOWN  # the careful way says what is wrong
-
-
-def _reduce(obj: Any) -> tuple[Any, ...]:
-    """A value as a scalar, as the bytes of an array, or as a list of strings."""
-    if type(obj) is np.ndarray:
-        kind = dtype_kind(obj.dtype)
-        if kind == INT64:
-            return native, (INT64, as_int64(obj, None).tobytes())
-        if kind == FLOAT:
-            return native, (FLOAT, as_float32(obj, None).tobytes())
-    kind = scalar_kind(type(obj))
-    if kind == INT64:
-        return native, (int(obj),)
-    if kind == FLOAT:
-        return native, (float(obj),)
-    if kind == BYTES:
-        return native, (string_bytes(obj, None),)
-    cell = cell_of(obj, None)
-    if cell.kind == INT64:
-        return native, (INT64, as_int64(cell.values, None).tobytes())
-    if cell.kind == FLOAT:
-        return native, (FLOAT, as_float32(cell.values, None).tobytes())
-    if cell.kind == NONE:
-        return native, ([],)
-    return native, ((list(cell.values),) if len(cell.values) else (BYTES, b""))
-
-
-class _Frames(list[bytes]):
-    """What a pickler writes, without the copies that a growing file takes."""
-
-    write = list.append
-
-
-def _dump(rows: list[Any]) -> bytes:
-    """A pickle of rows, readable by C as far as it knows their values.
-
-    Raises:
-        Exception: Whatever pickling raises; a method of a value may be at fault too.
-    """
-    if set(map(type, rows)) != {dict}:
-        rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
-    frames = _Frames()
-    _RowPickler(frames, _PROTOCOL).dump(rows)
-    return b"".join(frames)
-
-
-def _dump_plain(rows: list[Any]) -> bytes:
-    """The same by marshal, which is faster; C reads dicts of numbers and text."""
-    return marshal.dumps(rows, _MARSHAL_VERSION)
-
-
-def _fetch(rows: list[Any]) -> None:
-    """Brings the values of wide rows into the cache. Pickling waits for the memory of one after the
-    other, copying a row touches many at a time. The copies must not last: marshal takes longer for
-    objects that others refer to."""
-    if type(rows[0]) is dict and len(rows[0]) >= _WIDE:
-        _ = [row.copy() for row in rows if type(row) is dict]
-
-
-class _Native:
-    """A native encoder, which remembers keys, and what one call of it takes."""
-
-    def __init__(self) -> None:
-        self.error = new_error()
-        out = ffi.new("tfw_rows **")
-        check(lib.tfw_rows_create(SEED, out, self.error), self.error)
-        self.rows = ffi.gc(out[0], lib.tfw_rows_free)
-        self.buffer = ffi.from_buffer("uint8_t[]", np.empty(_SCRATCH_SIZE, np.uint8))
-        self.span = ffi.new("tfw_span *")
-        self.done = ffi.new("size_t *")
-        self.length = ffi.new("size_t *")
-
-    def run(self, stream: Any, num_rows: int, sort_keys: bool, target: tuple[Any, ...]) -> int:
-        """Encodes rows of a pickle; target: headroom, tailroom, buffer, its size, spans."""
-        status: int = lib.tfw_rows_encode(
-            self.rows,
-            stream,
-            len(stream),
-            0 if sort_keys else lib.TFW_KEEP_ORDER,
-            *target,
-            num_rows,
-            self.done,
-            self.length,
-            self.error,
-        )
-        return status
-
-
-# What is not touched of this takes no memory.
-_SCRATCH_SIZE = 1 << 20
-
-# Values of a row from which on it pays to fetch rows before they are pickled.
-_WIDE = 12
-
-# Encoded bytes of a chunk of rows: pickle and messages together should stay in the cache. The
-# first chunk is small, since rows may be large.
+# Encoded bytes of a chunk of rows: its pickle and its messages together should stay in the cache.
+# The first chunk is small, since rows may be large.
 _CHUNK_SIZE = 1 << 17
 _FIRST_CHUNK = 16
 _MAX_CHUNK = 1024
 
-# Encoders that no thread is using. A list's pop and append are atomic.
-_idle: list[_Native] = []
+# Rows with at least this many values are touched before they are pickled.
+_WIDE = 12
 
+# Bytes for the message of a single row. Pages that are never written take no memory.
+_SCRATCH_SIZE = 1 << 20
 
-def _take() -> _Native:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return _Native()
+_PROTOCOL = 5  # C knows the opcodes of this one
+_MARSHAL_VERSION = 4
 
 
 def encode_row(row: Any, sort_keys: bool) -> bytes:
-    """One row as a message.
+    """Encodes one row.
 
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    native = _take()
+    encoder = _take_idle()
     try:
         plain = type(row) is dict and _PLAIN.issuperset(map(type, row.values()))
-        stream = pickle.dumps(row, _PROTOCOL) if plain else _dump([row])
+        stream = pickle.dumps(row, _PROTOCOL) if plain else _pickled([row])
         status = lib.tfw_rows_encode(
-            native.rows,
+            encoder.rows,
             stream,
             len(stream),
             0 if sort_keys else lib.TFW_KEEP_ORDER,
             0,
             0,
-            native.buffer,
+            encoder.scratch,
             _SCRATCH_SIZE,
-            native.span,
+            encoder.span,
             1,
-            native.done,
-            native.length,
-            native.error,
+            encoder.done,
+            encoder.length,
+            encoder.error,
         )
         if status == lib.TFW_OK:
-            record: bytes = ffi.buffer(native.buffer, native.length[0])[:]
+            record: bytes = ffi.buffer(encoder.scratch, encoder.length[0])[:]
             return record
-    except Exception:  # of any kind: if the row has no encoding, the careful way says why
+    except Exception:  # from any method of a value; if the row has no encoding, Python says why
         pass
     finally:
-        _idle.append(native)
+        _idle.append(encoder)
     (block,) = RowEncoder(STRING_ROOM, sort_keys, numbered=False).encode([row])
     return block.strings()[0]
 
 
 class RowEncoder:
-    """Encodes rows, a chunk at a time; its buffer serves all chunks."""
+    """Encodes rows, a chunk at a time.
+
+    Args:
+        room: FRAME_ROOM or STRING_ROOM.
+        sort_keys: Write features in the order of their keys' bytes.
+        numbered: Errors begin with the number of the row.
+    """
 
     def __init__(self, room: tuple[int, int], sort_keys: bool, numbered: bool = True) -> None:
-        self.room = room
-        self.sort_keys = sort_keys
-        self.numbered = numbered
-        self.buffer = Buffer(0)
-        self.num_rows = 0
+        self._room = room
+        self._sort_keys = sort_keys
+        self._numbered = numbered
+        self._buffer = EncodeBuffer(0)
+        self._num_rows = 0  # of the chunks before
         self._chunk_rows = _FIRST_CHUNK
-        self._dumps: Sequence[Callable[[list[Any]], bytes]] = (_dump_plain, _dump)
+        self._forms: Sequence[Callable[[list[Any]], bytes]] = (_marshalled, _pickled)
 
-    def encode_all(self, rows: Iterable[Any]) -> Iterator[Block]:
-        """Blocks of any number of rows, in chunks of a size that caches hold.
+    def encode_all(self, rows: Iterable[Any]) -> Iterator[EncodedBlock]:
+        """Blocks of any number of rows. A block is valid until the next is asked for.
 
         Raises:
-            TypeError, ValueError: As encode.
+            TypeError, ValueError: As encode_example.
         """
         remaining = iter(rows)
         while chunk := list(islice(remaining, self._chunk_rows)):
@@ -245,74 +112,209 @@ class RowEncoder:
             rows_in_cache = _CHUNK_SIZE * len(chunk) // (length + 1)
             self._chunk_rows = min(max(rows_in_cache, 1), _MAX_CHUNK)
 
-    def encode(self, rows: list[Any]) -> Iterator[Block]:
-        """Blocks of a chunk of rows; a block is valid until the next is asked for.
+    def encode(self, rows: list[Any]) -> Iterator[EncodedBlock]:
+        """Blocks of a chunk of rows.
 
         Raises:
-            TypeError, ValueError: As encode_example; where numbered, the row's number comes first.
+            TypeError, ValueError: As encode_example.
         """
         done = 0
-        _fetch(rows)
-        for dump in self._dumps:
-            block = self._hand_over(dump, rows[done:])
+        _touch(rows)
+        for form in self._forms:
+            block = self._encode_natively(form, rows[done:])
             if block is not None:
                 done += len(block.spans)
                 yield block
             if done == len(rows):
                 break
-            self._dumps = (_dump,)  # other rows are likely to be like this one
+            self._forms = (_pickled,)  # other rows are likely to be like this one
         if done < len(rows):
-            yield from self._encode_carefully(rows, done)
-        self.num_rows += len(rows)
+            yield from self._encode_in_python(rows, done)
+        self._num_rows += len(rows)
 
-    def _hand_over(self, dump: Callable[[list[Any]], bytes], rows: list[Any]) -> Block | None:
-        """The first rows, those that C knows; None: it knows none."""
+    def _encode_natively(
+        self, form: Callable[[list[Any]], bytes], rows: list[Any]
+    ) -> EncodedBlock | None:
+        """The rows before the first one that C does not know; None if there are none."""
         try:
-            stream = dump(rows)
-        except Exception:  # of any kind: where a row has no encoding, the careful way says why
+            stream = form(rows)
+        except Exception:  # from any method of a value; if a row has no encoding, Python says why
             return None
-        block = self._run(stream, len(rows))
-        return block if len(block.spans) else None
-
-    def _run(self, stream: bytes, num_rows: int) -> Block:
-        """The rows that C knows."""
-        spans = np.empty((num_rows, 2), np.uint64)
-        size = 4 * len(stream) + 256 * num_rows + 4096
-        native = _take()
+        spans = np.empty((len(rows), 2), np.uint64)
+        size = 4 * len(stream) + 256 * len(rows) + 4096
+        encoder = _take_idle()
         try:
             while True:
-                if len(self.buffer.out) < size:
-                    self.buffer = Buffer(size)
-                out = self.buffer.out
-                target = (*self.room, out, len(out), ffi.from_buffer("tfw_span[]", spans))
-                status = native.run(stream, num_rows, self.sort_keys, target)
+                if len(self._buffer.out) < size:
+                    self._buffer = EncodeBuffer(size)
+                status = encoder.encode(
+                    stream, self._sort_keys, self._room, self._buffer.out, spans
+                )
                 if status != lib.TFW_NEED_SPACE:
                     break
-                size = 2 * len(out)
+                size = 2 * len(self._buffer.out)
             if status != lib.TFW_E_UNSUPPORTED:
-                check(status, native.error)
-            return Block(self.buffer.memory, native.length[0], spans[: native.done[0]])
+                check(status, encoder.error)
+            spans = spans[: encoder.done[0]]
+            block = EncodedBlock(self._buffer.memory, encoder.length[0], spans)
+            return block if len(spans) else None
         finally:
-            _idle.append(native)
+            _idle.append(encoder)
 
-    def _encode_carefully(self, rows: Sequence[Any], first: int) -> Iterator[Block]:
-        """Rows from first on, value by value; in groups that have one order of keys."""
-        size = len(rows) if self.sort_keys else 1
+    def _encode_in_python(self, rows: Sequence[Any], first: int) -> Iterator[EncodedBlock]:
+        """Rows from number ``first`` on; one at a time if each keeps its own order of keys."""
+        size = len(rows) if self._sort_keys else 1
         for begin in range(first, len(rows), size):
             group = rows[begin : begin + size]
             try:
-                columns = columns_of_rows(group, self.sort_keys)
+                inputs = inputs_from_rows(group, self._sort_keys)
             except (TypeError, ValueError):
-                if self.numbered:
-                    self._refuse(group, begin)
+                if self._numbered:
+                    self._raise_numbered(group, begin)
                 raise
-            yield from encode_blocks(columns, None, len(group), self.room)
+            yield from encode_blocks(inputs, None, len(group), self._room)
 
-    def _refuse(self, rows: Sequence[Any], first: int) -> None:
+    def _raise_numbered(self, rows: Sequence[Any], first: int) -> None:
         """Raises the error of the first row that has one, with its number."""
-        for i, row in enumerate(rows, self.num_rows + first):
+        for i, row in enumerate(rows, self._num_rows + first):
             try:
-                columns_of_rows([row], self.sort_keys)
+                inputs_from_rows([row], self._sort_keys)
             except (TypeError, ValueError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"row {i}: {error}") from None
+
+
+def _touch(rows: list[Any]) -> None:
+    """Brings the values of wide rows into the cache.
+
+    Pickling waits for the memory of one value after the other; copying a row fetches many at a
+    time. The copies must not last: marshal takes longer for objects with more references.
+    """
+    if type(rows[0]) is dict and len(rows[0]) >= _WIDE:
+        _ = [row.copy() for row in rows if type(row) is dict]
+
+
+# ---- The native encoder of rows -----------------------------------------------------------------
+
+
+class _NativeRows:
+    """An encoder in C, which remembers keys, and the outputs of one call."""
+
+    def __init__(self) -> None:
+        self.error = new_error()
+        out = ffi.new("tfw_rows **")
+        check(lib.tfw_rows_create(SEED, out, self.error), self.error)
+        self.rows = ffi.gc(out[0], lib.tfw_rows_free)
+        self.scratch = ffi.from_buffer("uint8_t[]", np.empty(_SCRATCH_SIZE, np.uint8))
+        self.span = ffi.new("tfw_span *")
+        self.done = ffi.new("size_t *")
+        self.length = ffi.new("size_t *")
+
+    def encode(
+        self, stream: bytes, sort_keys: bool, room: tuple[int, int], buffer: Any, spans: Any
+    ) -> int:
+        """Encodes the rows of a stream, as many as there are spans, and returns C's status."""
+        status: int = lib.tfw_rows_encode(
+            self.rows,
+            stream,
+            len(stream),
+            0 if sort_keys else lib.TFW_KEEP_ORDER,
+            *room,
+            buffer,
+            len(buffer),
+            ffi.from_buffer("tfw_span[]", spans),
+            len(spans),
+            self.done,
+            self.length,
+            self.error,
+        )
+        return status
+
+
+# Encoders that no thread is using. A list's pop and append are atomic.
+_idle: list[_NativeRows] = []
+
+
+def _take_idle() -> _NativeRows:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _NativeRows()
+
+
+# ---- Rows as streams that C reads ---------------------------------------------------------------
+
+# Values that pickle writes as opcodes that C knows; C looks at what lists hold.
+_PLAIN = frozenset({bool, int, float, bytes, str, list, tuple})
+
+# The usual scalars of numpy, and Python's type for each.
+_CONVERT: dict[type, Callable[[Any], Any]] = {
+    **dict.fromkeys([np.bool_, np.int8, np.int16, np.int32, np.int64], int),
+    **dict.fromkeys([np.uint8, np.uint16, np.uint32, np.uint64], int),
+    **dict.fromkeys([np.float16, np.float32, np.float64], float),
+}
+
+
+def _marshalled(rows: list[Any]) -> bytes:
+    """Faster than pickling, for dicts of Python's own numbers and strings."""
+    return marshal.dumps(rows, _MARSHAL_VERSION)
+
+
+def _pickled(rows: list[Any]) -> bytes:
+    """Any rows. Values of other types are written as ``native(...)``, without their ``__reduce__``.
+
+    Raises:
+        Exception: Whatever pickling raises, or a method of a value.
+    """
+    if set(map(type, rows)) != {dict}:
+        rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
+    parts = _Parts()
+    _RowPickler(parts, _PROTOCOL).dump(rows)
+    return b"".join(parts)
+
+
+def native(*args: Any) -> None:
+    """Marks, in pickles, a value in a form that C knows. C knows this name; it is never called."""
+
+
+_UNKNOWN: tuple[Any, ...] = (native, ())
+
+
+class _RowPickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        convert = _CONVERT.get(type(obj))
+        if convert is not None:
+            return native, (convert(obj),)
+        if obj is native:
+            return NotImplemented  # pickled by name
+        try:
+            return native, _native_args(obj)
+        except (TypeError, ValueError):
+            return _UNKNOWN  # Python's encoder says what is wrong
+
+
+def _native_args(obj: Any) -> tuple[Any, ...]:
+    """A value as a scalar, as the bytes of an array and its kind, or as a list of strings."""
+    if type(obj) is np.ndarray:
+        array_kind = dtype_kind(obj.dtype) or NONE
+        if array_kind in AS_ARRAY:
+            return array_kind, AS_ARRAY[array_kind](obj, None).tobytes()
+    kind = scalar_kind(type(obj))
+    if kind == INT64:
+        return (int(obj),)
+    if kind == FLOAT:
+        return (float(obj),)
+    if kind == BYTES:
+        return (string_bytes(obj, None),)
+    flat = flatten(obj, None)
+    if flat.kind in AS_ARRAY:
+        return flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()
+    if flat.kind == NONE:
+        return ([],)
+    return (list(flat.values),) if len(flat.values) else (BYTES, b"")
+
+
+class _Parts(list[bytes]):
+    """A file that keeps what is written; a growing buffer would copy it."""
+
+    write = list.append

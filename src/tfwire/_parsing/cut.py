@@ -1,7 +1,7 @@
-"""Columns of many batches, cut into the results of one batch after the other.
+"""Columns of many batches, cut into the results of each batch.
 
-What costs per batch and column, memory and the way through C, is paid once for many batches. Every
-batch is made when it is asked for, and shares no entry with another.
+Parsing many batches at once shares the cost per batch and column: memory, and calls to C. A result
+is made when it is asked for, and shares no entry with another.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._parsing.assemble import Cells, Dense, Field, Steps
+from tfwire._examples.columns import BytesColumn
+from tfwire._parsing.fields import Column, Dense, Field, Steps
 from tfwire._parsing.spec import Plan
-from tfwire.columns import BytesColumn
 
 __all__ = ["lengths_of_batches", "results_of_batches"]
 
@@ -23,16 +23,16 @@ Array = np.ndarray[Any, Any]
 
 
 def results_of_batches(
-    field: Field, columns: Sequence[Cells], count: int, size: int, finish: Callable[[Any], Any]
+    field: Field, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
 ) -> Iterator[Any]:
-    """What becomes of a field in every batch.
+    """The results of a field, batch by batch.
 
     Args:
         field: Makes the results.
         columns: Of all records.
-        count: How many records there are.
-        size: Records of a batch; the last has what is left.
-        finish: The last step for a result, be it of one batch or of many.
+        count: Number of records.
+        size: Records of a batch; the last may have fewer.
+        finish: The last step for every result, of one batch or of many.
     """
     if count > size and isinstance(field, Dense):
         values = finish(field.batch(columns, count))
@@ -43,19 +43,19 @@ def results_of_batches(
 
 
 def lengths_of_batches(
-    lists: Plan | None, columns: Sequence[Cells], count: int, size: int
+    lists: Plan | None, columns: Sequence[Column], count: int, size: int
 ) -> Iterator[dict[Any, Array]]:
-    """How many steps the records have in FixedLenSequenceFeatures, for every batch."""
+    """The number of steps in every FixedLenSequenceFeature of every record, batch by batch."""
     fields = {} if lists is None else lists.fields
     steps = {key: field for key, field in fields.items() if isinstance(field, Steps)}
     for part, _ in _parts(columns, count, size):
         yield {key: field.lengths(part) for key, field in steps.items()}
 
 
-class Part(Sequence[Cells]):
-    """The columns of some records, as if there were no others."""
+class Part(Sequence[Column]):
+    """The columns of some of the records."""
 
-    def __init__(self, columns: Sequence[Cells], first: int, count: int) -> None:
+    def __init__(self, columns: Sequence[Column], first: int, count: int) -> None:
         self._columns = columns
         self._first = first
         self._count = count
@@ -68,9 +68,9 @@ class Part(Sequence[Cells]):
 
 
 def _parts(
-    columns: Sequence[Cells], count: int, size: int
-) -> Iterator[tuple[Sequence[Cells], int]]:
-    """The columns of every batch, and how many records it has."""
+    columns: Sequence[Column], count: int, size: int
+) -> Iterator[tuple[Sequence[Column], int]]:
+    """The columns of every batch, and its number of records."""
     if count <= size:
         yield columns, count
         return
@@ -80,7 +80,7 @@ def _parts(
 
 
 def _rows(values: Array, count: int, size: int) -> Iterator[Array]:
-    """An iterator over an array gives its rows without a step of Python."""
+    """The batches of an array; reshaped, so that iterating needs no Python code."""
     whole, rest = divmod(count, size)
     last = [values[count - rest :]] if rest else []
     complete = values[: count - rest] if rest else values
@@ -90,7 +90,7 @@ def _rows(values: Array, count: int, size: int) -> Iterator[Array]:
 def _strings(
     column: BytesColumn, shape: tuple[int, ...], count: int, size: int
 ) -> Iterator[BytesColumn]:
-    """Bytes stay where they are; offsets begin at 0 in every batch."""
+    """The batches of a BytesColumn: views of its bytes, with offsets from 0."""
     width = math.prod(shape)
     data, offsets = column.data, column.offsets
     for first in range(0, count, size):

@@ -1,6 +1,6 @@
-"""ParseErrors: what C or the assembly found amiss, in words, with everything that helps.
+"""ParseErrors and their messages, from what C and the fields report.
 
-The core of each message is TensorFlow's; file, record, counts and keys are added, payload never.
+Messages use TensorFlow's words, and add file, record, counts and keys. They never hold payload.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tfwire._core import lib, text
-from tfwire._text import show_key
-from tfwire.errors import ParseError
+from tfwire._base.arguments import show_key
+from tfwire._base.errors import ParseError
+from tfwire._base.native import lib, text
 
-__all__ = ["Misfit", "Place", "keys_of", "parse_error", "raise_misfit"]
+__all__ = ["ParseFailure", "Place", "keys_of", "parse_error", "raise_failure"]
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -25,14 +25,14 @@ _KIND_NAMES = {
 _MAX_KEYS = 20
 
 
-class Misfit(Exception):
-    """A record that does not fit the specification, before it is known where it came from.
+class ParseFailure(Exception):
+    """A record does not fit the specification; raised where its file and number are not known.
 
     Attributes:
         reason, feature, expected, found: As in ParseError.
-        record: Index in the batch; None when all records together are at fault.
-        text: What is wrong.
-        list: The feature is one of a SequenceExample's feature lists.
+        record: Index in the batch; None if the batch as a whole is at fault.
+        text: The message.
+        list: True for a feature of a SequenceExample's feature lists.
     """
 
     def __init__(
@@ -75,18 +75,18 @@ class Place(NamedTuple):
         return ": ".join(parts)
 
 
-def parse_error(misfit: Misfit, place: Place, keys: list[Any] | None = None) -> ParseError:
-    """The exception for a misfit.
+def parse_error(failure: ParseFailure, place: Place, keys: list[Any] | None = None) -> ParseError:
+    """The ParseError of a failure.
 
     Args:
-        misfit: What is wrong.
+        failure: What is wrong.
         place: Where the record came from.
-        keys: For a missing feature those that the record has; None when they are not known.
+        keys: For a missing feature, the keys that the record has; None if not known.
     """
-    message = misfit.text
+    message = failure.text
     if keys is not None:
         message += f" The record has {show_keys(keys)}."
-    feature = misfit.feature
+    feature = failure.feature
     if isinstance(feature, bytes):
         feature = feature.decode("utf-8", "surrogateescape")
     where = str(place)
@@ -95,9 +95,9 @@ def parse_error(misfit: Misfit, place: Place, keys: list[Any] | None = None) -> 
         path=place.path,
         record_index=place.record,
         feature=feature,
-        reason=misfit.reason,
-        expected=misfit.expected,
-        found=misfit.found,
+        reason=failure.reason,
+        expected=failure.expected,
+        found=failure.found,
     )
 
 
@@ -109,49 +109,45 @@ def show_keys(keys: list[Any]) -> str:
 
 
 def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any] | None:
-    """The keys of a message that lacks one; read only now, since it costs a complete decode."""
-    from tfwire.example import decode_example, decode_sequence_example
+    """The keys of a message, which is decoded whole for them; None if it is damaged."""
+    from tfwire._examples.decode import decode_example, decode_sequence_example
 
     try:
         if sequence:
             return list(decode_sequence_example(message)[lists])
         return list(decode_example(message))
-    except ValueError:  # damage in a feature that was not asked for
+    except ValueError:  # damage in a feature outside of the specification
         return None
 
 
 # ---- What C reports ----------------------------------------------------------------------------
 
 
-def raise_misfit(status: int, error: Any, requests: Sequence[Any]) -> None:
-    """Raises what a parse function of C reported; nothing when it is no matter of a record.
+def raise_failure(status: int, error: Any, requests: Sequence[Any]) -> None:
+    """Raises the ParseFailure that a parse function of C reported, if it is about a record.
 
     Args:
         status: What the function returned.
         error: Its tfw_error.
-        requests: The columns asked for, of the part that the error is about.
+        requests: The requested columns of the part that the error is about.
     """
-    # No variable holds the error: with its traceback it would keep the batch until the next
-    # collection of garbage.
+    # No variable holds the error: its traceback would keep the batch alive until the next garbage
+    # collection.
     if status == lib.TFW_E_WIRE:
         raise _malformed(error, requests)
-    describe = {
-        lib.TFW_E_MISSING: _missing,
-        lib.TFW_E_KIND: _kind,
-        lib.TFW_E_COUNT: _count,
-    }.get(status)
-    if describe is not None:
-        raise describe(error, requests[error.feature])
+    failures = {lib.TFW_E_MISSING: _missing, lib.TFW_E_KIND: _kind, lib.TFW_E_COUNT: _count}
+    if status in failures:
+        raise failures[status](error, requests[error.feature])
 
 
-def _malformed(error: Any, requests: Sequence[Any]) -> Misfit:
+def _malformed(error: Any, requests: Sequence[Any]) -> ParseFailure:
     name = requests[error.feature].name if error.feature >= 0 else None
     inside = "" if name is None else f" in feature {show_key(name)}"
     message = f"Could not parse example input: {text(error.text)}{inside} at byte {error.offset}"
-    return Misfit("malformed", name, error.record, message, list=error.list == 1)
+    return ParseFailure("malformed", name, error.record, message, list=error.list == 1)
 
 
-def _missing(error: Any, request: Any) -> Misfit:
+def _missing(error: Any, request: Any) -> ParseFailure:
     key = show_key(request.name)
     if error.list == 1:
         message = f"Feature list '{key}' is required but could not be found."
@@ -159,20 +155,22 @@ def _missing(error: Any, request: Any) -> Misfit:
         dtype = request.dtype.name
         message = f"Feature: {key} (data type: {dtype}) is required but could not be found."
     expected = request.dtype.name
-    return Misfit("missing", request.name, error.record, message, expected, list=error.list == 1)
+    return ParseFailure(
+        "missing", request.name, error.record, message, expected, list=error.list == 1
+    )
 
 
-def _kind(error: Any, request: Any) -> Misfit:
+def _kind(error: Any, request: Any) -> ParseFailure:
     expected, found = _KIND_NAMES[error.expected], _KIND_NAMES[error.found]
     if request.layout == lib.TFW_VARIABLE or error.list == 1:
         types = f"Expected type: {expected}, Actual type: {found}"
     else:
         types = f"Data type: {found} but expected type: {expected}"
     message = f"{_subject(error, request)}.  Data types don't match. {types}"
-    return Misfit("kind", request.name, error.record, message, expected, found)
+    return ParseFailure("kind", request.name, error.record, message, expected, found)
 
 
-def _count(error: Any, request: Any) -> Misfit:
+def _count(error: Any, request: Any) -> ParseFailure:
     if request.layout == lib.TFW_REPEATED:
         shape = ",".join(["?", *map(str, request.shape)])
         counts = (
@@ -185,10 +183,10 @@ def _count(error: Any, request: Any) -> Misfit:
             f"Values size: {error.found} but output shape: {list(request.shape)}"
         )
     message = f"{_subject(error, request)}.  {counts}"
-    return Misfit("count", request.name, error.record, message, error.expected, error.found)
+    return ParseFailure("count", request.name, error.record, message, error.expected, error.found)
 
 
 def _subject(error: Any, request: Any) -> str:
-    """The feature that a message is about, of feature lists also the step."""
+    """The feature that a message is about, and in feature lists the step."""
     key = show_key(request.name)
     return f"Feature list: {key}, step {error.row}" if error.list == 1 else f"Key: {key}"

@@ -1,38 +1,52 @@
-"""What the two parsers share: sessions for any number of threads, input, errors, files."""
+"""BaseParser: what Parser and SequenceParser share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from tfwire._arguments import boolean, choice, integer
-from tfwire._core import lib
-from tfwire._parsing.assemble import Cells, with_objects
+from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.native import lib
+from tfwire._base.strings import Spans, slices_of
 from tfwire._parsing.cut import results_of_batches
-from tfwire._parsing.failure import Misfit, Place, keys_of, parse_error
-from tfwire._parsing.file_batches import FileBatches
-from tfwire._parsing.schema import Out, Schema
-from tfwire._parsing.serialized import (
+from tfwire._parsing.failure import ParseFailure, Place, keys_of, parse_error
+from tfwire._parsing.features import FixedLenFeature
+from tfwire._parsing.fields import Column, with_objects
+from tfwire._parsing.files import FileBatches
+from tfwire._parsing.session import Out, Schema, Session
+from tfwire._parsing.single import (
+    SingleSession,
     is_scalar,
     names_of,
     single_message,
     single_name,
     unwrap,
 )
-from tfwire._parsing.session import Session
-from tfwire._parsing.single import SingleSession
 from tfwire._parsing.spec import Plan
+from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import Block
 from tfwire._records.markers import Markers
-from tfwire._records.streams import BatchReader
-from tfwire._spans import Spans, slices_of
-from tfwire.features import FixedLenFeature
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        BytesAs,
+        BytesLike,
+        DetectedCompressionType,
+        Input,
+        OnCorrupt,
+        OnParseError,
+        SupportsSerialize,
+    )
+    from tfwire._examples.columns import Messages
 
 __all__ = ["BaseParser"]
 
-# Of a file, read at a time. Less would stay in the second level of the cache, but every lot takes
-# some steps of Python.
+# Bytes of a file read at a time. Less would fit the L2 cache, but every read costs some Python.
 _BUFFER_SIZE = 1 << 21
+
+
+Batch = TypeVar("Batch")
+Single = TypeVar("Single")
 
 
 def _unchanged(value: Any) -> Any:
@@ -40,7 +54,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
-    """The schema of Examples of FixedLenFeatures, where that is what is asked for."""
+    """The schema, if it is for Examples and has only FixedLenFeatures; else None."""
     schema, *others = schemas
     if schema is None or others:
         return None
@@ -49,16 +63,16 @@ def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
 
 
 def _place(record: int | None, names: Any) -> Place:
-    """A record of a batch."""
+    """Where a record of a batch came from."""
     named = names is not None and record is not None and record < len(names)
     return Place(None, record, names[record] if named else None)
 
 
-class BaseParser:
-    """A compiled specification; Parser and SequenceParser say of what."""
+class BaseParser(Generic[Batch, Single]):
+    """A compiled specification. Parser and SequenceParser make results of the columns."""
 
     def __init__(
-        self, plans: Sequence[Plan | None], bytes_as: str, empty_is_missing: bool, **init: Any
+        self, plans: Sequence[Plan | None], bytes_as: BytesAs, empty_is_missing: bool, **init: Any
     ) -> None:
         choice("bytes_as", bytes_as, ("object", "column"))
         empty_is_missing = boolean("empty_is_missing", empty_is_missing)
@@ -68,7 +82,7 @@ class BaseParser:
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
-        self._blocks: list[Block] = []  # that nobody is using, as the sessions
+        self._blocks: list[Block] = []  # unused ones, as the sessions
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
 
@@ -78,72 +92,77 @@ class BaseParser:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
+    @overload
+    def parse(self, serialized: bytes | bytearray | memoryview, out: None = None) -> Single: ...
+    @overload
+    def parse(self, serialized: Messages, out: Out | None = None) -> Batch: ...
     def parse(self, serialized: Any, out: Out | None = None) -> Any:
         """Parses a batch.
 
         Args:
             serialized: A list, tuple, iterable or object array of bytes-like objects, a
-                BytesColumn, or an object whose ``numpy()`` is one. A single byte string gives
-                what ``parse_single`` gives, as in TensorFlow.
+                BytesColumn, or an object whose ``numpy()`` is one. A single byte string is parsed
+                as by ``parse_single``, as in TensorFlow.
             out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous, of the
-                column's dtype and shape; the first dimension may be larger. The others are made.
-                They are looked at once, and must not be resized before this returns.
+                column's dtype and shape; the first dimension may be larger. Other arrays are new.
+                The given ones must not be resized before this returns.
 
         Returns:
-            What the class says, with a first dimension of the batch.
+            As described for the class, with a first dimension of the batch.
 
         Raises:
-            ParseError: A message does not fit; ``record_index`` says which.
-            TypeError, ValueError: ``serialized`` or ``out`` is of another type or shape.
+            ParseError: A message does not fit; ``record_index`` is its number.
+            TypeError, ValueError: ``serialized`` or ``out`` has a wrong type or shape.
         """
         return self._parse(serialized, out, None)
 
-    def parse_single(self, serialized: Any) -> Any:
+    def parse_single(self, serialized: BytesLike | SupportsSerialize) -> Single:
         """Parses one message.
 
         Args:
             serialized: A bytes-like object, or an object whose ``numpy()`` is one.
 
         Returns:
-            What the class says: numpy scalars and bytes for the shape ``[]``, else arrays.
+            As described for the class: numpy scalars and bytes for the shape ``[]``, else arrays.
 
         Raises:
             ParseError: The message does not fit.
-            TypeError, ValueError: ``serialized`` is no byte string.
+            TypeError, ValueError: ``serialized`` is not a byte string.
         """
-        return self._parse_single(serialized, None)
+        single: Single = self._parse_single(serialized, None)
+        return single
 
     def parse_file(
         self,
-        paths: Any,
+        paths: Input | Iterable[Input],
         batch_size: int = 1024,
         *,
-        compression_type: Any = "auto",
+        compression_type: DetectedCompressionType = "auto",
         verify: bool = True,
-        on_corrupt: str = "raise",
-        on_parse_error: str = "raise",
+        on_corrupt: OnCorrupt = "raise",
+        on_parse_error: OnParseError = "raise",
         num_threads: int = 1,
         drop_remainder: bool = False,
         receipt: bool = False,
-    ) -> FileBatches:
-        """Reads record files and parses their records in batches, in C from end to end.
+    ) -> FileBatches[Batch]:
+        """Reads record files and parses their records in batches, all in C.
 
-        Batches go across the borders of files. Every intact record before an error is delivered
-        before the error is raised, in a batch that may be incomplete.
+        Batches may span files. Every intact record before an error is delivered before the error is
+        raised, in a batch that may be incomplete.
 
         Args:
             paths: A path, a URL, a binary file object, or an iterable of them.
             batch_size: Records of a batch; the last may have fewer.
-            compression_type: None or "", "GZIP", "ZLIB", or "auto": what the file begins with.
-            verify: Check the records' checksums; the checksums of their lengths always are.
+            compression_type: None or "", "GZIP", "ZLIB", or "auto" looks at the first bytes.
+            verify: Check the checksums of payloads. Those of lengths are always checked.
             on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
                 ``read_records``.
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
-            num_threads: Above 1 so many threads read and parse whole batches ahead, two mebibytes
-                or more each; the batches are the same.
-            drop_remainder: Leave out a last batch that is not complete.
-            receipt: Keep account of the records, for the iterator's ``receipt``.
+            num_threads: Above 1, this many threads read and parse whole batches ahead, 2 MiB or
+                more each. The batches are the same.
+            drop_remainder: Leave out an incomplete last batch.
+            receipt: Fingerprint the records, for the iterator's ``receipt``.
 
         Returns:
             An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
@@ -200,7 +219,7 @@ class BaseParser:
     def _parse_batches(
         self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None
     ) -> list[Any]:
-        """As parse, cut into batches of a size; None: all in one, also if there are none."""
+        """As parse, cut into batches of a size; None: one batch, which may be empty."""
         count, slices = slices_of(serialized)
         session = self._acquire()
         try:
@@ -209,11 +228,11 @@ class BaseParser:
             for spans in slices:
                 self._append(session, spans, names)
                 parsed += spans.num_spans
-            if parsed != count:  # else the rest of the columns would be whatever memory held
+            if parsed != count:  # the rest of the columns is not initialized
                 raise ValueError(f"serialized had {count} messages at first, then {parsed}")
             return list(self._batches(session.take(count), count, size or max(1, count)))
-        except Misfit as misfit:  # of all records together
-            raise parse_error(misfit, _place(misfit.record, names)) from None
+        except ParseFailure as failure:  # of the batch as a whole
+            raise parse_error(failure, _place(failure.record, names)) from None
         finally:
             self._sessions.append(session)
 
@@ -221,12 +240,12 @@ class BaseParser:
         """Parses a slice of a batch."""
         try:
             session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans, spans.flags)
-        except Misfit as misfit:
-            record = misfit.record
+        except ParseFailure as failure:
+            record = failure.record
             if record is None:
                 raise
-            keys = self._keys(spans.message(record), misfit)
-            raise parse_error(misfit, _place(spans.first + record, names), keys) from None
+            keys = self._keys(spans.message(record), failure)
+            raise parse_error(failure, _place(spans.first + record, names), keys) from None
 
     def _parse_single(self, serialized: Any, name: Any) -> Any:
         message = serialized
@@ -242,40 +261,40 @@ class BaseParser:
             session = SingleSession(self._short, self._flags, self._init["bytes_as"] == "column")
         try:
             return session.parse(message)
-        except Misfit as misfit:
-            raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
+        except ParseFailure as failure:
+            raise parse_error(failure, Place(name=name), self._keys(message, failure)) from None
         finally:
             self._single_sessions.append(session)
 
     def _parse_one(self, message: Any, name: Any) -> Any:
-        """One record of any specification."""
+        """Parses one record of any specification."""
         session = self._acquire()
         try:
             session.begin(1)
             session.parse_one(message)
             return self._single(session.take(1))
-        except Misfit as misfit:
-            raise parse_error(misfit, Place(name=name), self._keys(message, misfit)) from None
+        except ParseFailure as failure:
+            raise parse_error(failure, Place(name=name), self._keys(message, failure)) from None
         finally:
             self._sessions.append(session)
 
     def _acquire(self) -> Session:
-        """A session that no other thread uses until it is appended again."""
+        """A session for this thread, until it is appended to the unused ones again."""
         try:
             return self._sessions.pop()
         except IndexError:
             return Session(self._schemas, self._flags)
 
-    def _batches(self, parts: list[list[Cells]], count: int, size: int) -> Iterator[Any]:
+    def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]:
         """Results from the columns of count records, in batches of a size."""
         raise NotImplementedError
 
-    def _single(self, parts: list[list[Cells]]) -> Any:
+    def _single(self, parts: list[list[Column]]) -> Any:
         """The result from the columns of one record."""
         raise NotImplementedError
 
     def _dicts(
-        self, plan: Plan | None, columns: list[Cells], count: int, size: int
+        self, plan: Plan | None, columns: list[Column], count: int, size: int
     ) -> Iterator[dict[Any, Any]]:
         """The results of a plan for every batch."""
         fields = {} if plan is None else plan.fields
@@ -287,16 +306,16 @@ class BaseParser:
             results_of_batches(field, columns, count, size, finish) for field in fields.values()
         ]
         for _ in range(0, count, size):
-            yield dict(zip(fields, map(next, values), strict=True))  # holds nothing of it then
+            yield dict(zip(fields, map(next, values), strict=True))  # and keeps no reference
 
-    def _dict(self, plan: Plan | None, columns: list[Cells]) -> dict[Any, Any]:
+    def _dict(self, plan: Plan | None, columns: list[Column]) -> dict[Any, Any]:
         """The results of a plan for one record."""
         if plan is None:
             return {}
         return {key: self._finish(field.single(columns)) for key, field in plan.fields.items()}
 
-    def _keys(self, message: Any, misfit: Misfit) -> list[Any] | None:
-        """The keys that a message has, where they help to understand a misfit."""
-        if misfit.reason != "missing":
+    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
+        """The keys of a message, if a feature is missing from it."""
+        if failure.reason != "missing":
             return None
-        return keys_of(message, sequence=len(self._plans) == 2, lists=misfit.list)
+        return keys_of(message, sequence=len(self._plans) == 2, lists=failure.list)

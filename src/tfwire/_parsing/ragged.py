@@ -1,8 +1,8 @@
-"""RaggedFeature: rows of rows from columns that say where they begin and end.
+"""RaggedFeature: nested rows from columns of values and partitions.
 
-TensorFlow puts the partitions of a batch together without looking whether each covers the values
-of its own record, so that one wrong record moves the values of all behind it. Here every record is
-checked, and the first that does not fit is reported.
+TensorFlow joins the partitions of a batch without checking that each covers the values of its own
+record: one wrong record moves the values of all later ones. Here every record is checked, and the
+first that does not fit is reported.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._parsing.assemble import Array, Cells, reshape, splits_of
-from tfwire._parsing.failure import Misfit
-from tfwire._text import show_key
-from tfwire.columns import RaggedTensor
+from tfwire._base.arguments import show_key
+from tfwire._base.strings import splits_of
+from tfwire._examples.columns import RaggedTensor
+from tfwire._parsing.failure import ParseFailure
+from tfwire._parsing.fields import Array, Column, reshape
 
 __all__ = ["Partition", "Ragged"]
 
-# Rows without values cost a message nothing: one row id could ask for any number of them.
+# Rows without values cost a message no bytes: one row id could ask for any number of them.
 _MAX_EMPTY_ROWS = 2**24
 
 
@@ -30,8 +31,8 @@ class Partition(NamedTuple):
 
     Attributes:
         kind: The name of the class in RaggedFeature.
-        column: The column of its numbers; -1 for UniformRowLength.
-        length: Of every row, for UniformRowLength.
+        column: Index of the column of its numbers; -1 for UniformRowLength.
+        length: The length of every row, for UniformRowLength.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class Level(NamedTuple):
     """The rows of one level.
 
     Attributes:
-        lengths: Of every row.
+        lengths: The length of every row.
         counts: The number of rows of every record.
     """
 
@@ -51,13 +52,13 @@ class Level(NamedTuple):
     counts: Array
 
 
-class Numbers(NamedTuple):
-    """What a partition's column holds, and what it has to fit.
+class PartitionNumbers(NamedTuple):
+    """The numbers of a partition, and the counts that they must match.
 
     Attributes:
         values: The numbers of all records.
-        sizes: How many of them every record has.
-        counts: How many inner rows every record has.
+        sizes: How many numbers each record has.
+        counts: How many inner rows each record has.
     """
 
     values: Array
@@ -65,40 +66,40 @@ class Numbers(NamedTuple):
     counts: Array
 
     def per_value(self, per_record: Array) -> Array:
-        """A number of every record, once for each of its values."""
+        """An array with a number per record, as one with a number per value."""
         return np.repeat(per_record, self.sizes)
 
     def firsts(self) -> Array:
-        """Positions of the first value of every record that has values."""
+        """The position of the first value in every record with values."""
         first: Array = (np.cumsum(self.sizes) - self.sizes)[self.sizes != 0]
         return first
 
     def lasts(self) -> Array:
-        """Positions of the last value of every record that has values."""
+        """The position of the last value in every record with values."""
         last: Array = np.cumsum(self.sizes)[self.sizes != 0] - 1
         return last
 
 
-def _row_lengths(numbers: Numbers) -> Level:
+def _row_lengths(numbers: PartitionNumbers) -> Level:
     return Level(numbers.values, numbers.sizes)
 
 
-def _row_splits(numbers: Numbers) -> Level:
-    """One row between any two neighbours of a record."""
+def _row_splits(numbers: PartitionNumbers) -> Level:
+    """A row lies between two neighbouring splits of a record."""
     lengths = np.diff(numbers.values, append=0)
     return Level(np.delete(lengths, numbers.lasts()), np.maximum(numbers.sizes - 1, 0))
 
 
-def _row_limits(numbers: Numbers) -> Level:
-    """A row ends at every limit and begins at the one before, the first at 0."""
+def _row_limits(numbers: PartitionNumbers) -> Level:
+    """A row ends at its limit and begins at the limit before, the first at 0."""
     lengths = np.diff(numbers.values, prepend=0)
     firsts = numbers.firsts()
     lengths[firsts] = numbers.values[firsts]
     return Level(lengths, numbers.sizes)
 
 
-def _row_starts(numbers: Numbers) -> Level:
-    """A row begins at every start and ends at the next one, the last where the values end."""
+def _row_starts(numbers: PartitionNumbers) -> Level:
+    """A row begins at its start and ends at the next start, the last at the end of the values."""
     lengths = np.diff(numbers.values, append=0)
     lasts = numbers.lasts()
     ends = numbers.counts[numbers.sizes != 0]
@@ -106,16 +107,15 @@ def _row_starts(numbers: Numbers) -> Level:
     return Level(lengths, numbers.sizes)
 
 
-def _value_row_ids(numbers: Numbers) -> Level:
-    """As many rows as the last id says."""
+def _value_row_ids(numbers: PartitionNumbers) -> Level:
+    """The last id plus one is the number of rows."""
     counts = np.zeros(len(numbers.sizes), np.int64)
     counts[numbers.sizes != 0] = numbers.values[numbers.lasts()] + 1
     rows = numbers.values + numbers.per_value(np.cumsum(counts) - counts)
     return Level(np.bincount(rows, minlength=int(counts.sum())), counts)
 
 
-# How the numbers of each kind make rows.
-_KINDS: dict[str, Callable[[Numbers], Level]] = {
+_KINDS: dict[str, Callable[[PartitionNumbers], Level]] = {
     "RowSplits": _row_splits,
     "RowLengths": _row_lengths,
     "RowStarts": _row_starts,
@@ -126,7 +126,7 @@ _KINDS: dict[str, Callable[[Numbers], Level]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """RaggedFeature; in feature lists its steps are what records are elsewhere.
+    """RaggedFeature. In feature lists, steps take the place of records.
 
     Attributes:
         key: The feature's key.
@@ -146,30 +146,30 @@ class Ragged:
     def checked(self) -> bool:
         return bool(self.partitions)
 
-    def batch(self, columns: Sequence[Cells], count: int) -> Any:
+    def batch(self, columns: Sequence[Column], count: int) -> Any:
         values, levels, rows = self._levels(columns)
         outer = [columns[self.column].steps] if self.lists else []
         return self._tensor(values, [*outer, splits_of(rows), *levels])
 
-    def single(self, columns: Sequence[Cells]) -> Any:
+    def single(self, columns: Sequence[Column]) -> Any:
         values, levels, rows = self._levels(columns)
         return self._tensor(values, [splits_of(rows), *levels] if self.lists else levels)
 
     def _tensor(self, values: Any, levels: list[Array]) -> Any:
-        """Values below levels of row splits, outermost first."""
+        """Values with levels of row splits around them, outermost first."""
         for splits in reversed(levels):
             if splits[-1] > np.iinfo(self.splits_dtype).max:
-                raise _misfit(
+                raise _failure(
                     self.key, None, f"Row splits up to {splits[-1]} need row_splits_dtype=int64"
                 )
             values = RaggedTensor(values, splits.astype(self.splits_dtype))
         return values
 
-    def _levels(self, columns: Sequence[Cells]) -> tuple[Any, list[Array], Array]:
-        """Values, the row splits of every partition, and the outermost rows of every record."""
-        cells = columns[self.column]
-        check = _Check(self.key, cells)
-        values, counts = cells.values, np.diff(cells.splits)
+    def _levels(self, columns: Sequence[Column]) -> tuple[Any, list[Array], Array]:
+        """Values, row splits of every partition, and the number of outermost rows per record."""
+        column = columns[self.column]
+        check = _Check(self.key, column)
+        values, counts = column.values, np.diff(column.splits)
         partitions = list(self.partitions)
         inner: list[int] = []
         while partitions and partitions[-1].kind == "UniformRowLength":
@@ -185,57 +185,57 @@ class Ragged:
         return values, levels, counts
 
 
-def _level(columns: Sequence[Cells], partition: Partition, counts: Array, check: _Check) -> Level:
-    """The rows that one partition makes of the inner rows, counts of them in every record."""
+def _level(columns: Sequence[Column], partition: Partition, counts: Array, check: _Check) -> Level:
+    """The rows that a partition makes of the inner rows, of which each record has counts."""
     if partition.kind == "UniformRowLength":
         rows = check.divide(counts, partition.length)
         return Level(np.full(rows.sum(), partition.length), rows)
-    cells = columns[partition.column]
-    check.same_steps(cells)
-    numbers = Numbers(cells.values, np.diff(cells.splits), counts)
+    column = columns[partition.column]
+    check.same_steps(column)
+    numbers = PartitionNumbers(column.values, np.diff(column.splits), counts)
     check.numbers(partition.kind, numbers)
     level = _KINDS[partition.kind](numbers)
     check.cover(partition.kind, level, counts)
     return level
 
 
-def _misfit(key: str | bytes, record: int | None, text: str) -> Misfit:
-    return Misfit("partition", key, record, f"Key: {show_key(key)}.  {text}")
+def _failure(key: str | bytes, record: int | None, text: str) -> ParseFailure:
+    return ParseFailure("partition", key, record, f"Key: {show_key(key)}.  {text}")
 
 
 class _Check:
-    """What must hold of the partitions of a feature; the first record that is wrong is named."""
+    """Checks of the partitions of a feature. A failure names the first record that is wrong."""
 
-    def __init__(self, key: str | bytes, cells: Cells) -> None:
+    def __init__(self, key: str | bytes, column: Column) -> None:
         self.key = key
-        self.steps = cells.steps
+        self.steps = column.steps
 
     def expect(self, good: Array, sizes: Array | None, text: str) -> None:
-        """All of good; they belong to records, sizes to each (None: one)."""
+        """Fails unless all of good is true. Every record has sizes of its items; None: one each."""
         if good.all():
             return
         record = int(good.argmin())
         if sizes is not None:
             record = int(np.searchsorted(np.cumsum(sizes), record, "right"))
-        if self.steps is not None:  # what was a record here is a step
+        if self.steps is not None:  # the index is that of a step
             record = int(np.searchsorted(self.steps, record, "right")) - 1
-        raise _misfit(self.key, record, text)
+        raise _failure(self.key, record, text)
 
     def divide(self, counts: Array, length: int) -> Array:
-        """How many rows of this length."""
+        """The number of rows of this length in each record."""
         self.expect(counts % length == 0, None, f"The values do not fill rows of {length}")
         rows: Array = counts // length
         return rows
 
-    def same_steps(self, cells: Cells) -> None:
+    def same_steps(self, column: Column) -> None:
         if self.steps is not None:
-            same = np.diff(cells.steps) == np.diff(self.steps)
+            same = np.diff(column.steps) == np.diff(self.steps)
             if not same.all():
                 text = "Values and partitions have different numbers of steps"
-                raise _misfit(self.key, int(same.argmin()), text)
+                raise _failure(self.key, int(same.argmin()), text)
 
-    def numbers(self, kind: str, numbers: Numbers) -> None:
-        """Numbers in their range, so that sums and differences of them cannot overflow."""
+    def numbers(self, kind: str, numbers: PartitionNumbers) -> None:
+        """Checks that numbers are in range, so that sums and differences cannot overflow."""
         values, sizes, counts = numbers
         if kind == "ValueRowIds":
             self.expect(sizes == counts, None, "There is not one row id for every value")

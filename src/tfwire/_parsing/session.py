@@ -1,25 +1,177 @@
-"""Plans at work: columns under construction, and calls into C."""
+"""Calls into C that parse: sessions with their columns, schemas, and memory for reuse."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import adopt, check, ffi, lib, new_error
-from tfwire._parsing.assemble import Cells
-from tfwire._parsing.failure import Misfit, raise_misfit
-from tfwire._parsing.recycle import Spare
-from tfwire._parsing.schema import Out, Schema, arrays_of, create_columns
-from tfwire._parsing.spec import Request
-from tfwire.columns import BytesColumn
-from tfwire.features import string
+from tfwire._base.arguments import quoted
+from tfwire._base.native import SEED, adopt, check, ffi, lib, new_error
+from tfwire._examples.columns import BytesColumn
+from tfwire._parsing.failure import ParseFailure, raise_failure
+from tfwire._parsing.features import string
+from tfwire._parsing.fields import Column
+from tfwire._parsing.spec import KINDS, Plan, Request
 
-__all__ = ["Session", "borrow"]
+__all__ = [
+    "IDLE_LIMIT",
+    "Out",
+    "Schema",
+    "Session",
+    "Spare",
+    "borrow",
+    "create_columns",
+]
 
 Array = np.ndarray[Any, Any]
+
+
+class Session:
+    """The columns of an Example, or of a SequenceExample's two parts; for one thread at a time.
+
+    Methods call C themselves, for both parts: few Python frames lie between a user's call and C.
+    """
+
+    def __init__(self, schemas: tuple[Schema | None, ...], flags: int) -> None:
+        columns = [None if schema is None else Columns(schema) for schema in schemas]
+        self.columns = columns
+        self.parts = [part for part in columns if part is not None]
+        self.handles = [ffi.NULL if part is None else part.handle for part in columns]
+        self.parse_function = lib.tfw_parse if len(schemas) == 1 else lib.tfw_parse_sequence
+        self.flags = flags
+        self.done = ffi.new("size_t *")
+        self.span = ffi.new("tfw_span *")
+        self.error = new_error()
+
+    def begin(self, capacity: int, out: Out | None = None) -> None:
+        """Forgets all records and makes room for others.
+
+        Args:
+            capacity: A number of records.
+            out: Arrays to write to; of an Example, or of a SequenceExample's context.
+        """
+        context = self.columns[0]
+        arrays: dict[Any, Array] = {}
+        if out is not None:
+            arrays = arrays_of(out, None if context is None else context.schema, capacity)
+        for part in self.parts:
+            lib.tfw_columns_clear(part.handle)
+            part.allocate(capacity, arrays if part is context else {})
+            self._bind(part, capacity)
+            for i in part.schema.grown:
+                if block := part.spares[i].grown_block():
+                    memory, size = block
+                    if not lib.tfw_columns_donate(part.handle, i, memory, size, ffi.NULL):
+                        ffi.gc(memory, None)
+
+    def grow(self, capacity: int, count: int) -> None:
+        """Makes room for more records; the first count of them stay."""
+        for part in self.parts:
+            part.reallocate(capacity, count)
+            self._bind(part, capacity)
+
+    def _bind(self, part: Columns, capacity: int) -> None:
+        """Tells C of all arrays of a part in one call: each call releases the GIL."""
+        if part.arrays:
+            part.set_pointers(capacity)
+            status = lib.tfw_columns_bind_all(part.handle, part.pointers, capacity, self.error)
+            check(status, self.error)
+
+    def limit_memory(self, size: int) -> None:
+        """Largest block kept for reuse, in bytes."""
+        for part in self.parts:
+            for spare in part.spares:
+                spare.limit_to(size)
+
+    def parse(self, data: Any, data_len: int, spans: Any, count: int, flags: int = 0) -> None:
+        """Appends the records of a batch.
+
+        Raises:
+            ParseFailure: A record does not fit; the self.done[0] records before it were appended.
+            MemoryError: Out of memory.
+        """
+        status: int = self.parse_function(
+            *self.handles, data, data_len, spans, count, self.flags | flags, self.done, self.error
+        )
+        if status != lib.TFW_OK:
+            self._fail(status)
+
+    def append(self, data: Any, data_len: int, spans: Any, count: int, first: int) -> None:
+        """As parse, for columns that hold first records already and will take more. Columns that do
+        not fit each other are found now.
+
+        Raises:
+            ParseFailure, MemoryError: As parse.
+        """
+        status = self.parse_function(
+            *self.handles, data, data_len, spans, count, self.flags, self.done, self.error
+        )
+        found: ParseFailure | None = None
+        for part in self.parts:
+            try:
+                part.verify(first, self.done[0])
+            except ParseFailure as failure:
+                found, self.done[0] = failure, failure.record
+                self.truncate(first + self.done[0])
+        try:
+            if found is not None:
+                raise found
+        finally:
+            del found  # as raise_failure
+        if status != lib.TFW_OK:
+            self._fail(status)
+
+    def truncate(self, count: int) -> None:
+        """Forgets all records but the first count."""
+        for part in self.parts:
+            lib.tfw_columns_truncate(part.handle, count)
+
+    def parse_one(self, message: Any) -> None:
+        """Appends one record, by TensorFlow's rules for a single one.
+
+        Raises:
+            ParseFailure, MemoryError: As parse.
+        """
+        data = ffi.from_buffer("uint8_t[]", message)
+        self.span.length = len(data)
+        self.parse(data, len(data), self.span, 1, lib.TFW_SINGLE)
+
+    def _fail(self, status: int) -> None:
+        part = self.columns[-1 if self.error.list == 1 else 0]
+        raise_failure(status, self.error, [] if part is None else part.plan.requests)
+        check(status, self.error)
+
+    def take(self, count: int) -> list[list[Column]]:
+        """The columns of the count records held, for every part. They belong to the caller from
+        here on, except numbers to be padded, which are valid until the next call."""
+        parts: list[list[Column]] = []
+        for part in self.columns:
+            taken: list[Column] = []
+            parts.append(taken)
+            if part is None:
+                continue
+            arrays, part.arrays = part.arrays, {}
+            for i, request in enumerate(part.plan.requests):
+                if i in arrays:
+                    array = arrays[i]  # itself, if it has no more entries
+                    taken.append(Column(array if len(array) == count else array[:count]))
+                    continue
+                lent, spare = i in part.schema.lent, part.spares[i]
+                hand_over = lib.tfw_columns_peek if lent else lib.tfw_columns_take
+                check(hand_over(part.handle, i, part.column, self.error), self.error)
+                if lent:
+                    column = part.arrays_over(request, borrow, borrow, count)
+                    taken.append(column._replace(empty=spare.empty))
+                else:
+                    adopt_values = partial(spare.adopt, capacity=part.column.capacity)
+                    taken.append(part.arrays_over(request, adopt_values, adopt, count))
+        return parts
 
 
 class Columns:
@@ -37,112 +189,77 @@ class Columns:
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
 
-    def begin(self, capacity: int, out: dict[Any, Array] | None = None) -> None:
-        """Forgets all records and makes room for so many, in the arrays of out where given."""
-        lib.tfw_columns_clear(self.handle)
+    def allocate(self, capacity: int, out: dict[Any, Array]) -> None:
+        """Makes room for records in the arrays of out and, for other features, in new arrays."""
         for i, name, shape, dtype in self.schema.bound:
-            if out is not None and name in out:
+            if name in out:
                 self.arrays[i] = out[name]
             else:
                 self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
-        self._bind(capacity)
-        for i in self.schema.grown:
-            self.spares[i].donate(self.handle, i)
 
-    def grow(self, capacity: int, count: int) -> None:
+    def reallocate(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            new = self.spares[i].empty((capacity, *shape), dtype)
-            new[:count] = old[:count]
-            self.arrays[i] = new
-        self._bind(capacity)
+            self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
+            self.arrays[i][:count] = old[:count]
 
-    def _bind(self, capacity: int) -> None:
-        """Tells C of all arrays in one call: each gives the GIL away and asks for it again."""
+    def set_pointers(self, capacity: int) -> None:
+        """Sets the pointers to the memory of the arrays."""
         for i, array in self.arrays.items():
             memory = ffi.from_buffer(array)
-            # Of an array that the user gave, another thread can have changed the size since.
+            # Another thread may have resized an array that the user gave.
             if len(memory) < capacity * self.row_sizes[i]:
                 raise ValueError("an array of out was resized while it was in use")
             self.pointers[i] = memory
-        if self.arrays:
-            check(
-                lib.tfw_columns_bind_all(self.handle, self.pointers, capacity, self.error),
-                self.error,
-            )
 
     def trim(self, count: int) -> None:
-        """Gives back room that count records do not need, where it is most of it."""
+        """Gives back room that count records do not need, if it is most of it."""
         for i, array in self.arrays.items():
             if 2 * count < len(array):
                 self.arrays[i] = array[:count].copy()
 
     def verify(self, first: int, count: int) -> None:
-        """Whether the columns of count records, from the first on, fit each other.
+        """Checks that the columns of count records, from the first on, fit each other.
 
         Raises:
-            Misfit: They do not; its record is counted from the first.
+            ParseFailure: They do not; its record is counted from the first.
         """
         if self.checked and count:
-            cells = [
-                self._peek(i, request, first, count) if request.variable else Cells(None)
+            columns = [
+                self._peek(i, request, first, count) if request.variable else Column(None)
                 for i, request in enumerate(self.plan.requests)
             ]
             for field in self.checked:
-                field.batch(cells, count)
+                field.batch(columns, count)
 
-    def _peek(self, i: int, request: Request, first: int, count: int) -> Cells:
-        """The cells of some records, where C has them: valid until the next call."""
+    def _peek(self, i: int, request: Request, first: int, count: int) -> Column:
+        """The values of some records, where C has them: valid until the next call."""
+        check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
+        return self.arrays_over(request, borrow, borrow, first + count).between(first, count)
+
+    def arrays_over(
+        self,
+        request: Request,
+        array_of_values: Callable[..., Array],
+        array: Callable[..., Array],
+        count: int,
+    ) -> Column:
+        """The tfw_column of count records as arrays, each made by one of the functions."""
         column = self.column
-        check(lib.tfw_columns_peek(self.handle, i, column, self.error), self.error)
-        return _cells(column, request, borrow, borrow, first + count).between(first, count)
-
-    def take(self, count: int) -> list[Cells]:
-        """The columns of the count records held. They belong to the caller from here on, but for
-        numbers to be padded, which are valid until the next call."""
-        bound, self.arrays = self.arrays, {}
-        return [
-            Cells(_head(bound[i], count)) if i in bound else self._take(i, request, count)
-            for i, request in enumerate(self.plan.requests)
-        ]
-
-    def _take(self, i: int, request: Request, count: int) -> Cells:
-        if i in self.schema.lent:
-            check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
-            return _cells(self.column, request, borrow, borrow, count)._replace(
-                empty=self.spares[i].empty
-            )
-        check(lib.tfw_columns_take(self.handle, i, self.column, self.error), self.error)
-        adopt_values = partial(self.spares[i].adopt, capacity=self.column.capacity)
-        return _cells(self.column, request, adopt_values, adopt, count)
-
-
-def _head(array: Array, count: int) -> Array:
-    """The first entries; the array itself, where it has no more."""
-    return array if len(array) == count else array[:count]
-
-
-def _cells(
-    column: Any,
-    request: Request,
-    large: Callable[..., Array],
-    array: Callable[..., Array],
-    count: int,
-) -> Cells:
-    """A tfw_column of count records as arrays: values by large, everything else by array."""
-    values: Any
-    if request.dtype == string:
-        data = large(column.values, column.byte_count, np.uint8)
-        values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
-    else:
-        values = large(column.values, column.value_count, request.dtype.as_numpy_dtype)
-    splits = steps = None
-    if column.splits != ffi.NULL:
-        splits = array(column.splits, column.cell_count + 1, np.int64)
-    if column.steps != ffi.NULL:
-        steps = array(column.steps, count + 1, np.int64)
-    return Cells(values, splits, steps)
+        values: Any
+        if request.dtype == string:
+            data = array_of_values(column.values, column.byte_count, np.uint8)
+            values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
+        else:
+            dtype = request.dtype.as_numpy_dtype
+            values = array_of_values(column.values, column.value_count, dtype)
+        splits = steps = None
+        if column.splits != ffi.NULL:
+            splits = array(column.splits, column.cell_count + 1, np.int64)
+        if column.steps != ffi.NULL:
+            steps = array(column.steps, count + 1, np.int64)
+        return Column(values, splits, steps)
 
 
 def borrow(memory: Any, count: int, dtype: Any) -> Array:
@@ -151,112 +268,192 @@ def borrow(memory: Any, count: int, dtype: Any) -> Array:
     return np.frombuffer(ffi.buffer(memory, count * dtype.itemsize), dtype)
 
 
-class Session:
-    """The columns of an Example, or of a SequenceExample's two parts; for one thread at a time."""
+# ---- Schemas: plans as C knows them ----
 
-    def __init__(self, schemas: tuple[Schema | None, ...], flags: int) -> None:
-        self.columns = [None if schema is None else Columns(schema) for schema in schemas]
-        self.handles = [ffi.NULL if c is None else c.handle for c in self.columns]
-        self.parse_function = lib.tfw_parse if len(schemas) == 1 else lib.tfw_parse_sequence
-        self.flags = flags
-        self.done = ffi.new("size_t *")
-        self.span = ffi.new("tfw_span *")
-        self.error = new_error()
+Out = Mapping[Any, Array]
 
-    def begin(self, capacity: int, out: Out | None = None) -> None:
-        """Forgets all records and makes room for so many.
 
-        Args:
-            capacity: A number of records.
-            out: Arrays to write to; of an Example, or of a SequenceExample's context.
-        """
-        first, *others = self.columns
-        arrays = None
-        if out is not None:
-            arrays = arrays_of(out, None if first is None else first.schema, capacity)
-        if first is not None:
-            first.begin(capacity, arrays)
-        for columns in others:
-            if columns is not None:
-                columns.begin(capacity)
+class Schema:
+    """The tfw_schema of a plan: immutable, for any number of threads."""
 
-    def keep(self, size: int) -> None:
-        """Up to which size blocks of memory are kept for later results."""
-        for columns in self.columns:
-            if columns is not None:
-                for spare in columns.spares:
-                    spare.limit_to(size)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        features = ffi.new("tfw_feature[]", len(plan.requests))
+        pinned = [
+            _describe(feature, request)
+            for feature, request in zip(features, plan.requests, strict=True)
+        ]
+        out, error = ffi.new("tfw_schema **"), new_error()
+        check(lib.tfw_schema_create(features, len(features), SEED, out, error), error)
+        del pinned  # C has copied everything
+        self.handle = ffi.gc(out[0], lib.tfw_schema_free)
+        # Padding copies these: they stay in C's memory, which serves batch after batch.
+        self.lent = {
+            i
+            for i, request in enumerate(plan.requests)
+            if request.dtype != string
+            and (request.layout == lib.TFW_REPEATED or (plan.lists and not request.variable))
+        }
+        self.grown = [
+            i
+            for i, request in enumerate(plan.requests)
+            if i not in self.lent and (request.dtype == string or request.variable)
+        ]
+        self.bound = [
+            Bound(i, request.name, request.shape, request.dtype.dtype)
+            for i, request in enumerate(plan.requests)
+            if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
+        ]
 
-    def grow(self, capacity: int, count: int) -> None:
-        """Makes room for more records; the first count of them stay."""
-        for columns in self.columns:
-            if columns is not None:
-                columns.grow(capacity, count)
 
-    def parse(self, data: Any, data_len: int, spans: Any, count: int, flags: int = 0) -> None:
-        """Appends the records of a batch.
+class Bound(NamedTuple):
+    """A column that C writes into a numpy array: dense numbers of records.
 
-        Raises:
-            Misfit: A record does not fit; self.done[0] came before it and were appended.
-            MemoryError: Out of memory.
-        """
-        status: int = self.parse_function(
-            *self.handles, data, data_len, spans, count, self.flags | flags, self.done, self.error
-        )
-        if status != lib.TFW_OK:
-            self._fail(status)
+    Attributes:
+        column: Its index.
+        name: The feature's key, as the user wrote it.
+        shape: Of one record.
+        dtype: int64 or float32.
+    """
 
-    def append(self, data: Any, data_len: int, spans: Any, count: int, first: int) -> None:
-        """As parse, for columns that hold first records already and will take more: what else
-        could go wrong with these records is found out now.
+    column: int
+    name: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
-        Raises:
-            Misfit, MemoryError: As parse.
-        """
-        found: Misfit | None = None
+
+def _describe(feature: Any, request: Request) -> list[Any]:
+    """Fills in a tfw_feature; returns what it points into."""
+    pinned = [ffi.from_buffer("char[]", request.key)]
+    feature.name, feature.name_len = pinned[0], len(request.key)
+    feature.kind = KINDS[request.dtype]
+    feature.layout = request.layout
+    feature.count = request.num_values
+    feature.has_default = request.optional
+    if request.default is not None and request.optional:
+        values, offsets = request.default if request.dtype == string else (request.default, None)
+        pinned.append(ffi.from_buffer(values))
+        feature.default_values = pinned[-1]
+        if offsets is not None:
+            pinned.append(ffi.from_buffer("int64_t[]", offsets))
+            feature.default_offsets = pinned[-1]
+    return pinned
+
+
+def arrays_of(out: Any, schema: Schema | None, count: int) -> dict[Any, Array]:
+    """The arrays that C may write count records to, as plain arrays.
+
+    They are looked at once: a Mapping may give other arrays the next time, and a subclass of
+    ndarray any shape.
+
+    Raises:
+        TypeError, ValueError: C may not write to an array.
+    """
+    columns = {} if schema is None else {column.name: column for column in schema.bound}
+    if not isinstance(out, Mapping):
+        raise TypeError(f"out must be a dict of arrays, found {type(out).__name__}")
+    arrays = {}
+    for key, given in list(out.items()):
+        if key not in columns:
+            raise ValueError(f"out: {quoted(key)} is not a FixedLenFeature of numbers")
+        _, _, shape, dtype = columns[key]
+        array = np.asarray(given) if issubclass(type(given), np.ndarray) else None
+        if array is None or array.dtype != dtype:
+            found = type(given).__name__ if array is None else array.dtype
+            raise TypeError(f"out: {quoted(key)} must be an array of {dtype}, found {found}")
+        if array.ndim != len(shape) + 1 or array.shape[1:] != shape or len(array) < count:
+            raise ValueError(
+                f"out: {quoted(key)} must be of shape {(count, *shape)}, found {array.shape}"
+            )
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError(f"out: {quoted(key)} must be C-contiguous and writable")
+        arrays[key] = array
+    return arrays
+
+
+def create_columns(schema: Schema) -> Any:
+    """A ``tfw_columns *``, which needs the schema as long as it is used."""
+    out, error = ffi.new("tfw_columns **"), new_error()
+    flags = lib.TFW_FEATURE_LISTS if schema.plan.lists else 0
+    check(lib.tfw_columns_create(schema.handle, flags, out, error), error)
+    return ffi.gc(out[0], lib.tfw_columns_free)
+
+
+# ---- Large blocks of memory, used again when no array shows them any more ----
+#
+# Fresh memory comes page by page, with a page fault each: for a batch of images that costs more
+# than parsing. A loop over batches needs the memory of two batches, again and again.
+
+# The allocator itself reuses smaller blocks.
+_LARGE = 1 << 15
+# Largest block that a parser keeps while it is not reading files.
+IDLE_LIMIT = 1 << 24
+# One that the user has, one being filled, one between them.
+_MAX_BLOCKS = 3
+
+
+def _references(blocks: list[Array], i: int) -> int:
+    return sys.getrefcount(blocks[i])
+
+
+# References to an array that only a list holds. Every view holds the array that it shows.
+_UNSEEN = _references([np.empty(0)], 0)
+
+
+def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    array: Array = np.ndarray(shape, dtype, block)
+    return array
+
+
+class Spare:
+    """Blocks of memory for the results of one column.
+
+    Attributes:
+        limit: Size of the largest block that is kept.
+    """
+
+    def __init__(self) -> None:
+        self.limit = IDLE_LIMIT
+        self._blocks: list[Array] = []
+        self._grown: deque[tuple[Any, int]] = deque(maxlen=2)  # given back by any thread
+
+    def limit_to(self, size: int) -> None:
+        """Keeps only blocks of at most this size, now and from now on."""
+        self.limit = size
+        self._blocks = [block for block in self._blocks if block.nbytes <= size]
+        if any(capacity > size for _, capacity in self._grown):
+            self._grown.clear()
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """As ``np.empty``. For one thread at a time."""
+        size = math.prod(shape) * dtype.itemsize
+        # More than needed: the next batch may be a little larger.
+        capacity = size + size // 8
+        if size < _LARGE or capacity > self.limit:
+            return np.empty(shape, dtype)
+        for i in range(len(self._blocks)):
+            if _references(self._blocks, i) == _UNSEEN and self._blocks[i].nbytes >= size:
+                return _over(self._blocks[i], shape, dtype)
+        block = np.empty(capacity, np.uint8)
+        self._blocks = [*self._blocks[1 - _MAX_BLOCKS :], block]
+        return _over(block, shape, dtype)
+
+    def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
+        """As ``native.adopt``, for memory that goes back to C through ``grown_block``."""
+        if not _LARGE <= capacity <= self.limit:
+            return adopt(memory, count, dtype)
+
+        def release(memory: Any) -> None:
+            owner = ffi.gc(memory, lib.tfw_free, capacity)
+            if capacity <= self.limit:
+                self._grown.append((owner, capacity))
+
+        owner = ffi.gc(memory, release, capacity)
+        return np.frombuffer(ffi.buffer(owner, count * np.dtype(dtype).itemsize), dtype)
+
+    def grown_block(self) -> tuple[Any, int] | None:
+        """A block that ``adopt`` took, and its size, for C to use again; None if there is none."""
         try:
-            self.parse(data, data_len, spans, count)
-        except Misfit as misfit:
-            found = misfit
-        for columns in self.columns:
-            try:
-                if columns is not None:
-                    columns.verify(first, self.done[0])
-            except Misfit as misfit:
-                found, self.done[0] = misfit, misfit.record
-                self.truncate(first + self.done[0])
-        try:
-            if found is not None:
-                raise found
-        finally:
-            del found  # as raise_misfit
-
-    def truncate(self, count: int) -> None:
-        """Forgets all records but the first so many."""
-        for columns in self.columns:
-            if columns is not None:
-                lib.tfw_columns_truncate(columns.handle, count)
-
-    def parse_one(self, message: Any) -> None:
-        """Appends one record, by TensorFlow's rules for a single one.
-
-        Raises:
-            Misfit, MemoryError: As parse.
-        """
-        data = ffi.from_buffer("uint8_t[]", message)
-        self.span.length = len(data)
-        self.parse(data, len(data), self.span, 1, lib.TFW_SINGLE)
-
-    def _fail(self, status: int) -> None:
-        part = self.columns[-1 if self.error.list == 1 else 0]
-        raise_misfit(status, self.error, [] if part is None else part.plan.requests)
-        check(status, self.error)
-
-    def trim(self, count: int) -> None:
-        for columns in self.columns:
-            if columns is not None:
-                columns.trim(count)
-
-    def take(self, count: int) -> list[list[Cells]]:
-        """The columns of every part, as Columns.take gives them."""
-        return [[] if columns is None else columns.take(count) for columns in self.columns]
+            return self._grown.pop()
+        except IndexError:
+            return None

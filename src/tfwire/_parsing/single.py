@@ -1,8 +1,8 @@
-"""One Example at a time, for specifications of FixedLenFeatures: the way of least latency.
+"""Parsing one serialized message at a time, and the arguments of the parse functions.
 
-A call into C costs about as much as parsing a small message, and so does an array. Hence one call
-per message, numbers into scratch memory that stays bound, and the strings of all features side by
-side in one buffer. The result is cut out of them by an expression made for the specification.
+A call to C costs about as much as parsing a small message, and so does making an array. So there is
+one call per message. Numbers go to scratch memory that stays bound, the strings of all features to
+one buffer. An expression made for the specification cuts the result out of them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._core import check, ffi, lib, new_error
-from tfwire._parsing.failure import raise_misfit
-from tfwire._parsing.schema import Schema, create_columns
-from tfwire._parsing.session import borrow
+from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.strings import message_of
+from tfwire._examples.columns import BytesColumn
+from tfwire._parsing.failure import raise_failure
+from tfwire._parsing.features import DType, float32, int64, string
+from tfwire._parsing.session import Schema, borrow, create_columns
 from tfwire._parsing.spec import Request
-from tfwire.columns import BytesColumn
-from tfwire.features import DType, float32, int64, string
 
-__all__ = ["SingleSession"]
+__all__ = ["SingleSession", "is_scalar", "names_of", "single_message", "single_name", "unwrap"]
 
 # Longer strings are copied one by one.
 _STRINGS_SIZE = 4096
@@ -33,7 +33,7 @@ class SingleSession:
     Args:
         schema: A schema of FixedLenFeatures only.
         flags: For tfw_parse_one.
-        as_column: Strings of rank 1 and above are a BytesColumn, not an object array.
+        as_column: Strings of rank 1 or more become a BytesColumn, not an object array.
     """
 
     def __init__(self, schema: Schema, flags: int, as_column: bool) -> None:
@@ -56,11 +56,11 @@ class SingleSession:
         self._bind(int64)
         self._bind(float32)
         long = self._compile(f"lambda: {self._result(short=False)}")
-        # Other names than those of long, which no reference cycle keeps alive.
+        # A dict of its own: one shared with long would be a reference cycle.
         other = partial(_other, long, self._error, self._requests)
         self._names = {**self._names, "other": other}
-        # From a message to its features; raises Misfit or MemoryError. One function: another
-        # call costs some 40 ns.
+        # Takes a message and returns its features; raises ParseFailure or MemoryError. All in one
+        # function: another call costs 40 ns.
         self.parse = self._compile(
             f"lambda message: {self._result(short=True)} if not (status := parse_one(columns, "
             f"message, len(message), {flags}, strings, {_STRINGS_SIZE}, ends, error)) "
@@ -84,9 +84,9 @@ class SingleSession:
             begin = end
 
     def _result(self, short: bool) -> str:
-        """The expression of the result: a dict display is faster than any loop.
+        """The source of the result: a dict display is faster than any loop.
 
-        It holds names and numbers from here, and keys as literals.
+        It holds keys as literals; everything else in it is made here.
         """
         items, begin, end = [], "", 0
         for i, request in enumerate(self._requests):
@@ -114,9 +114,9 @@ class SingleSession:
 def _other(
     long: Callable[[], dict[Any, Any]], error: Any, requests: Sequence[Request], status: int
 ) -> dict[Any, Any]:
-    """The result where the strings have no room in the buffer; raises where parsing failed."""
+    """The result if the strings do not fit into the buffer; raises if parsing failed."""
     if status < 0:
-        raise_misfit(status, error, requests)
+        raise_failure(status, error, requests)
         check(status, error)
     return long()
 
@@ -132,3 +132,99 @@ def _string(handle: Any, requests: Sequence[Request], as_column: bool, i: int) -
     offsets = borrow(column.offsets, column.value_count + 1, np.int64).copy()
     strings = BytesColumn(data, offsets, shape)
     return strings if as_column else strings.to_numpy()
+
+
+# ---- The arguments serialized and example_names ----------------------------------------------
+
+
+def unwrap(serialized: Any) -> Any:
+    """The value of an object with a ``numpy()`` method; a list as a tuple, which other threads
+    cannot change."""
+    if hasattr(serialized, "numpy"):
+        serialized = serialized.numpy()
+    return tuple(serialized) if isinstance(serialized, list) else serialized
+
+
+def is_scalar(serialized: Any) -> bool:
+    """True for one message (rank 0), False for a batch (rank 1).
+
+    Raises:
+        ValueError: The rank is higher.
+        TypeError: An array of something else.
+    """
+    if isinstance(serialized, (bytes, bytearray, memoryview, str)) or _is_buffer(serialized):
+        return True
+    rank = 1
+    if isinstance(serialized, np.ndarray):
+        if serialized.dtype.kind not in "OS":
+            raise TypeError(f"expected serialized messages, found an array of {serialized.dtype}")
+        rank, shape = serialized.ndim, list(serialized.shape)
+    elif isinstance(serialized, BytesColumn):
+        rank, shape = len(serialized.shape), list(serialized.shape)
+    elif isinstance(serialized, (list, tuple)) and serialized:
+        first = serialized[0]
+        if isinstance(first, (list, tuple)) or _is_vector(first):
+            rank, shape = 2, [len(serialized), len(first)]
+    if rank > 1:
+        raise ValueError(f"Expected serialized to be a scalar or vector, got shape: {shape}")
+    return rank == 0
+
+
+def single_message(serialized: Any) -> bytes:
+    """One message as a bytes object, which other threads cannot change.
+
+    Raises:
+        ValueError: This is a batch.
+        TypeError: Not a byte string.
+    """
+    if type(serialized) is bytes:
+        return serialized
+    if isinstance(serialized, (list, tuple)) or _is_vector(serialized):
+        raise ValueError("Input serialized must be a scalar")
+    return message_of(serialized)
+
+
+def names_of(names: Any) -> tuple[str | bytes, ...]:
+    """The argument ``example_names`` of a batch.
+
+    Raises:
+        TypeError: Not a list, tuple or array of str or bytes.
+    """
+    names = unwrap(names)
+    if isinstance(names, np.ndarray):
+        names = names.tolist()
+    found = type(names).__name__
+    if isinstance(names, (list, tuple)):
+        held: tuple[Any, ...] = tuple(names)
+        strange = [name for name in held if not isinstance(name, (str, bytes))]
+        if not strange:
+            return held
+        found += f" with {type(strange[0]).__name__}"
+    raise TypeError(f"example_names must be a list of str or bytes, found {found}")
+
+
+def single_name(name: Any) -> str | bytes:
+    """The argument ``example_names`` of one message: a name, or a list of one.
+
+    Raises:
+        TypeError: Neither of them.
+    """
+    name = unwrap(name)
+    if isinstance(name, np.ndarray):
+        name = name.tolist()
+    if isinstance(name, (str, bytes)):
+        return name
+    names = names_of(name)
+    if len(names) != 1:
+        raise TypeError(f"example_names must be one name, found {len(names)}")
+    return names[0]
+
+
+def _is_buffer(value: Any) -> bool:
+    """True for a byte string as np.frombuffer returns it."""
+    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.uint8
+
+
+def _is_vector(value: Any) -> bool:
+    """True for an array of byte strings."""
+    return isinstance(value, np.ndarray) and value.ndim > 0 and not _is_buffer(value)

@@ -1,8 +1,8 @@
-"""What a specification was when it was compiled, to notice that its owner has changed it since.
+"""The content of a specification when it was compiled, to notice later changes.
 
 A specification is a dict of features. Its shapes, sizes and default values may be lists or arrays,
-which can be changed in place. Features, and what lists in them hold, are compared by identity:
-``==`` takes 1.0 for 1, -0.0 for 0.0, and a plain tuple for a feature.
+which can be changed in place. Features and the items of lists are compared by identity: ``==``
+takes 1.0 for 1, -0.0 for 0.0, and a plain tuple for a feature.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.features import DType, as_feature
+from tfwire._parsing.features import DType, as_feature
 
 __all__ = ["Snapshot"]
 
 _CONSTANT = {type(None), bool, int, float, str, bytes, DType, type}
-# What TensorFlow has in specifications; a Variable as a default is none of them.
+# Immutable types of TensorFlow in specifications. Not Variable, which may be a default.
 _CONSTANT_OF_TENSORFLOW = {"DType", "Dimension", "EagerTensor", "TensorShape"}
-
-
-# Longer lists are compared by a call: the code for them would be long.
+# Longer lists are compared by a function: generated code for them would be long.
 _UNPACKED = 64
 
 
@@ -30,29 +28,29 @@ class Snapshot:
     """The items of a specification, and the contents of the lists and arrays inside.
 
     Attributes:
-        features: The items at that time, for compiling.
+        features: A copy of the items, to compile.
     """
 
     def __init__(self, features: Mapping[Any, Any]) -> None:
-        self._owner = features  # which keeps its identity from being given to another object
+        self._owner = features  # so that no other object gets its id()
         self.features = dict(features.items())
         self._lists: list[tuple[list[Any], tuple[Any, ...]]] = []
         self._arrays: list[tuple[np.ndarray[Any, Any], Any]] = []
         # False: something in it can change unnoticed.
-        self._can_tell = all(self._watch_feature(*item) for item in self.features.items())
+        self._is_watched = all(self._watch_feature(*item) for item in self.features.items())
 
     def is_current(self, features: Mapping[Any, Any]) -> bool:
-        """Whether the specification that this was made of has not been changed since."""
-        # Compiled at the first question: a specification that is used once is never asked about.
+        """True if the specification was not changed since."""
+        # Compiled on the first call, which a specification that is used once does not get.
         self.is_current = self._compiled()  # type: ignore
         return self.is_current(features)
 
     def _compiled(self) -> Callable[[Mapping[Any, Any]], bool]:
-        """is_current for this specification. It unpacks every list and compares item by item, in
-        a fifth of the time that loops take."""
-        if not self._can_tell:
+        """is_current for this specification, as generated code that unpacks every list and compares
+        item by item. It takes a fifth of the time of loops."""
+        if not self._is_watched:
             return _never
-        check = _Check()
+        check = _CheckSource()
         check.add("[*features] == keys", keys=[*self.features])
         check.add_items("features.values()", tuple(self.features.values()))
         for i, (items, held) in enumerate(self._lists):
@@ -63,12 +61,12 @@ class Snapshot:
         return check.compiled()
 
     def _watch_feature(self, key: Any, feature: Any) -> bool:
-        """Notes what can be changed in a feature; False: that cannot be told."""
+        """Notes what can be changed in a feature; False if that is not known."""
         try:
             known = as_feature(key, feature)
-        except Exception:  # of any kind: compiling it says what is wrong
+        except Exception:  # of any kind; compiling the feature reports it
             return False
-        # Another class may make up its fields anew each time.
+        # A field of another class may be a property with a new value each time.
         named = known is feature or _is_named_tuple(type(feature))
         return named and all(self._watch(value) for value in feature)
 
@@ -92,13 +90,13 @@ class Snapshot:
 
 
 def _is_named_tuple(kind: type) -> bool:
-    """Features and partitions, ours and TensorFlow's, whose fields are what they were made of."""
+    """True for features and partitions, ours and TensorFlow's: their fields do not change."""
     module = kind.__module__
     return issubclass(kind, tuple) and (module == "tfwire" or module.startswith("tensorflow."))
 
 
-class _Check:
-    """The source of a function is_current, and the names in it."""
+class _CheckSource:
+    """The source of a function is_current, and the names that it uses."""
 
     def __init__(self) -> None:
         self._steps: list[str] = []
@@ -130,7 +128,7 @@ def is_current(features):
     try:
         {steps}
         return {" and ".join(self._tests)}
-    except Exception:  # another number of items, or an error of a Mapping
+    except Exception:  # other numbers of items, or an error of a Mapping
         return False
 """
         exec(source, self._names)

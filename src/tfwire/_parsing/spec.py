@@ -1,7 +1,7 @@
-"""Specifications checked and broken down: the columns that C parses, and what becomes of them.
+"""Compiling a specification: checks, the columns that C parses, and the fields made of them.
 
-The checks and the words of their messages are TensorFlow's (python/ops/parsing_config.py of version
-2.21), so that a wrong specification fails the same way.
+The checks and their messages are TensorFlow's (python/ops/parsing_config.py of version 2.21), so
+that a wrong specification fails the same way.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._arguments import integer
-from tfwire._core import lib
-from tfwire._examples.normalize import (
+from tfwire._base.arguments import integer, quoted, show_key
+from tfwire._base.native import lib
+from tfwire._examples.values import (
     BYTES,
     FLOAT,
     INT64,
     as_float32,
     as_int64,
     as_strings,
-    cell_of,
+    flatten,
     key_bytes,
     string_bytes,
 )
-from tfwire._parsing.assemble import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
-from tfwire._parsing.ragged import Partition, Ragged
-from tfwire._text import quoted, show_key
-from tfwire.features import (
+from tfwire._parsing.features import (
     DType,
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -42,13 +39,14 @@ from tfwire.features import (
     int64,
     string,
 )
+from tfwire._parsing.fields import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._parsing.ragged import Partition, Ragged
 
 __all__ = ["KINDS", "Plan", "Request", "compile_features"]
 
-Key = Any  # str, or bytes for keys that are no UTF-8
+Key = Any  # str, or bytes for keys that are not UTF-8
 
-# Beyond this no buffer could hold them.
-_MAX_VALUES = 2**60
+_MAX_VALUES = 2**60  # no buffer could hold more
 
 KINDS = {string: BYTES, float32: FLOAT, int64: INT64}
 
@@ -58,12 +56,12 @@ class Request(NamedTuple):
 
     Attributes:
         key: The feature's key.
-        name: The same as the user wrote it.
+        name: The key as the user wrote it.
         dtype: int64, float32 or string.
         layout: enum tfw_layout.
-        shape: Of a dense record or step, of a repeated element; else ().
-        optional: Dense: absent is allowed.
-        default: What an absent dense feature holds: an array, or bytes and offsets of strings.
+        shape: Of a dense record or step, or of a repeated element; else ().
+        optional: A dense feature may be absent.
+        default: The values of an absent dense feature: an array, or bytes and offsets of strings.
     """
 
     key: bytes
@@ -76,23 +74,23 @@ class Request(NamedTuple):
 
     @property
     def variable(self) -> bool:
-        """Any number of values is right."""
+        """True if any number of values is allowed."""
         return self.layout == int(lib.TFW_VARIABLE)
 
     @property
     def num_values(self) -> int:
-        """Values of a record, a step or an element."""
+        """Number of values of a record, a step or an element."""
         return math.prod(self.shape)
 
 
 class Plan(NamedTuple):
-    """A specification made ready.
+    """A compiled specification.
 
     Attributes:
-        features: The specification with our own classes and dtypes.
+        features: The specification in our own classes and dtypes.
         requests: The columns that C parses.
-        fields: For every key what makes its result from the columns.
-        lists: These are features of a SequenceExample's feature lists.
+        fields: By key: makes the result from the columns.
+        lists: True for the feature lists of a SequenceExample.
     """
 
     features: dict[Key, Any]
@@ -101,16 +99,12 @@ class Plan(NamedTuple):
     lists: bool
 
 
-# What users call the specification of a part.
-_ARGUMENTS = {
-    "example": "features",
-    "context": "context_features",
-    "lists": "sequence_features",
-}
+# The argument of the specification of each part.
+_ARGUMENTS = {"example": "features", "context": "context_features", "lists": "sequence_features"}
 
 
 def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan:
-    """Checks a specification and breaks it down.
+    """Checks and compiles a specification.
 
     Args:
         features: Keys to feature objects, ours or TensorFlow's.
@@ -146,21 +140,16 @@ class _Compiler:
         self.columns: dict[bytes, int] = {}
         self.families: dict[bytes, tuple[str, Any]] = {}
         self.lists = part == "lists"
-        self.methods: dict[type, Any] = {
-            VarLenFeature: self.var_len,
-            RaggedFeature: self.ragged,
-        }
-        if part == "example":
-            self.methods[SparseFeature] = self.sparse
-        if part != "lists":
+        self.methods: dict[type, Any] = {VarLenFeature: self.var_len, RaggedFeature: self.ragged}
+        if self.lists:
+            self.methods[FixedLenSequenceFeature] = self.steps
+        else:
             self.methods[FixedLenFeature] = self.fixed_len
         if part == "example":
-            self.methods[FixedLenSequenceFeature] = self.padded
-        if part == "lists":
-            self.methods[FixedLenSequenceFeature] = self.steps
+            self.methods |= {SparseFeature: self.sparse, FixedLenSequenceFeature: self.padded}
 
     def column(self, family: str, request: Request, splits_dtype: Any = None) -> int:
-        """The index of a column. Only features of one family and one type may share it."""
+        """The index of a column. Only features of the same family and type may share it."""
         shared = self.columns.get(request.key)
         if shared is None:
             self.columns[request.key] = len(self.requests)
@@ -192,21 +181,21 @@ class _Compiler:
         request = Request(key_bytes(name), name, dtype, lib.TFW_VARIABLE)
         return self.column(family, request, splits_dtype)
 
-    def fixed_len(self, key: Key, feature: FixedLenFeature) -> Field:
+    def fixed_len(self, key: Key, feature: Any) -> Field:
         shape = feature.shape
         default = _default(key, feature.dtype, feature.default_value, math.prod(shape))
-        # TensorFlow cannot tell an empty default from none.
+        # To TensorFlow, an empty default is no default.
         optional = default is not None and math.prod(shape) != 0
         request = Request(
             key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional, default
         )
         return Dense(self.column("dense", request), shape)
 
-    def var_len(self, key: Key, feature: VarLenFeature) -> Field:
+    def var_len(self, key: Key, feature: Any) -> Field:
         column = self.variable("sparse", key, feature.dtype)
         return StepValues(column) if self.lists else VarLen(column)
 
-    def padded(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
+    def padded(self, key: Key, feature: Any) -> Field:
         shape = feature.shape
         if not feature.allow_missing:
             raise ValueError(
@@ -217,7 +206,7 @@ class _Compiler:
         padding = _padding(feature.dtype, default)
         return Padded(key, self.column("dense", request), shape, padding)
 
-    def steps(self, key: Key, feature: FixedLenSequenceFeature) -> Field:
+    def steps(self, key: Key, feature: Any) -> Field:
         shape = feature.shape
         if feature.default_value is not None:
             raise ValueError(f"Value feature_list.dense_defaults[{show_key(key)}] must be None")
@@ -226,7 +215,7 @@ class _Compiler:
         padding = _padding(feature.dtype, None)
         return Steps(key, self.column("dense", request), shape, padding)
 
-    def sparse(self, key: Key, feature: SparseFeature) -> Field:
+    def sparse(self, key: Key, feature: Any) -> Field:
         for field in ("index_key", "value_key"):
             if not getattr(feature, field):
                 raise ValueError(f"Missing {field} for SparseFeature {feature}.")
@@ -235,7 +224,7 @@ class _Compiler:
         values = self.variable("sparse", feature.value_key, feature.dtype)
         return Sparse(key, columns, values, sizes, bool(feature.already_sorted))
 
-    def ragged(self, key: Key, feature: RaggedFeature) -> Field:
+    def ragged(self, key: Key, feature: Any) -> Field:
         splits_dtype = feature.row_splits_dtype
         value_key = key if feature.value_key is None else feature.value_key
         column = self.variable("ragged", value_key, feature.dtype, splits_dtype)
@@ -255,8 +244,7 @@ class _Compiler:
 
 
 def _held(key: Key, feature: Any) -> Any:
-    """A feature that its owner cannot change any more: shape and default value are read here, once,
-    and checked and pickled as they are now."""
+    """A copy of a feature that its owner cannot change: shape and default value are read once."""
     held = feature._replace(dtype=_dtype(key, feature))
     if isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
         held = held._replace(
@@ -274,7 +262,7 @@ def _held_list(value: Any) -> Any:
 def _held_default(key: Key, value: Any) -> Any:
     if value is None:
         return None
-    cell = cell_of(value, key)
+    cell = flatten(value, key)
     if isinstance(cell.values, np.ndarray):
         return cell.values.copy()
     values = tuple(cell.values)
@@ -298,7 +286,7 @@ def _dtype(key: Key, feature: Any) -> DType:
 
 
 def _shape(key: Key, feature: FixedLenFeature | FixedLenSequenceFeature) -> tuple[int, ...]:
-    """The shape as a tuple; from an int, an iterable, or TensorFlow's TensorShape."""
+    """The shape as a tuple; from an int, an iterable or a TensorShape."""
     shape = feature.shape
     if shape is None:
         raise ValueError(f"Missing shape for feature {show_key(key)}. Received feature={feature}.")
@@ -354,11 +342,11 @@ def _dimensions(feature: SparseFeature) -> tuple[list[Key], tuple[int, ...]]:
 
 
 def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:
-    """A default in the form of Request.default: converted, never broadcast; None for none."""
+    """A default in the form of Request.default: converted, never broadcast; None for no default."""
     if value is None:
         return None
     name = f"default_value of feature {show_key(key)}"
-    cell = cell_of(value, key)
+    cell = flatten(value, key)
     fitting = {int64: {INT64}, float32: {INT64, FLOAT}, string: {BYTES}}[dtype]
     if len(cell.values) and cell.kind not in fitting:
         raise TypeError(f"{name}: cannot convert {value!r} to {dtype.name}")
@@ -373,7 +361,7 @@ def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:
 
 
 def _padding(dtype: DType, default: Any) -> Any:
-    """The one value that a padded array is filled up with."""
+    """The value that pads an array."""
     if dtype == string:
         return b"" if default is None else bytes(default[0])
     return dtype.as_numpy_dtype(0) if default is None else default[0]

@@ -1,26 +1,25 @@
-"""Where a record file may be continued."""
+"""Checks a file before records are appended to it: where its last whole record ends."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 
-from tfwire._core import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._base.arguments import show_path
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._records.batch_reader import BatchReader
 from tfwire._records.compression import DETECT_SIZE, detect_compression
-from tfwire._records.damage import Reading
+from tfwire._records.damage import Reading, RecordPosition
 from tfwire._records.options import make_options
-from tfwire._records.recordfile import RecordFile
-from tfwire._records.regions import RecordPosition
+from tfwire._records.record_file import RecordFile
 from tfwire._records.sources import FileSource, Path
-from tfwire._records.streams import BatchReader
-from tfwire._text import show_path
-from tfwire.errors import DataLossError
 
 __all__ = ["append_position"]
 
 _BLOCK = 1 << 18  # bytes read at a time
-_BUFFER = 1 << 18  # for headers
-_AT_ONCE = 1 << 16  # records walked over at a time, between which a user may interrupt
+_BUFFER = 1 << 18  # bytes, for headers
+_AT_ONCE = 1 << 16  # records per call, after which an interrupt is possible
 
 
 def append_position(path: Path, fd: int, compression: str, repair_tail: bool) -> tuple[int, int]:
@@ -30,19 +29,19 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
 
     Args:
         path: The file.
-        fd: The same file, opened for reading.
-        compression: "", "GZIP" or "ZLIB", as the new records will be written.
-        repair_tail: Leave out a torn last record: one that is cut, one whose data were not written
-            (its checksum is wrong), and a rest of nothing but zeros, as a crash of the system may
-            leave it. It stays an error if records that verify follow: they would be lost.
+        fd: The same file, open for reading.
+        compression: "", "GZIP" or "ZLIB": that of the new records.
+        repair_tail: Leave out a torn last record: one that is truncated, one with a wrong checksum
+            (its data were not written), and a tail of zeros, as a system crash may leave it. It is
+            still an error if records that verify follow: they would be lost.
 
     Returns:
         The offset after the last whole record, and the CRC-32C of the file up to there.
 
     Raises:
-        DataLossError: The file is damaged, or its tail torn and repair_tail False.
-        ValueError: The file is compressed in another way, or in one that cannot be continued.
-        OSError: It cannot be read, or was replaced meanwhile.
+        DataLossError: The file is damaged, or its tail is torn and repair_tail is False.
+        ValueError: The file has another compression, or one that cannot be continued.
+        OSError: It cannot be read, or was replaced during the check.
     """
     size = os.fstat(fd).st_size
     if size == 0:
@@ -76,10 +75,10 @@ def _read_through(path: Path) -> None:
 
 
 def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[int, int]:
-    """Where the last whole record ends: at the end of the file, or before a torn tail. And the
-    CRC-32C of what precedes."""
+    """Where the last whole record ends, at the end of the file or before a torn tail, and the
+    CRC-32C of the file up to there."""
     end, count, crc32c = size, 0, 0
-    begins: list[int] = []  # of the last of those records before the end, where it is known
+    begins: list[int] = []  # offsets of the last records before the end, where known
     while end:
         try:
             if not begins:
@@ -94,7 +93,7 @@ def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[
 
 
 def _end_before(error: DataLossError, path: Path, fd: int, end: int, repair_tail: bool) -> int:
-    """Where a torn tail begins, if the damage is one that may be cut off."""
+    """Where a torn tail begins; raises the error if it is not a tail that may be cut off."""
     begin = error.offset or 0
     torn = error.reason in ("truncated", "data crc") or _is_zero(fd, begin, end)
     if not torn:
@@ -103,14 +102,17 @@ def _end_before(error: DataLossError, path: Path, fd: int, end: int, repair_tail
         error.args = (f"{error}; repair_tail=True would cut the file there",)
         raise error
     if _holds_records(path, RecordPosition(error.record_index or 0, begin)):
-        error.args = (f"{error}; records that verify lie behind it: 'tfwire repair' keeps them",)
+        error.args = (f"{error}; records that verify follow it: 'tfwire repair' keeps them",)
         raise error
     return begin
 
 
 def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
-    """Walks over the headers of a file that is not empty, up to a size. How many records there are,
-    where the last ones begin, and the CRC-32C of all."""
+    """Walks over the headers in the first ``size`` bytes of a file.
+
+    Returns:
+        The number of records, the offsets of the last ones, and the CRC-32C of all.
+    """
     buffer, at = ffi.new("uint8_t[]", _BUFFER), ffi.new("uint64_t *")
     offsets, found, error = ffi.new("int64_t[]", _AT_ONCE), ffi.new("size_t *"), new_error()
     count, last, crc32c, status = 0, 0, 0, lib.TFW_OK
@@ -122,7 +124,7 @@ def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
             raise Reading(path, "", False).record_error(status, error)
         check(status, error, path)
         count, last = count + found[0], found[0] or last
-        crc32c = _crc32c(fd, before, at[0], crc32c)  # now, while the system has it at hand
+        crc32c = _crc32c(fd, before, at[0], crc32c)  # now, while it is in the page cache
     return count, ffi.unpack(offsets, last), crc32c
 
 
@@ -142,8 +144,8 @@ def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> Non
 
 
 def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
-    """The CRC-32C of a part of a file, after that of what precedes. One read gives 2 GiB at most,
-    and may give less."""
+    """The CRC-32C of a part of a file, continued from ``crc``. One read returns 2 GiB at most, and
+    may return less."""
     block = bytearray(_BLOCK)
     view, data = memoryview(block), ffi.from_buffer("uint8_t[]", block)
     while begin < end:
@@ -156,7 +158,7 @@ def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
 
 
 def _holds_records(path: Path, start: RecordPosition) -> bool:
-    """Whether any record verifies from a place on."""
+    """Whether any record verifies from a position on."""
     options = make_options("", True, "skip", None, None)
     with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:
         return file.next(1, ffi.new("tfw_batch *"))

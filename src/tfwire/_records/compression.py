@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import zlib
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-from tfwire._arguments import integer
-from tfwire._core import lib
-from tfwire._public import public
+from tfwire._base.arguments import integer
+from tfwire._base.errors import public
+from tfwire._base.native import lib
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression, CompressionType
 
 try:
     fast_zlib: Any = import_module("isal.isal_zlib")
@@ -26,10 +29,18 @@ __all__ = [
     "window_bits",
 ]
 
-# TensorFlow's enumeration TFRecordCompressionType beside the names.
-_NAMES = {None: "", 0: "", 1: "ZLIB", 2: "GZIP", "": "", "ZLIB": "ZLIB", "GZIP": "GZIP"}
+# The names, and the numbers of TensorFlow's TFRecordCompressionType.
+_NAMES: dict[str | int | None, Compression] = {
+    None: "",
+    0: "",
+    1: "ZLIB",
+    2: "GZIP",
+    "": "",
+    "ZLIB": "ZLIB",
+    "GZIP": "GZIP",
+}
 
-# Bytes that tell the compression of a file; fewer when the file is shorter.
+# Bytes that detect_compression needs; fewer if the file is shorter.
 DETECT_SIZE = 512
 
 
@@ -40,12 +51,12 @@ class TFRecordOptions:
     Args:
         compression_type: "", "GZIP" or "ZLIB" in any case, or None for "".
         flush_mode: zlib's flush mode after every block that is written; None: Z_NO_FLUSH.
-        input_buffer_size, output_buffer_size: Accepted for TensorFlow's sake, without effect.
+        input_buffer_size, output_buffer_size: Accepted as in TensorFlow, without effect.
         window_bits: 9 to 15; None: 15. For GZIP also TensorFlow's 25 to 31.
-        compression_level: 0 (none) to 9 (best), -1 or None: fast. None, -1 and 1 to 3 are left to
-            isal, where it is installed; it writes several times as fast as zlib, and about as much
-            as that does at level 1 to 3. 0 and 4 to 9 are zlib's: 6 is what TensorFlow writes.
-        compression_method: zlib knows one, zlib.DEFLATED.
+        compression_level: 0 (none) to 9 (best), -1 or None: fast. isal compresses at None, -1 and 1
+            to 3 if it is installed: several times as fast as zlib, to about the size of zlib's
+            levels 1 to 3. zlib compresses at 0 and 4 to 9; TensorFlow writes at 6.
+        compression_method: zlib.DEFLATED, the only one that zlib has.
         mem_level: 1 to 9; None: 9.
         compression_strategy: zlib's strategy; None: Z_DEFAULT_STRATEGY.
 
@@ -57,7 +68,7 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
+        compression_type: CompressionType = None,
         flush_mode: int | None = None,
         input_buffer_size: int | None = None,
         output_buffer_size: int | None = None,
@@ -68,19 +79,19 @@ class TFRecordOptions:
         compression_strategy: int | None = None,
     ) -> None:
         compression_name(compression_type)  # checked here, kept as it was given
-        self.compression_type = compression_type
-        self.flush_mode = flush_mode
-        self.input_buffer_size = input_buffer_size
-        self.output_buffer_size = output_buffer_size
-        self.window_bits = window_bits
-        self.compression_level = compression_level
-        self.compression_method = compression_method
-        self.mem_level = mem_level
-        self.compression_strategy = compression_strategy
+        self.compression_type: CompressionType = compression_type
+        self.flush_mode: int | None = flush_mode
+        self.input_buffer_size: int | None = input_buffer_size
+        self.output_buffer_size: int | None = output_buffer_size
+        self.window_bits: int | None = window_bits
+        self.compression_level: int | None = compression_level
+        self.compression_method: int | None = compression_method
+        self.mem_level: int | None = mem_level
+        self.compression_strategy: int | None = compression_strategy
 
     @classmethod
-    def get_compression_type_string(cls, options: Any) -> str:
-        """The compression type of options, or of a name, as "", "GZIP" or "ZLIB"."""
+    def get_compression_type_string(cls, options: CompressionType) -> Compression:
+        """The compression type of options, or of a name: "", "GZIP" or "ZLIB"."""
         return compression_name(options)
 
     def __repr__(self) -> str:
@@ -88,10 +99,12 @@ class TFRecordOptions:
         return f"TFRecordOptions({', '.join(given)})"
 
 
-def compression_name(options: Any, auto: bool = False) -> str:
-    """The compression type that a name or an options object (also TensorFlow's) stands for.
-
-    Every function that takes ``options`` or a ``compression_type`` checks it here.
+@overload
+def compression_name(options: Any) -> Compression: ...
+@overload
+def compression_name(options: Any, auto: bool) -> Compression | Literal["auto"]: ...
+def compression_name(options: Any, auto: bool = False) -> Compression | Literal["auto"]:
+    """The compression type named by an argument ``options`` or ``compression_type``, checked.
 
     Args:
         options: "", "GZIP" or "ZLIB" in any case, None for "", a number of TensorFlow's
@@ -124,16 +137,16 @@ def window_bits(name: str) -> int:
     return 15 + 16 if name == "GZIP" else 15
 
 
-# ---- Reading: which compression a file has ----------------------------------------------------
+# ---- Reading: detecting the compression -------------------------------------------------------
 
 
-def detect_compression(head: bytes) -> str:
-    """The compression type that the first DETECT_SIZE bytes of a file speak for.
+def detect_compression(head: bytes) -> Compression:
+    """The compression type of a file, detected from its first DETECT_SIZE bytes.
 
-    A length whose checksum is right means a plain file, whatever it looks like: files can begin
-    with a record of 376, 24184, 40056, 55928 or 559903 bytes, whose length is a valid beginning
-    of zlib or gzip. Only otherwise the magic numbers decide; zlib's says little, so the stream
-    must also begin to inflate to a record. What nothing fits is read as plain and reported there.
+    A length with a correct checksum means a plain file, whatever it looks like: the length of a
+    first record of 376, 24184, 40056, 55928 or 559903 bytes looks like the start of zlib or gzip.
+    Otherwise the magic numbers decide. zlib's is weak, so the stream must also inflate to the
+    beginning of a record. Anything else is read as plain, and damage is reported there.
     """
     if _begins_record(head):
         return ""
@@ -159,9 +172,8 @@ def _begins_record(data: bytes) -> bool:
 # ---- Writing ----------------------------------------------------------------------------------
 
 
-# zlib's levels that isal has something like, and its own ones. It has no better ones, and makes
-# Huffman codes where level 0 of zlib just copies.
 _ISAL_FLUSH_MODES = zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH
+# From zlib's levels to isal's. isal has no better ones, and does not just copy as zlib's level 0.
 _FAST_LEVELS = {-1: 2, 1: 1, 2: 2, 3: 3}
 
 # Z_FINISH is not among them: it would end the stream after the first block.
@@ -169,11 +181,11 @@ _FLUSH_MODES = *_ISAL_FLUSH_MODES, zlib.Z_PARTIAL_FLUSH, zlib.Z_BLOCK
 
 
 class Compressor(NamedTuple):
-    """What compresses one stream.
+    """The compressor of one stream.
 
     Attributes:
         deflater: A compressobj.
-        flush_mode: How the stream is flushed after every block.
+        flush_mode: zlib's mode of the flush after every block.
     """
 
     deflater: Any
@@ -181,13 +193,13 @@ class Compressor(NamedTuple):
 
 
 def compressor(options: Any, level: int | None) -> Compressor | None:
-    """What compresses as options say; None where they ask for no compression.
+    """A Compressor for these options; None: they ask for no compression.
 
     Raises:
         ValueError, TypeError: Options that zlib does not know.
     """
-    if level is not None:
-        level = integer("compression_level", level)
+    if level is not None and not -1 <= integer("compression_level", level) <= 9:
+        raise ValueError(f"compression_level must be -1 to 9, found {level}")
     if not compression_name(options):
         return None
     flush_mode = _parameter(options, "flush_mode", zlib.Z_NO_FLUSH)
@@ -199,8 +211,8 @@ def compressor(options: Any, level: int | None) -> Compressor | None:
 def _deflater(options: Any, level: int | None) -> Any:
     """A compressobj with TensorFlow's parameters; ``level`` takes precedence.
 
-    It is isal's for fast levels, unless other parameters that are zlib's own ask for zlib. The gzip
-    header holds no time, so files are reproducible.
+    It is isal's at fast levels, unless a parameter needs zlib. The gzip header holds no time, so
+    files are reproducible.
 
     Raises:
         ValueError: A parameter that zlib does not know; window_bits of a raw stream, which would
@@ -235,7 +247,7 @@ def _deflater(options: Any, level: int | None) -> Any:
 
 
 def _suits_isal(options: Any) -> bool:
-    """Whether options ask for nothing that only zlib does in its way."""
+    """Whether no option needs zlib."""
     own = ("compression_method", "mem_level", "compression_strategy")
     return (
         all(getattr(options, name, None) is None for name in own)
@@ -245,6 +257,6 @@ def _suits_isal(options: Any) -> bool:
 
 
 def _parameter(options: Any, name: str, default: int) -> int:
-    """A number that options hold, or else the default."""
+    """A number of the options, or the default."""
     value = getattr(options, name, None)
     return default if value is None else integer(name, value)

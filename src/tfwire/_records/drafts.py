@@ -1,4 +1,4 @@
-"""Files that are written under a temporary name and take their own name when complete."""
+"""Temporary files that are renamed when complete: permissions, durability."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from collections.abc import Iterator
 from tfwire._records.sources import Path
 
 __all__ = [
+    "NO_DESCRIPTORS",
     "Draft",
     "check_replaceable",
+    "errors_naming",
     "grant",
-    "named",
     "open_draft",
     "remove",
-    "spared",
     "sync_folder",
 ]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
+NO_DESCRIPTORS = errno.EMFILE, errno.ENFILE
 
 
 class Draft:
-    """A new file under a temporary name.
+    """A new file with a temporary name.
 
-    The name is hidden, random and short, so that it fits wherever a file name fits. Until the file
-    is complete, only its owner may read it. A process that is killed leaves the file behind.
+    The name is hidden, random and short, so that it is valid wherever a file name is. Until the
+    file is complete, only its owner may read it. A killed process leaves the file there.
 
     Args:
-        folder: Where the file will be.
+        folder: Where the file is created.
 
     Attributes:
         path: The temporary name.
         fd: A file descriptor to write to, or -1 after ``release``.
-        mode: The permissions that a new file has in this folder, by the umask.
+        mode: The permissions of a new file in this folder, by the umask.
 
     Raises:
         OSError: The file cannot be created.
@@ -48,7 +49,7 @@ class Draft:
         self.fd = self._create(0o666)
         try:
             self.mode = stat.S_IMODE(os.fstat(self.fd).st_mode)
-            if self.mode & 0o077:  # somebody may have it open already, and see what is written
+            if self.mode & 0o077:  # others may already have it open, and could read it
                 self.discard()
                 self.fd = self._create(0o600)
         except BaseException:
@@ -60,7 +61,7 @@ class Draft:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
-        """A file descriptor to append to the released file."""
+        """Opens the released file to append to it."""
         fd = open_draft(self.path, os.O_WRONLY | os.O_APPEND)
         try:
             yield fd
@@ -74,15 +75,14 @@ class Draft:
             os.close(fd)
 
     def publish(self, target: str, like: Path | None = None) -> None:
-        """Puts the complete file on disk under its own name.
+        """Has the complete file on disk and renames it.
 
         Args:
-            target: The name, in the same folder.
+            target: The new path, in the same folder.
             like: As for ``grant``.
 
         Raises:
-            OSError: The file has its temporary name still, unless only the folder could not be
-                synced.
+            OSError: The file still has its temporary name, unless only syncing the folder failed.
         """
         os.fsync(self.fd)
         grant(self.fd, target, self.mode, like)
@@ -98,11 +98,11 @@ class Draft:
 
 
 def open_draft(path: str, flags: int) -> int:
-    """Opens a temporary file of ours. In a folder in which others may write, something else may
-    have its name by now.
+    """Opens a temporary file by its name. Where other users may write to the folder, they may have
+    replaced it.
 
     Raises:
-        OSError: It is a link to a file, by either kind of link.
+        OSError: It is a symbolic link, or has another hard link.
     """
     fd = os.open(path, flags | _OPEN)
     try:
@@ -114,25 +114,20 @@ def open_draft(path: str, flags: int) -> int:
     return fd
 
 
-# ---- Permissions ------------------------------------------------------------------------------
-
-
 def grant(fd: int, target: str, mode: int, like: Path | None = None) -> None:
-    """Gives a new file the owner and the permissions of the file it will replace.
-
-    The owner is kept as far as this process may do that. Where the group cannot be kept, its new
-    group gets no more than everybody.
+    """Gives a new file the permissions of the file that it will replace, and its owner and group
+    if this process may set them. A group that cannot be kept gets the permissions of others.
 
     Args:
         fd: The new file.
-        target: The name that it will take.
+        target: The path that it will get.
         mode: Its permissions if there is no such file.
-        like: A file whose permissions it must not exceed then.
+        like: A file whose permissions it must not exceed in that case.
     """
     try:
         old = os.stat(target)
     except FileNotFoundError:
-        _change_mode(fd, mode & _mode_of(like))
+        _change_mode(fd, mode & _permissions(like))
         return
     mode = old.st_mode & 0o777
     if not _change_owner(fd, old):
@@ -140,8 +135,8 @@ def grant(fd: int, target: str, mode: int, like: Path | None = None) -> None:
     _change_mode(fd, mode)
 
 
-def _mode_of(path: Path | None) -> int:
-    """The permissions of a file; all where there is none."""
+def _permissions(path: Path | None) -> int:
+    """The permissions of a file; all of them if there is no such file."""
     with contextlib.suppress(FileNotFoundError):
         if path is not None:
             return os.stat(path).st_mode & 0o777
@@ -154,8 +149,8 @@ def _change_mode(fd: int, mode: int) -> None:
 
 
 def _change_owner(fd: int, old: os.stat_result) -> bool:
-    """Tries to give a file the owner of another, or at least its group. Whether it has the group
-    then."""
+    """Tries to give a file the owner and group of another, or at least the group; returns whether
+    it has the group."""
     for owner in (old.st_uid, -1):
         new = os.fstat(fd)
         if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
@@ -165,34 +160,24 @@ def _change_owner(fd: int, old: os.stat_result) -> bool:
     return os.fstat(fd).st_gid == old.st_gid
 
 
-# ---- Names ------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
-def named(path: str) -> Iterator[None]:
-    """Makes an OSError name a file as the user knows it, and not its temporary name."""
+def errors_naming(path: str, *numbers: int) -> Iterator[None]:
+    """Makes an OSError name the file that the caller asked for, and not a temporary one.
+
+    Args:
+        path: The file.
+        numbers: The errno of the errors to change, as ``NO_DESCRIPTORS``; without any, all.
+    """
     try:
         yield
     except OSError as error:
-        error.filename = path
-        raise
-
-
-@contextlib.contextmanager
-def spared(path: str) -> Iterator[None]:
-    """Makes an OSError for want of file descriptors name what the user wants to open, and not what
-    that takes besides: no marker is in the way."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):
+        if not numbers or error.errno in numbers:
             error.filename = path
         raise
 
 
 def check_replaceable(path: str) -> None:
-    """Refuses to replace anything but a regular file. Replacing a device such as /dev/null would
-    turn its name into a regular file.
+    """Refuses to replace anything but a regular file, above all devices such as /dev/null.
 
     Raises:
         IsADirectoryError: It is a folder.
@@ -207,7 +192,7 @@ def check_replaceable(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Removes a file, if it is there and can be removed."""
+    """Removes a file, if it exists and can be removed."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 

@@ -1,4 +1,4 @@
-"""Locks that keep writers of one file apart. They are advisory: other programs may ignore them."""
+"""Locks between writers of one file. They are advisory: other programs may ignore them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import os
 
 __all__ = ["lock_to_append", "lock_to_write", "unlock", "wait_for_lock"]
 
-# A file system without locks. There the size of the file, compared before each write, must do.
+# Errors of file systems without locks. There only FileSink's check of the size remains.
 _UNSUPPORTED = errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF
 
 
 def lock_to_append(fd: int, path: str) -> None:
-    """Locks a file that is appended to: against every other writer.
+    """Locks a file that is appended to against every other writer.
 
     Raises:
         BlockingIOError: Another writer has the file open.
@@ -23,25 +23,25 @@ def lock_to_append(fd: int, path: str) -> None:
 
 
 def lock_to_write(fd: int, path: str) -> None:
-    """Locks a file that is emptied and written: against writers that append.
+    """Locks a file that is overwritten against writers that append.
 
     Raises:
-        BlockingIOError: A writer has the file open to append to it.
+        BlockingIOError: A writer is appending to the file.
     """
     _lock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB, path)
 
 
 def unlock(fd: int) -> None:
-    """Gives the lock of a file up, also where a forked process has not closed it yet."""
+    """Releases the lock of a file, also if a forked process still has the file open."""
     with contextlib.suppress(OSError):
         fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def wait_for_lock(fd: int, path: str) -> bool:
-    """Waits until nobody else holds the lock of a file, and takes it.
+    """Waits for the exclusive lock of a file.
 
     Returns:
-        False where the file system has no locks.
+        False if the file system has no locks.
     """
     return _lock(fd, fcntl.LOCK_EX, path)
 

@@ -1,41 +1,52 @@
-"""The files that hold an index: docs/index-format.md describes them."""
+"""Index files; finding offsets by headers, and comparing a file with the offsets of an index."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
-from typing import Any, NamedTuple
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tfwire._core import ffi, lib
-from tfwire._records.file_sinks import write_file
-from tfwire._records.layout import identity_saved
-from tfwire._records.packing import FRAME
-from tfwire._records.sources import Path, open_regular
-from tfwire.errors import DataLossError
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import table_of
+from tfwire._records.damage import Reading
+from tfwire._records.frames import FRAME
+from tfwire._records.sinks import write_file
+from tfwire._records.sources import FileSource, Path, open_regular
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
 
 __all__ = [
     "Contents",
+    "Layout",
+    "Walk",
+    "identity_of",
+    "offsets_in_file",
+    "offsets_in_stream",
     "offsets_of_lengths",
     "read_index",
     "read_text",
+    "save_identity",
     "stale",
     "write_index",
     "write_text",
 ]
 
 Array = np.ndarray[Any, Any]
-
 _MAGIC = b"TFWINDEX"
 _VERSION = 1
-_COMPRESSIONS = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
+_COMPRESSIONS: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
 _CHECKSUM = struct.Struct("<I")
-
-# What is larger is read only if the record file can have so many records. Deflate makes at most
-# 1032 bytes of one, and a line of text has two numbers of at most 19 digits.
+# A larger index is read only if the record file can hold that many records. Deflate expands a byte
+# to at most 1032, and a line of text has two numbers of at most 19 digits.
 _SURELY_READ = 1 << 20
 _MOST_INFLATED = 1032
 _LONGEST_LINE = 42
@@ -43,15 +54,15 @@ _TEXT_AT_ONCE = 1 << 20
 
 
 class Contents(NamedTuple):
-    """What a saved index says.
+    """The contents of a saved index.
 
     Attributes:
         compression: "", "ZLIB" or "GZIP".
-        size, mtime_ns, fingerprint: Of the record file.
-        lengths: Of the payloads in bytes; int64.
+        size, mtime_ns, fingerprint: As of RecordIndex.
+        lengths: Bytes of each payload; int64.
     """
 
-    compression: str
+    compression: Compression
     size: int
     mtime_ns: int
     fingerprint: int
@@ -59,11 +70,11 @@ class Contents(NamedTuple):
 
 
 def write_index(path: Path, contents: Contents, like: Path | None = None) -> None:
-    """Writes an index, or nothing: it takes its name when it is complete.
+    """Writes an index, atomically: it appears when it is complete.
 
     Args:
         path: The index.
-        contents: What it says.
+        contents: Its contents.
         like: A file whose permissions a new index must not exceed.
     """
     compression, size, mtime_ns, fingerprint, lengths = contents
@@ -78,18 +89,18 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> Non
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
-    """Reads an index. No more of it is read than an index of the record file can hold.
+    """Reads an index, and no more bytes than an index of the record file can have.
 
     Args:
         path: The index.
         record_path, size: The record file and its bytes.
 
     Returns:
-        What the index says, and which file it was saved for where that is known.
+        The contents, and the identity of the file that it was saved for, or None.
 
     Raises:
-        DataLossError: It is damaged, no index of a version known here, or of a file of another
-            size.
+        DataLossError: It is damaged, of an unknown version, or has more records than fit into the
+            file.
         OSError: It cannot be read.
     """
     with _opened(path) as file:
@@ -102,16 +113,16 @@ def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str 
         else:
             raise stale(record_path, path, f"{count} records", f"{size} bytes")
         identity = identity_saved(file.fileno())
-    _check_sum(path, data)
+    _check_crc(path, data)
     lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
     if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
-        raise _damaged(path, "it tells of more bytes than any file has")
+        raise _damaged(path, "its lengths add up to more bytes than any file has")
     contents = Contents(compression, fields[3], fields[4], fields[5], lengths.astype(np.int64))
     return contents, identity
 
 
 def _opened(path: Path) -> Any:
-    """An index that is open for reading: a regular file, as a pipe may never end."""
+    """Opens an index. It must be a regular file: a pipe may never end."""
     source = open_regular(path)
     if source is None:
         raise _damaged(path, "it is not a regular file")
@@ -119,8 +130,8 @@ def _opened(path: Path) -> Any:
     return os.fdopen(fd, "rb")
 
 
-def _checked_header(path: Path, header: bytes, length: int) -> tuple[str, int, int]:
-    """Compression, bytes per length and number of records that the header of an index tells."""
+def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression, int, int]:
+    """Compression, bytes per length and number of records, from the header of an index."""
     if header[: len(_MAGIC)] != _MAGIC:
         raise _damaged(path, f"it does not begin with {_MAGIC.decode()}")
     if length < _HEADER.size + _CHECKSUM.size:
@@ -134,45 +145,45 @@ def _checked_header(path: Path, header: bytes, length: int) -> tuple[str, int, i
     return _COMPRESSIONS[number], width, count
 
 
-def _check_sum(path: Path, data: bytes) -> None:
+def _check_crc(path: Path, data: bytes) -> None:
     (stored,) = _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)
     computed = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, len(data) - _CHECKSUM.size))
     if stored != computed:
         raise _damaged(path, f"its checksum is 0x{computed:08x}, but it says 0x{stored:08x}")
 
 
-def _fits(compression: str, count: int, size: int) -> bool:
-    """Whether a file of that size can hold so many records."""
+def _fits(compression: Compression, count: int, size: int) -> bool:
+    """Whether a file of this size can hold ``count`` records."""
     return count * int(FRAME) <= size * (_MOST_INFLATED if compression else 1)
 
 
 def offsets_of_lengths(lengths: Array) -> Array:
-    """Where records of these lengths begin when they lie without gaps, and where the last ends."""
+    """Where records of these lengths begin if there are no gaps, and where the last ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     offsets[1:] += FRAME * np.arange(1, len(offsets))
     return offsets
 
 
-# ---- The text of tfrecord2idx ------------------------------------------------------------------
+# ---- The text form of tfrecord2idx -------------------------------------------------------------
 
 
 def write_text(path: Path, offsets: Array, like: Path | None = None) -> None:
-    """Writes a line "offset size" per record; sizes are with the frame. Else as ``write_index``."""
+    """As ``write_index``, but one line "offset size" per record; sizes include the frame."""
     lines = zip(offsets[:-1].tolist(), np.diff(offsets).tolist(), strict=True)
     write_file(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
 
 
-def read_text(path: Path, record_path: Path, size: int, compression: str) -> Array:
-    """The offsets that a text index tells, and the end of the last record.
+def read_text(path: Path, record_path: Path, size: int, compression: Compression) -> Array:
+    """The offsets in a text index, and the end of the last record.
 
     Args:
         path: The text.
         record_path, size, compression: The record file.
 
     Raises:
-        DataLossError: The lines are no pairs of numbers, leave gaps, or are more than the file
-            can have records.
+        DataLossError: The lines are not pairs of numbers, leave gaps, or are more than the records
+            that fit into the file.
         OSError: It cannot be read.
     """
     ends = [np.zeros(1, np.int64)]
@@ -182,14 +193,14 @@ def read_text(path: Path, record_path: Path, size: int, compression: str) -> Arr
             raise stale(record_path, path, f"{length} bytes of text", f"{size} bytes")
         number = 0
         while lines := file.readlines(_TEXT_AT_ONCE):
-            table = _table_of(path, b"".join(lines).split())
+            table = _pairs(path, b"".join(lines).split())
             ends.append(_ends_of(path, table, int(ends[-1][-1]), number))
             number += len(table)
     return np.concatenate(ends)
 
 
-def _table_of(path: Path, words: list[bytes]) -> Array:
-    """The numbers of some lines, in pairs."""
+def _pairs(path: Path, words: list[bytes]) -> Array:
+    """The numbers of some lines, as rows of two."""
     try:
         return np.fromiter(map(int, words), np.int64, len(words)).reshape(-1, 2)
     except (ValueError, OverflowError):
@@ -197,7 +208,7 @@ def _table_of(path: Path, words: list[bytes]) -> Array:
 
 
 def _ends_of(path: Path, table: Array, begin: int, number: int) -> Array:
-    """Where the records of some lines end; the first must begin there."""
+    """Where the records of some lines end; the first must begin at ``begin``."""
     begins, sizes = table[:, 0], table[:, 1]
     ends = begins + sizes
     before = np.append(begin, ends)[: len(ends)]
@@ -213,7 +224,7 @@ def _crc(data: bytes, value: int = 0) -> int:
 
 
 def stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossError:
-    """What is said of an index that does not belong to its file."""
+    """The error for an index that does not fit its file."""
     return DataLossError(
         f"{os.fspath(path)}: {os.fspath(index_path)} is stale: it is for {expected}, the file has "
         f"{found}",
@@ -225,3 +236,174 @@ def stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossErro
 def _damaged(path: Path, text: str) -> DataLossError:
     message = f"{os.fspath(path)}: not a usable index: {text}"
     return DataLossError(message, path=path, reason="index")
+
+
+# ---- Whether records have the offsets, and so the numbers, that an index says ----
+#
+# A record at an offset of the index may verify and still have another number: if the file was
+# replaced by one of the same size, in which one earlier record is longer and another one shorter.
+# So the headers before a record are compared with the index, once, unless the file is certainly the
+# one that was indexed, unchanged.
+
+# Two changes within this many nanoseconds may leave the same time: the clock of files ticks every
+# 1 to 10 ms.
+_TICK = 50_000_000
+# The extended attribute of an index that names the file it was saved for.
+_ATTRIBUTE = "user.tfwire.indexed"
+
+
+class Layout:
+    """Compares the headers of a plain file with the offsets of an index, as far as needed.
+
+    Args:
+        source: The file.
+        offsets: Of all records, and the end of the last.
+        known: Whether the offsets were found in this very file: nothing needs to be compared.
+
+    Attributes:
+        checked: How many records are known to lie where the index says.
+    """
+
+    def __init__(self, source: FileSource, offsets: Array, known: bool) -> None:
+        self._source = source
+        self._offsets = offsets
+        self.checked = len(offsets) - 1 if known else 0
+        self._wrong: int | None = None  # the first record of another length
+
+    def first_wrong(self, number: int) -> int | None:
+        """The first record, up to ``number``, that is not where the index says; None: all are."""
+        if self._wrong is None and self.checked <= number:
+            walk = Walk(self._source, int(self._offsets[-1]))
+            while self._wrong is None and self.checked <= number:
+                self._step(walk, self.checked)
+        wrong = self._wrong
+        return wrong if wrong is not None and wrong <= number else None
+
+    def _step(self, walk: Walk, first: int) -> None:
+        """Compares some records with the index. If a header is damaged, the index is trusted for
+        the end of its record: nothing else says where that is."""
+        begins, end, status = walk.steps(int(self._offsets[first]))
+        found = np.append(begins, end)
+        expected = self._offsets[first : first + len(found)]
+        other = np.flatnonzero(found[: len(expected)] != expected)
+        if len(other):
+            self._wrong = first + int(other[0]) - 1
+        elif len(found) > len(expected) or status in (lib.TFW_E_TRUNCATED, lib.TFW_E_TOO_LARGE):
+            self._wrong = first + len(expected) - 1
+        else:
+            self.checked = first + len(begins) + (status == lib.TFW_E_LENGTH_CRC)
+
+
+def identity_of(status: os.stat_result) -> str | None:
+    """Identifies a file in its present state, by a time that nobody can set. None: it was changed
+    so recently that another change might not show."""
+    if time.time_ns() - status.st_ctime_ns < _TICK:
+        return None
+    return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"
+
+
+def save_identity(index_path: Path, identity: str | None) -> None:
+    """Notes at a saved index which file it is for, if the file system can."""
+    if identity is not None and hasattr(os, "setxattr"):
+        with contextlib.suppress(OSError):
+            os.setxattr(index_path, _ATTRIBUTE, identity.encode())
+
+
+def identity_saved(fd: int) -> str | None:
+    """What ``save_identity`` noted at an open index, or None."""
+    if not hasattr(os, "getxattr"):
+        return None
+    try:
+        return os.getxattr(fd, _ATTRIBUTE).decode("ascii", "replace")
+    except OSError:
+        return None
+
+
+# ---- Finding the offsets of a file's records by its headers ----
+
+_BUFFER = 1 << 18
+_AT_ONCE = 1 << 16  # records per call into C; an interrupt is handled between calls
+
+
+class WalkSteps(NamedTuple):
+    """Some records that a Walk found.
+
+    Attributes:
+        begins: Where they begin; valid until the next call.
+        end: Where the walk goes on.
+        status: TFW_OK, TFW_END, or the damage of the record at ``end``, with details in
+            ``Walk.error``.
+    """
+
+    begins: Array
+    end: int
+    status: int
+
+
+class Walk:
+    """A walk over the headers of a plain file.
+
+    Args:
+        source: The file.
+        size: Its size in bytes.
+    """
+
+    def __init__(self, source: FileSource, size: int) -> None:
+        self._source = source
+        self._size = size
+        self._buffer, self._begins = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE, np.int64)
+        self._at, self._found = ffi.new("uint64_t *"), ffi.new("size_t *")
+        self.error = new_error()
+
+    def steps(self, begin: int) -> WalkSteps:
+        """The next records from offset ``begin`` on.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        self._at[0] = begin
+        status = lib.tfw_walk(
+            self._source.fd,
+            self._size,
+            self._at,
+            ffi.from_buffer("uint8_t[]", self._buffer),
+            len(self._buffer),
+            ffi.from_buffer("int64_t[]", self._begins),
+            len(self._begins),
+            self._found,
+            self.error,
+        )
+        if status not in DAMAGE_REASONS:
+            check(status, self.error, self._source.path)
+        return WalkSteps(self._begins[: self._found[0]], int(self._at[0]), status)
+
+
+def offsets_in_file(source: FileSource, size: int, reading: Reading) -> Array:
+    """The offsets of a file's records and its end."""
+    walk, offsets = Walk(source, size), np.empty(_AT_ONCE + 1, np.int64)
+    count = at = 0
+    status = lib.TFW_OK
+    while status == lib.TFW_OK:
+        begins, at, status = walk.steps(at)
+        if count + len(begins) >= len(offsets):  # grows with the records found, not the file's size
+            offsets.resize(len(offsets) + max(_AT_ONCE, len(offsets) // 2), refcheck=False)
+        offsets[count : count + len(begins)] = begins
+        if status in DAMAGE_REASONS:
+            walk.error.record += count
+            raise reading.record_error(status, walk.error)
+        count += len(begins)
+    offsets[count] = size
+    offsets.resize(count + 1, refcheck=False)
+    return offsets
+
+
+def offsets_in_stream(path: Any, compression: Compression) -> Array:
+    """The offsets of a compressed file's records and their end, in its decompressed content."""
+    chunks: list[Array] = []
+    end = 0
+    with BatchReader(path, compression, verify=False, max_record_size=None) as reader:
+        while (batch := reader.next()) is not None:
+            table = table_of(batch)
+            chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
+            end = int(chunks[-1][-1] + table[-1, 1] + FRAME)
+    return np.concatenate([*chunks, np.array([end])])

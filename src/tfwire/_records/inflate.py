@@ -1,8 +1,8 @@
-"""gzip and zlib streams, one after the other, as one stream of bytes.
+"""Concatenated gzip members and zlib streams, inflated as one stream of bytes.
 
-Every checksum is verified, output is bounded by the buffer it goes to, and all that can be inflated
-before damage is delivered. isal inflates two to three times faster than zlib, but what it had made
-of a call when it meets damage is lost; then zlib goes over the stream again and says where.
+Every checksum is verified, the output of a call is bounded, and everything that can be inflated
+before damage is delivered. isal inflates two to three times faster than zlib, but loses the output
+of the call that meets damage; then zlib inflates the stream again and finds the place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from tfwire._core import ffi, lib
+from tfwire._base.native import ffi, lib
 from tfwire._records.compression import fast_zlib as _fast, window_bits
 from tfwire._records.sources import Source
 
@@ -19,22 +19,22 @@ __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
 
-# Input given to a stream at first. The unused rest is copied when a stream ends, so short streams
-# get little; the input doubles while a stream goes on.
+# Input given to a stream at first; it doubles while the stream goes on. The unused rest is copied
+# when a stream ends, so short streams get little.
 _FIRST_INPUT = 1 << 9
 
-# Bytes that tell whether a member begins, and what they must hold: the header of a record. More
-# would lose the records of a short member of which only the end is damaged.
+# Bytes that show whether a member begins, and what they must hold: the header of a record. With
+# more, the records of a short member would be lost if only its end is damaged.
 _PROBE = 1 << 10
 _PROOF = lib.TFW_HEADER_SIZE
 
-# Input tried at first in the search for a fault; a header alone takes 10 bytes.
+# Input tried first in the search for a fault; a gzip header alone takes 10 bytes.
 _FIRST_TAKEN = 16
 
-# A byte of input gives at most 8 copies of 258 bytes.
+# Largest output of one byte of input: 8 copies of 258 bytes.
 _MOST_OF_A_BYTE = 8 * 258
 _MAGIC = b"\x1f\x8b\x08"
-_RAW = -15  # zlib's sign for what is deflated, without header and checksum
+_RAW = -15  # zlib's window_bits for a stream without header and checksum
 
 
 class StreamDamage(Exception):
@@ -42,7 +42,7 @@ class StreamDamage(Exception):
 
     Attributes:
         offset: Where in the compressed file.
-        cut: Whether the file just ends too early.
+        cut: Whether the file ends too early, and is not damaged otherwise.
     """
 
     def __init__(self, text: str, offset: int, cut: bool = False) -> None:
@@ -67,7 +67,7 @@ class _Input:
         self._data = b""
         self._at = 0  # the window is _data[_at:]
         self._pulled = 0  # offset of the end of the window
-        self._crc, self._crc_end = 0, 0  # of the source, and up to which offset
+        self._crc, self._crc_end = 0, 0  # CRC-32C of the source up to an offset
 
     def __len__(self) -> int:
         """The bytes in the window."""
@@ -79,7 +79,7 @@ class _Input:
 
     @property
     def crc32c(self) -> int | None:
-        """The CRC-32C of all that was pulled; None if a part was pulled twice."""
+        """The CRC-32C of everything read; None if a part was read twice."""
         return self._crc if self._crc_end == self._pulled else None
 
     def pull(self) -> bool:
@@ -104,7 +104,7 @@ class _Input:
         return memoryview(self._data)[self._at : self._at + size]
 
     def drop(self, size: int) -> None:
-        """Moves the beginning of the window past so many of its bytes."""
+        """Removes this many bytes from the beginning of the window."""
         self._at += size
 
     def drop_zeros(self) -> None:
@@ -112,7 +112,7 @@ class _Input:
             self._data, self._at = self._data[self._at :].lstrip(b"\0"), 0
 
     def find(self, pattern: bytes) -> int:
-        """Where a pattern begins in the window; -1: nowhere."""
+        """Where a pattern begins in the window; -1: it is not there."""
         found = self._data.find(pattern, self._at)
         return found - self._at if found >= 0 else -1
 
@@ -128,10 +128,10 @@ class _Input:
 
 
 class InflatedSource:
-    """What a compressed source holds.
+    """The decompressed bytes of a source.
 
     Args:
-        source: The compressed bytes; this object takes it over.
+        source: The compressed bytes; this object closes it.
         name: "GZIP" or "ZLIB".
     """
 
@@ -141,19 +141,19 @@ class InflatedSource:
         self._name = name
         self._bits = window_bits(name)
         self._member = 0  # where the current stream begins
-        self._produced = 0  # bytes that it has given
+        self._produced = 0  # bytes inflated from it
         self._step = _FIRST_INPUT
         self._inflater: Any = None  # None between streams
         self._exact = not source.rewindable or _fast is zlib  # zlib, ready for salvage
         self._damage: StreamDamage | None = None
-        self._repeated = 0  # bytes that were searched though they had been inflated
+        self._repeated = 0  # bytes that were searched after they had been inflated
 
     def read(self, size: int) -> bytes:
-        """Some bytes, at most size of them; none at the end.
+        """The next bytes, at most ``size``; b"" at the end.
 
         Raises:
-            StreamDamage: After all that comes before the damage was delivered; again on every
-                further call, unless ``resume`` found a place to go on.
+            StreamDamage: After everything before the damage was delivered; again on every further
+                call, unless ``resume`` found a place to go on.
         """
         while self._damage is None:
             if self._inflater is None and not self._begin():
@@ -168,14 +168,14 @@ class InflatedSource:
         raise self._damage
 
     def resume(self) -> int | None:
-        """Goes on behind damage, at the next gzip member that inflates.
+        """Goes on after damage, at the next gzip member that inflates.
 
-        The search begins behind the beginning of the damaged member, as its damage may have hidden
-        where it ends. Where the source cannot be rewound, or has been searched twice already (so
-        that all takes linear time), it begins at the damage.
+        The search begins just after the start of the damaged member, as the damage may have hidden
+        its end. It begins at the damage if the source cannot be rewound, or so much was searched
+        again already that the time would not stay linear.
 
         Returns:
-            Where in the compressed source that member begins; None: there is none.
+            Where that member begins in the compressed source; None: there is none.
         """
         if self._damage is None or self._name != "GZIP":
             return None
@@ -195,12 +195,12 @@ class InflatedSource:
 
     @property
     def crc32c(self) -> int | None:
-        """The CRC-32C of what was taken from the source; None where some was taken twice."""
+        """The CRC-32C of everything read from the source; None if some was read twice."""
         return self._input.crc32c
 
     @property
     def offset(self) -> int:
-        """How far the compressed source has been used."""
+        """How much of the compressed source has been used."""
         return self._input.offset
 
     def close(self) -> None:
@@ -210,7 +210,7 @@ class InflatedSource:
     # ---- Streams ------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Begins the next stream; zeros between streams are padding. False at the end."""
+        """Begins the next stream, after padding by zeros; False at the end."""
         while True:
             if self.offset > 0:  # the file may not begin with padding
                 self._input.drop_zeros()
@@ -228,7 +228,7 @@ class InflatedSource:
         self._inflater = make.decompressobj(wbits=self._bits)
 
     def _has_reserved_flags(self) -> bool:
-        """Whether the header is one that zlib refuses, as RFC 1952 demands, and isal takes."""
+        """Whether zlib refuses the header, as RFC 1952 demands, but isal does not."""
         if self._name != "GZIP":
             return False
         header = self._input.reach(4)
@@ -237,7 +237,7 @@ class InflatedSource:
     # ---- Inflating ----------------------------------------------------------------------------
 
     def _inflate(self, size: int) -> bytes:
-        """At most size bytes of the current stream; nothing says that it needs input or ended."""
+        """At most ``size`` bytes of the current stream; b"": it needs input, or has ended."""
         inflater, data = self._inflater, self._input.view(self._step)
         fresh = self.offset == self._member
         before = inflater.copy() if self._exact and not fresh else None
@@ -252,7 +252,7 @@ class InflatedSource:
         return self._advance(len(data), piece)
 
     def _advance(self, given: int, piece: bytes) -> bytes:
-        """Notes what the inflater has done with input that it was given."""
+        """Drops the input that the inflater used, and the inflater if its stream ended."""
         inflater = self._inflater
         left = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         self._input.drop(given - len(left))
@@ -261,7 +261,7 @@ class InflatedSource:
         return piece
 
     def _again_with_zlib(self, size: int) -> bytes:
-        """Inflates the current stream anew, up to where it stood, and from there on by zlib."""
+        """Inflates the current stream by zlib, once more up to the current place and then on."""
         self._exact = True
         left = produced = self._produced
         self._input.seek(self._member)
@@ -274,7 +274,7 @@ class InflatedSource:
             data = self._input.view(self._step)
             try:
                 piece = self._inflater.decompress(data, left)
-            except zlib.error as error:  # earlier than isal met it
+            except zlib.error as error:  # at an earlier place than isal
                 self._fail(error)
                 return b""
             left -= len(self._advance(len(data), piece))
@@ -285,8 +285,8 @@ class InflatedSource:
         return self._inflate(size)
 
     def _salvage_short(self, data: memoryview, size: int, error: Exception) -> bytes:
-        """As ``_salvage``, of a stream that fails in its first call. Where only the checksum or
-        the length after its content is wrong, one call gives all of that."""
+        """As ``_salvage``, for a stream that fails in its first call. If only the checksum or the
+        length after its content is wrong, one call inflates all of the content."""
         if not str(error).endswith(("data check", "length check")):
             return self._salvage(zlib.decompressobj(wbits=self._bits), data, size, error)
         inflater = zlib.decompressobj(wbits=_RAW)
@@ -296,9 +296,10 @@ class InflatedSource:
         return piece
 
     def _salvage(self, inflater: Any, data: memoryview, size: int, error: Exception) -> bytes:
-        """What the call that failed would have given before its fault.
+        """What the failed call would have returned up to its fault.
 
-        First by input, and then by output, for symbols that share a byte with the fault.
+        Takes as much input as possible, and then as much output, for symbols that share a byte
+        with the fault.
         """
         pieces: list[bytes] = []
         left = data
@@ -332,7 +333,7 @@ class InflatedSource:
     # ---- Searching for the next gzip member ---------------------------------------------------
 
     def _search(self) -> bool:
-        """Moves the window to the next member, past where this one began; False at the end."""
+        """Moves the window to the next member after the start of this one; False at the end."""
         if self.offset == self._member and (self._input or self._input.pull()):
             self._input.drop(1)
         while True:
@@ -349,7 +350,7 @@ class InflatedSource:
                     return False
 
     def _inflates(self) -> bool:
-        """Whether the window begins a member, as far as its first bytes tell."""
+        """Whether a member seems to begin at the window: its first bytes inflate."""
         try:
             zlib.decompressobj(wbits=self._bits).decompress(self._input.reach(_PROBE), _PROOF)
         except zlib.error:
@@ -358,11 +359,11 @@ class InflatedSource:
 
 
 def _header_size(data: memoryview, name: str) -> int:
-    """The bytes before what is deflated; of a header that zlib takes."""
+    """The size in bytes of a stream's header that zlib accepts."""
     if name != "GZIP":
         return 2
     size, flags = 10, data[3] if len(data) > 3 else 0
-    if flags & 4:  # further fields, after their size
+    if flags & 4:  # extra fields, after their size
         size += 2 + int.from_bytes(data[10:12], "little")
     for flag in (8, 16):  # a file name, a comment
         if flags & flag:
@@ -371,8 +372,8 @@ def _header_size(data: memoryview, name: str) -> int:
 
 
 def _take_most(take: Callable[[int], bool], most: int, step: int = 1) -> None:
-    """Takes as much as can be taken, in steps that double while they succeed and then halve: the
-    work depends on how much that is."""
+    """Takes as much as possible, in steps that double while they succeed and then halve, so that
+    the work is proportional to the result."""
     while step <= most and take(step):
         step *= 2
     while step := step >> 1:

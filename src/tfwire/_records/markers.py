@@ -1,6 +1,6 @@
-"""The marker of a set of files that is being published: what it says, and how readers find it.
+"""The marker file of a set of shards that is being published, and how readers find it.
 
-Readers import this for every file. What publishes is in ``shard_set``.
+``shard_set`` writes markers. Readers look for one beside every file, so this module stays small.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import stat
 from collections.abc import Container
 from typing import NamedTuple
 
-from tfwire._text import show_path
+from tfwire._base.arguments import show_path
 
 __all__ = ["MARKER", "Markers", "Step", "read_marker"]
 
-MARKER = ".tfwire-publishing"
+MARKER: str = ".tfwire-publishing"
 
-_LONGEST = 1 << 26  # bytes of a marker that readers read; a file of a set takes some hundred
+_LONGEST = 1 << 26  # bytes of a marker that readers read; a file of a set takes a few hundred
 
 
 class Step(NamedTuple):
-    """A renaming as the marker has it.
+    """One renaming in a marker.
 
     Attributes:
         draft: The temporary name of the new file.
-        name: The name that it takes.
-        identity: Of the new file: its inode and when it was modified, in ns. Inodes are used again.
+        name: Its final name.
+        identity: Inode and time of modification, in ns, of the new file. Inodes are reused.
         backup: A name that keeps the old file until the set is complete; None: there is none.
     """
 
@@ -36,8 +36,8 @@ class Step(NamedTuple):
 
 
 def read_marker(marker: int) -> list[Step]:
-    """The steps that a marker tells. There are none before anything is renamed, when it may be
-    incomplete, and after everything is, when it is empty.
+    """The steps in a marker. There are none before the first renaming, when the marker may be
+    incomplete, and after the last, when it is empty.
 
     Raises:
         ValueError: It names files of another folder.
@@ -58,20 +58,20 @@ def read_marker(marker: int) -> list[Step]:
 
 
 class Markers:
-    """Tells a reader of files which of them belong to a set that is half published. It looks once
-    into every folder, and speaks once of every set.
+    """Finds files that belong to a half-published set. Looks once into every folder, and reports
+    every set once.
     """
 
     def __init__(self) -> None:
         self._names: dict[str, Container[str]] = {}
 
     def problem_of(self, path: str | bytes | os.PathLike[str]) -> str | None:
-        """What is wrong with the set of a file; None: nothing, or it was said before.
+        """What is wrong with the set of a file; None: nothing, or it was reported before.
 
         Args:
             path: The file, which may be missing; not a URL.
         """
-        folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split takes its time
+        folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split is slow
         folder += slash
         names = self._names.get(folder)
         if names is None:
@@ -88,18 +88,18 @@ class Markers:
 
 
 class _Everything:
-    """A container of all names."""
+    """A container of every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
 
 def _half_published(folder: str) -> Container[str]:
-    """The names of the files in a folder that belong to a half-published set. Of a marker that
-    cannot be read, or is too long, all do.
+    """The names of the files in a folder that belong to a half-published set: every name, if its
+    marker is too long or cannot be read.
 
     Args:
-        folder: It ends in a slash, or is empty.
+        folder: Empty, or with a slash at the end.
     """
     path = folder + MARKER
     try:
@@ -108,7 +108,7 @@ def _half_published(folder: str) -> Container[str]:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or not status.st_size:
             return ()
-    except (OSError, ValueError):  # a name with a zero byte
+    except (OSError, ValueError):  # ValueError: a null character in the path
         return ()
     if status.st_size > _LONGEST:
         return _Everything()

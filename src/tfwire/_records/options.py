@@ -1,14 +1,17 @@
-"""How to read a record file: the arguments of the readers, checked."""
+"""The arguments of readers, checked: compression, verification, what to do at damage, positions."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tfwire._arguments import boolean, choice, integer
-from tfwire._core import lib
+from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.native import lib
 from tfwire._records.compression import compression_name
-from tfwire._records.regions import RecordPosition
+from tfwire._records.damage import RecordPosition
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
 
 __all__ = ["AS_TENSORFLOW", "POLICIES", "Options", "as_position", "make_options"]
 
@@ -17,8 +20,8 @@ class _Policy(enum.Enum):
     AS_TENSORFLOW = enum.auto()
 
 
-# As "raise", but a compressed stream that is cut counts as ended: between records that is a clean
-# end, inside of a record damage. For tfwire.compat; no word, so that users cannot ask for it.
+# As "raise", but a truncated compressed stream counts as ended: a clean end between records, damage
+# inside a record. For tfwire.compat; not a word, so that users cannot pass it.
 AS_TENSORFLOW: Any = _Policy.AS_TENSORFLOW
 
 POLICIES: dict[str | _Policy, int] = {
@@ -34,7 +37,7 @@ _WORDS = [policy for policy in POLICIES if isinstance(policy, str)]
 class Options(NamedTuple):
     """How to read a file, checked."""
 
-    compression: str
+    compression: Compression | Literal["auto"]
     flags: int
     on_corrupt: str | _Policy
     max_record_size: int
@@ -52,7 +55,7 @@ def make_options(
     accept_ambiguous: bool = False,
     receipt: bool = False,
 ) -> Options:
-    """Checks the arguments of a reader, and puts them together.
+    """Checks the arguments of a reader.
 
     Raises:
         TypeError, ValueError: An argument that is not valid.
@@ -80,10 +83,10 @@ def make_options(
 
 
 def as_position(name: str, value: Any) -> RecordPosition:
-    """An argument that is a RecordPosition, or a pair of integers; None stands for the beginning.
+    """Checks a position: a RecordPosition, a pair of integers, or None for the beginning.
 
     Raises:
-        TypeError, ValueError: It is neither.
+        TypeError, ValueError: None of these.
     """
     if value is None:
         return RecordPosition()

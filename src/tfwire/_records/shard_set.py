@@ -1,8 +1,8 @@
-"""Giving several files their names, all or none.
+"""Sets of files that appear together: publishing, restoring, names from patterns, shard sizes.
 
-A file system renames one file at a time. So that nobody takes a set that is half old and half new
-for a whole one, a marker stands in the folder meanwhile, with all that is needed to put the old
-files back. Whoever finds the marker of a process that is gone does that.
+A file system renames one file at a time. Meanwhile a marker file in the folder says that the set
+may be partly old and partly new, and holds what is needed to restore the old files. A writer that
+finds the marker of a process that no longer runs restores them.
 """
 
 from __future__ import annotations
@@ -11,27 +11,45 @@ import contextlib
 import errno
 import json
 import os
+import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from string import Formatter
 from typing import NamedTuple
 
-from tfwire._records.drafts import check_replaceable, grant, named, open_draft, remove, sync_folder
+from tfwire._base.arguments import integer, printable, shorten
+from tfwire._records.drafts import (
+    check_replaceable,
+    errors_naming,
+    grant,
+    open_draft,
+    remove,
+    sync_folder,
+)
 from tfwire._records.file_locks import wait_for_lock
-from tfwire._records.file_sinks import write_all
 from tfwire._records.markers import MARKER, Step, read_marker
+from tfwire._records.sinks import write_all
 
-__all__ = ["Renaming", "publish_set", "restore_set"]
+__all__ = [
+    "Renaming",
+    "bytes_of_size",
+    "names_of_shards",
+    "publish_set",
+    "restore_set",
+    "some_names_of_shards",
+]
 
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Renaming(NamedTuple):
-    """A file and the name that it will take, both in the folder of the set.
+    """A file in the folder of the set and its new name.
 
     Attributes:
         draft: Its temporary name.
-        name: The name.
-        mode: Its permissions, unless a file of that name has some.
+        name: Its new name.
+        mode: Its permissions, unless it replaces a file.
     """
 
     draft: str
@@ -40,11 +58,10 @@ class Renaming(NamedTuple):
 
 
 def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
-    """Gives files that are complete and on disk their names.
+    """Renames files that are complete and on disk.
 
     Raises:
-        OSError: The set is as it was before, with its old files. If they cannot be put back, the
-            marker stays.
+        OSError: The old files are restored. If that fails, the marker stays.
     """
     for renaming in renamings:
         check_replaceable(os.path.join(folder, renaming.name))
@@ -54,7 +71,7 @@ def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
             _keep_old_files(folder, steps)
             _write_marker(folder, marker, steps)
             _rename(folder, steps)
-            os.ftruncate(marker, 0)  # from here on there is nothing to undo
+            os.ftruncate(marker, 0)  # the set is complete: nothing to undo from here on
             os.fsync(marker)
         except BaseException:
             with contextlib.suppress(OSError):  # the first failure says more
@@ -67,18 +84,18 @@ def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
 
 
 def restore_set(folder: str) -> list[str]:
-    """Puts the old files back where a process was killed while it published a set. Where a process
-    is publishing one, waits for its end.
+    """Restores the old files if a process was killed while it published a set. Waits if a process
+    is publishing one now.
 
     Args:
         folder: The folder of the set.
 
     Returns:
-        The names in the set; empty if there was nothing to do.
+        The names in the set; empty if there was nothing to restore.
 
     Raises:
-        PermissionError: The set is another user's.
-        OSError: The old files cannot be put back.
+        PermissionError: The set belongs to another user.
+        OSError: The old files cannot be restored.
     """
     names: list[str] = []
     path = os.path.join(folder, MARKER)
@@ -96,12 +113,9 @@ def restore_set(folder: str) -> list[str]:
             os.close(marker)
 
 
-# ---- The marker -------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def _marked(folder: str) -> Iterator[int]:
-    """Holds the marker of a folder, which is empty at first."""
+    """Creates the marker of a folder, empty, and locks it."""
     path = os.path.join(folder, MARKER)
     while True:
         restore_set(folder)
@@ -111,7 +125,7 @@ def _marked(folder: str) -> Iterator[int]:
             continue
         try:
             wait_for_lock(marker, path)
-            if _is_at(marker, path):  # else somebody took it for one of a process that is gone
+            if _is_at(marker, path):  # else another process removed it as left over
                 yield marker
                 return
         except BaseException:
@@ -119,19 +133,19 @@ def _marked(folder: str) -> Iterator[int]:
                 remove(path)
             raise
         finally:
-            with contextlib.suppress(OSError):  # the set is old or new by now
+            with contextlib.suppress(OSError):  # the set is complete, old or new
                 os.close(marker)
 
 
 def _open_marker(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | _OPEN)
-    except PermissionError:  # another user's, to wait for
+    except PermissionError:  # another user's: its lock can be waited for
         return os.open(path, os.O_RDONLY | _OPEN)
 
 
 def _is_at(fd: int, path: str) -> bool:
-    """Whether a path is still the name of an open file."""
+    """Whether a path still refers to an open file."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
@@ -139,14 +153,14 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 def _write_marker(folder: str, marker: int, steps: Sequence[Step]) -> None:
-    """Has on disk what ``_undo`` needs, before anything is renamed."""
+    """Writes what ``_undo`` needs to disk, before anything is renamed."""
     write_all(marker, [json.dumps(steps).encode()])
     os.fsync(marker)
     sync_folder(folder)
 
 
 def _restore(folder: str, marker: int) -> list[str]:
-    """Puts back what the marker of a process that is gone tells."""
+    """Restores the old files as the marker of a killed process says."""
     owner = os.fstat(marker).st_uid
     if owner != os.geteuid():
         text = f"user {owner} left a set half published, and must begin a writer or remove this"
@@ -156,14 +170,11 @@ def _restore(folder: str, marker: int) -> list[str]:
     return [step.name for step in steps]
 
 
-# ---- The steps --------------------------------------------------------------------------------
-
-
 def _prepare(folder: str, renaming: Renaming) -> Step:
-    """Gives a file its permissions, and notes what undoing its renaming takes."""
+    """Gives a file its permissions, and records what it takes to undo its renaming."""
     draft, name, mode = renaming
     target = os.path.join(folder, name)
-    with named(target):
+    with errors_naming(target):
         fd = open_draft(os.path.join(folder, draft), os.O_RDONLY)
     try:
         grant(fd, target, mode)
@@ -175,7 +186,7 @@ def _prepare(folder: str, renaming: Renaming) -> Step:
 
 
 def _keep_old_files(folder: str, steps: Sequence[Step]) -> None:
-    """Gives the old files a second name, where the file system allows that."""
+    """Gives the old files a second name, if the file system has hard links."""
     for step in steps:
         if step.backup is not None:
             with contextlib.suppress(OSError):
@@ -196,8 +207,8 @@ def _rename(folder: str, steps: Sequence[Step]) -> None:
 
 
 def _undo(folder: str, steps: Sequence[Step]) -> None:
-    """Puts the old files back, whatever has been done of the steps. A file that is neither the old
-    nor the new one was written by somebody else since, and stays."""
+    """Restores the old files, however many steps were done. A file that is neither the old nor the
+    new one was written by another program since, and stays."""
     for _, name, identity, backup in steps:
         target = os.path.join(folder, name)
         found = _identity(target)
@@ -206,7 +217,7 @@ def _undo(folder: str, steps: Sequence[Step]) -> None:
                 _unlink(target)
             elif _identity(os.path.join(folder, backup)) is not None:
                 os.replace(os.path.join(folder, backup), target)
-    with contextlib.suppress(OSError):  # where it fails, what can be seen is right all the same
+    with contextlib.suppress(OSError):  # the names are right even if they are not durable yet
         sync_folder(folder)
     _unlink(os.path.join(folder, MARKER))
     for step in steps:
@@ -221,7 +232,7 @@ def _unlink(path: str) -> None:
 
 
 def _identity(path: str) -> list[int] | None:
-    """As of a Step; None: there is no such file."""
+    """The identity of a file as in Step; None if there is no such file."""
     try:
         return _identity_of(os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
@@ -230,3 +241,112 @@ def _identity(path: str) -> list[int] | None:
 
 def _identity_of(status: os.stat_result) -> list[int]:
     return [status.st_ino, status.st_mtime_ns]
+
+
+# ---- Names and sizes of shards ------------------------------------------------------------------
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    **{f"{letter}B": 1000 ** (i + 1) for i, letter in enumerate("KMGT")},
+    **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")},
+}
+# The format of an integer, up to 3 digits wide: file names have at most 255 bytes.
+_INTEGER = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
+
+
+def _check_fields(name: str) -> None:
+    """Checks that a pattern has no fields but {shard} and {shards}.
+
+    Raises:
+        ValueError: It has others.
+    """
+    try:
+        parts = list(Formatter().parse(name))
+    except ValueError as error:
+        raise ValueError(
+            f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+        ) from None
+    for _, field, spec, conversion in parts:
+        if field is None:
+            continue
+        if field not in ("shard", "shards") or conversion or not _INTEGER.fullmatch(spec or ""):
+            raise ValueError(
+                f"{name!r} is not a pattern: expected fields {{shard}} and {{shards}} with formats "
+                f"of integers, such as {{shard:05d}}, found {{{_field(field, spec, conversion)}}}"
+            )
+
+
+def _field(name: str, spec: str | None, conversion: str | None) -> str:
+    """A field as the user wrote it."""
+    return printable(name + f"!{conversion}" * bool(conversion) + f":{spec}" * bool(spec))
+
+
+_LONGEST_NAME = 4096  # characters; no file system has longer paths
+# If the number of files is not known, names are checked as if there were so many: those of the
+# first files, up to two digits in any base, and of the last, which is as long as any. A format that
+# gives two longer numbers one name also does so for two of these: for a number and its first digit,
+# padded with that digit.
+_MANY = 1_000_000
+_SAMPLE = 257
+
+
+def some_names_of_shards(name: str, count: int | None) -> list[str]:
+    """The names of some of the files of a pattern. If these are valid and distinct, all are.
+
+    Args:
+        name: The pattern.
+        count: The number of files; None if not known.
+
+    Raises:
+        ValueError, OSError: As ``names_of_shards``.
+    """
+    count = _MANY if count is None else count
+    return names_of_shards(name, count, [*range(min(count - 1, _SAMPLE)), count - 1])
+
+
+def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None) -> list[str]:
+    """The names of the files of a pattern.
+
+    Args:
+        name: The pattern.
+        count: The number of files.
+        numbers: The files to name; None: all.
+
+    Raises:
+        ValueError: A name is invalid, or two files have the same.
+        OSError: A name is too long.
+    """
+    _check_fields(name)
+    names = []
+    for number in range(count) if numbers is None else numbers:
+        try:
+            names.append(found := name.format(shard=number, shards=count))
+        except ValueError as error:
+            raise ValueError(
+                f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+            ) from None
+        if len(found) > _LONGEST_NAME:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
+        if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
+            raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")
+    return names
+
+
+def bytes_of_size(size: int | str) -> int:
+    """A size in bytes, from a number or a string with a unit."""
+    if not isinstance(size, str):
+        count = integer("shard_size", size)
+    else:
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size, re.ASCII)
+        if found is None or found[2].upper() not in _UNITS:
+            found_text = shorten(repr(size))
+            raise ValueError(f"expected a size like '150MB' or '128MiB', found {found_text}")
+        count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
+    if not 1 <= count < 1 << 63:
+        raise ValueError(
+            f"a size must be positive and fit into 64 bits, found {shorten(repr(size))}"
+        )
+    return count

@@ -1,4 +1,4 @@
-"""The writer of a dataset that is several files."""
+"""ShardedWriter, which writes a dataset as several files."""
 
 from __future__ import annotations
 
@@ -6,68 +6,79 @@ import contextlib
 import itertools
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Semaphore
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfwire._arguments import boolean, file_path, integer
-from tfwire._public import public
-from tfwire._records.drafts import named, remove, spared
-from tfwire._records.file_sinks import ShardSink
-from tfwire._records.guarded import Guarded
-from tfwire._records.lanes import Lanes
-from tfwire._records.packing import FRAME
-from tfwire._records.payloads import as_record, as_records, chunks
-from tfwire._records.record_index import RecordIndex, index_path_of
-from tfwire._records.shard_arguments import bytes_of_size, names_of_shards, some_names_of_shards
-from tfwire._records.shard_set import Renaming, publish_set, restore_set
+from tfwire._base.arguments import boolean, file_path, integer, show_path
+from tfwire._base.errors import public
+from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, remove
+from tfwire._records.encoder import encoder
+from tfwire._records.frames import FRAME, as_record, as_records, chunks
+from tfwire._records.index import RecordIndex, index_path_of
+from tfwire._records.receipts import Receipt
+from tfwire._records.shard_set import (
+    Renaming,
+    bytes_of_size,
+    names_of_shards,
+    publish_set,
+    restore_set,
+    some_names_of_shards,
+)
+from tfwire._records.sinks import ShardSink
 from tfwire._records.sources import is_url
 from tfwire._records.writer import TFRecordWriter
-from tfwire._text import show_path
-from tfwire.receipts import Receipt
+from tfwire._records.writer_base import WriterBase, copy_error
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath, CompressionType, Record, Row
 
 __all__ = ["ShardedWriter"]
 
+_MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
+
 
 @public
-class ShardedWriter(Guarded):
-    """Writes records to several files, which all appear when all are complete.
+class ShardedWriter(WriterBase):
+    """Writes records to several files, which appear together when all are complete.
 
     Until ``close`` the files have temporary names in the same folder, and only their owner may read
-    them. An exception within ``with``, or a failure in ``close``, removes them and leaves the files
-    of before as they were. A killed process leaves hidden files (``.tfwire-*.tmp``), which can be
-    removed. Threads may share a writer: every record is written once and whole.
+    them. An exception within ``with``, or a failure in ``close``, removes them and leaves existing
+    files unchanged. A killed process leaves hidden files (``.tfwire-*.tmp``), which can be removed.
+    Threads may share a writer: every record is written once and whole.
 
-    A file system renames one file at a time. While the files get their names, in ``close``, the
-    folder holds a file ``.tfwire-publishing``; whoever does not see it sees the old set or the new
-    one, whole. If the process is killed in that time, the marker stays: readers warn of it, and the
-    next ShardedWriter in the folder, or ``tfwire.sharding.recover_shards``, restores the old files.
-    Files that are not in
-    the new set are left alone; with {shards} in the pattern, sets of different sizes are apart.
+    A file system renames one file at a time. While ``close`` renames the files, the folder holds a
+    file ``.tfwire-publishing``; without it, the set is either the old one or the new one, complete.
+    If the process is killed in that time, the marker stays: readers warn of it, and the next
+    ShardedWriter in the folder, or ``tfwire.sharding.recover_shards``, restores the old files.
+    Files that are not in the new set are not touched; {shards} in the pattern gives sets of
+    different sizes different names.
 
     Args:
         pattern: The path of the files, not a URL, with fields {shard} and {shards} in the file's
             name, formatted as integers: {shard:05d}. It may be relative to the current directory,
             even if that changes.
-        shard_size: Fill the files in turn, each with so many bytes of records (before
-            compression) at most, save that it holds at least one record: a number, or a string
-            like "150MB" or "128MiB".
+        shard_size: Fill one file after another, each with at most so many bytes of records (before
+            compression), but at least one record: a number, or a string like "150MB" or "128MiB".
         num_shards: Write record i to file i mod num_shards. Either this or ``shard_size``.
         options: As for TFRecordWriter.
         compression_level: As for TFRecordWriter.
         index: Save a RecordIndex beside every file.
-        num_threads: Compress, write and index so many files side by side; what the files hold does
-            not depend on it. Filled in turn, a file is completed while the next one is filled.
+        num_threads: Compress, write and index so many files at a time. The content of the files
+            does not depend on it. With ``shard_size``, a file is completed while the next one is
+            filled.
 
-    A set may have more files than a process may open: a file is open only while it is written to.
+    A set may have more files than a process may open: a file is open only during a write.
 
     Attributes:
         paths: The files, once the writer is closed, relative if the pattern is; None before.
-        num_records: How many records were written.
+        num_records: The number of records written.
 
     Raises:
         OSError: A file cannot be opened, or its name is too long.
-        ValueError, TypeError: Arguments that are not valid; nothing was opened.
+        ValueError, TypeError: Invalid arguments; nothing was opened.
 
     Example:
         >>> pattern = "train-{shard:05d}-of-{shards:05d}.tfrecord"
@@ -80,11 +91,11 @@ class ShardedWriter(Guarded):
 
     def __init__(
         self,
-        pattern: Any,
+        pattern: AnyPath,
         *,
         shard_size: int | str | None = None,
         num_shards: int | None = None,
-        options: Any = None,
+        options: CompressionType = None,
         compression_level: int | None = None,
         index: bool = False,
         num_threads: int = 1,
@@ -97,24 +108,24 @@ class ShardedWriter(Guarded):
                 f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
             )
         self._given_folder, self._name = os.path.split(file_path("pattern", pattern))
-        self._folder = os.path.abspath(self._given_folder)  # also after the process went elsewhere
+        self._folder = os.path.abspath(self._given_folder)  # valid also after a chdir
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
         count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)
-        os.stat(self._given_folder or os.curdir)  # an error names it, and no temporary file in it
+        os.stat(self._given_folder or os.curdir)  # an error names the folder, not a temporary file
         self._index = boolean("index", index)
         self._check_names(some_names_of_shards(self._name, count))
         self._num_shards = count
-        with spared(self._shown(0)):
+        with errors_naming(self._display_name(0), *NO_DESCRIPTORS):
             restore_set(self._folder)
         self.paths: list[str] | None = None
-        self.num_records = 0
+        self.num_records: int = 0
         self._options = options
         self._level = compression_level
         self._sinks: list[ShardSink] = []
         self._writers: list[TFRecordWriter] = []
-        self._filled = 0  # bytes in the last file, when they are filled in turn
-        self._lanes = Lanes(threads if count is None else min(threads, count))
+        self._filled = 0  # bytes in the last file, with shard_size
+        self._workers = _Workers(threads if count is None else min(threads, count))
         try:
             for _ in range(count or 1):
                 self._open_next()
@@ -124,24 +135,21 @@ class ShardedWriter(Guarded):
         self._open()
 
     def _check_names(self, names: list[str]) -> None:
-        """Names that the file system refuses are an error now, and not after all the work."""
+        """Raises now, not in ``close``, if the file system refuses the names."""
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 os.stat(os.path.join(self._folder, index_path_of(name) if self._index else name))
 
-    # ---- Taking records -----------------------------------------------------------------------
-
-    def write(self, record: Any) -> None:
+    def write(self, record: Record) -> None:
         """Writes one record.
 
         Args:
-            record: Whatever TFRecordWriter.write takes.
+            record: As for TFRecordWriter.write.
 
         Raises:
-            TypeError, ValueError, OSError: As TFRecordWriter.write; ValueError also when the writer
-                is closed.
-            RuntimeError: The process was forked since the writer was made, or the caller is a
-                signal handler that interrupted the writer.
+            TypeError, ValueError, OSError: As TFRecordWriter.write.
+            RuntimeError: The writer was made before a fork, or the caller is a signal handler that
+                interrupted the writer.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
@@ -149,9 +157,9 @@ class ShardedWriter(Guarded):
             >>> writer.num_records
             1
         """
-        self._add([as_record(record)])
+        self._run(self._distribute, [as_record(record)])
 
-    def write_many(self, records: Iterable[Any]) -> int:
+    def write_many(self, records: Iterable[Record]) -> int:
         """Writes records in bulk.
 
         Args:
@@ -161,8 +169,8 @@ class ShardedWriter(Guarded):
             The number of records.
 
         Raises:
-            TypeError, ValueError, OSError, RuntimeError: As ``write``; the records before the one
-                at fault are written.
+            TypeError, ValueError, OSError, RuntimeError: As ``write``; records before a faulty one
+                are written.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
@@ -180,10 +188,10 @@ class ShardedWriter(Guarded):
                 for record in chunk:
                     self.write(record)
             else:
-                self._add(payloads)
+                self._run(self._distribute, payloads)
         return count
 
-    def write_columns(self, columns: Mapping[str, Any]) -> None:
+    def write_columns(self, columns: Row) -> None:
         """Writes columns as ``tf.train.Example`` records.
 
         Args:
@@ -198,56 +206,52 @@ class ShardedWriter(Guarded):
             >>> writer.num_records
             3
         """
-        from tfwire.example import encode_columns
-
-        self.write_many(encode_columns(columns))
-
-    def _add(self, payloads: Sequence[bytes]) -> None:
-        self._run(self._distribute, payloads)
+        self.write_many(encoder().encode_columns(columns))
 
     def _distribute(self, payloads: Sequence[bytes]) -> None:
         self._check()
         if self._shard_size is None:
-            self._deal(payloads)
+            self._write_round_robin(payloads)
         else:
-            self._fill(payloads, self._shard_size)
+            self._fill_in_turn(payloads, self._shard_size)
         self.num_records += len(payloads)
 
     def _fail(self, failure: Exception) -> None:
         super()._fail(failure)
-        self._lanes.fail(failure)
+        self._workers.fail(failure)
 
-    def _deal(self, payloads: Sequence[bytes]) -> None:
-        """Writes one record to every file, and so on."""
+    def _write_round_robin(self, payloads: Sequence[bytes]) -> None:
+        """Writes one record to every file in turn."""
         count = len(self._writers)
         for i in range(min(count, len(payloads))):
             number = (self.num_records + i) % count
-            self._lanes.submit(number, self._writers[number].write_many, payloads[i::count])
+            self._workers.submit(number, self._writers[number].write_many, payloads[i::count])
 
-    def _fill(self, payloads: Sequence[bytes], shard_size: int) -> None:
-        """Writes records to the last file, and where it is full to the next."""
+    def _fill_in_turn(self, payloads: Sequence[bytes], shard_size: int) -> None:
+        """Writes records to the last file; when it is full, to a new one."""
         ends = list(itertools.accumulate(len(payload) + FRAME for payload in payloads))
         first, begin = 0, 0
         while first < len(payloads):
             last = bisect_right(ends, begin + shard_size - self._filled, first)
             if last == first and self._filled:
-                self._lanes.submit(len(self._writers) - 1, self._complete, len(self._writers) - 1)
+                self._workers.submit(len(self._writers) - 1, self._complete, len(self._writers) - 1)
                 self._open_next()
                 continue
-            last = max(last, first + 1)  # a record of its own may be larger than a file
+            last = max(last, first + 1)  # a single record may be larger than a shard
             write = self._writers[-1].write_many
-            self._lanes.submit(len(self._writers) - 1, write, payloads[first:last])
+            self._workers.submit(len(self._writers) - 1, write, payloads[first:last])
             self._filled += ends[last - 1] - begin
             first, begin = last, ends[last - 1]
 
     def _open_next(self) -> None:
-        sink = ShardSink(self._folder, self._shown(len(self._sinks)))
+        sink = ShardSink(self._folder, self._display_name(len(self._sinks)))
         self._sinks.append(sink)
         self._writers.append(TFRecordWriter(sink, self._options, compression_level=self._level))
         self._filled = 0
 
-    def _shown(self, number: int) -> str:
-        """What errors call a file: its path, or the pattern while the number of files is open."""
+    def _display_name(self, number: int) -> str:
+        """A file's name for messages: its path, or the pattern until the number of files is
+        known."""
         name = self._name
         if self._num_shards is not None:
             name = name.format(shard=number, shards=self._num_shards)
@@ -256,8 +260,6 @@ class ShardedWriter(Guarded):
     def _index_draft(self, number: int) -> str:
         """The temporary name of a file's index."""
         return self._sinks[number].draft.path.removesuffix(".tmp") + ".index.tmp"
-
-    # ---- What was written ---------------------------------------------------------------------
 
     @property
     def receipt(self) -> Receipt:
@@ -285,12 +287,12 @@ class ShardedWriter(Guarded):
     # ---- Closing ------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Completes the files and gives them their names; closing again does nothing, nor does it
-        in a forked process.
+        """Completes the files and renames them. Closing again does nothing, and neither does
+        closing in a forked process.
 
         Raises:
-            OSError: Writing failed, now or before. None of the files is left then, and those of
-                before are as they were.
+            OSError: Writing failed, now or before. The new files are removed, and the old ones are
+                unchanged.
             RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
 
         Example:
@@ -310,25 +312,25 @@ class ShardedWriter(Guarded):
             self._check()
             done = 0 if self._shard_size is None else len(self._writers) - 1
             for number in range(done, len(self._writers)):
-                self._lanes.submit(number, self._complete, number)
-            self._lanes.wait()
+                self._workers.submit(number, self._complete, number)
+            self._workers.wait()
             self.paths = self._publish()
         except BaseException:
             self._drop()
             raise
-        self._lanes.close()
+        self._workers.close()
         self._fail(ValueError("Writer is closed."))
 
     def _complete(self, number: int) -> None:
-        """Has a file on disk, with its index."""
+        """Has a file and its index on disk."""
         self._writers[number].close()
         if self._index:
-            with named(index_path_of(self._shown(number))):
+            with errors_naming(index_path_of(self._display_name(number))):
                 index = RecordIndex.build(self._sinks[number].draft.path)
                 index.save(self._index_draft(number))
 
     def _publish(self) -> list[str]:
-        """Gives the files, which are complete, their names; the paths."""
+        """Renames the complete files; returns their paths."""
         names = names_of_shards(self._name, len(self._writers))
         renamings = []
         for number, (name, sink) in enumerate(zip(names, self._sinks, strict=True)):
@@ -337,7 +339,7 @@ class ShardedWriter(Guarded):
             if self._index:
                 draft = os.path.basename(self._index_draft(number))
                 renamings.append(Renaming(draft, index_path_of(name), sink.draft.mode))
-        with spared(os.path.join(self._given_folder, names[0])):
+        with errors_naming(os.path.join(self._given_folder, names[0]), *NO_DESCRIPTORS):
             publish_set(self._folder, renamings)
         return [os.path.join(self._given_folder, name) for name in names]
 
@@ -348,7 +350,7 @@ class ShardedWriter(Guarded):
         """Removes the files."""
         self._closed = True
         self._fail(ValueError("Writer is closed."))
-        self._lanes.close()
+        self._workers.close()
         for number, sink in enumerate(self._sinks):
             if number < len(self._writers):
                 self._writers[number]._discard()
@@ -356,8 +358,7 @@ class ShardedWriter(Guarded):
             if self._index:
                 remove(self._index_draft(number))
 
-    def _let_go(self) -> None:
-        self._discard()
+    _end_unclosed = _discard
 
     def __exit__(
         self,
@@ -373,3 +374,65 @@ class ShardedWriter(Guarded):
     def __repr__(self) -> str:
         path = os.path.join(self._given_folder, self._name)
         return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
+
+
+class _Workers:
+    """Threads that write to several files side by side. The tasks of one file are done by one
+    thread, in the order of submission. After a task that failed, no further task is begun.
+
+    Args:
+        count: The number of threads; with 1 there is none, and ``submit`` does the task itself.
+    """
+
+    def __init__(self, count: int) -> None:
+        pools = range(count) if count > 1 else ()
+        self._pools = [ThreadPoolExecutor(1, "tfwire-shard") for _ in pools]
+        self._free = [Semaphore(_MAX_TASKS) for _ in pools]
+        self._failure: Exception | None = None
+
+    def submit(self, number: int, task: Callable[..., Any], *arguments: Any) -> None:
+        """Submits a task for a file; waits while too many are waiting for its thread.
+
+        Raises:
+            Exception: Raised by this task or an earlier one.
+        """
+        self._check()
+        if not self._pools:
+            task(*arguments)
+            return
+        thread = number % len(self._pools)
+        self._free[thread].acquire()
+        self._pools[thread].submit(self._run, thread, task, arguments)
+
+    def wait(self) -> None:
+        """Waits until all tasks are done.
+
+        Raises:
+            Exception: Raised by one of them.
+        """
+        for future in [pool.submit(int) for pool in self._pools]:
+            future.result()
+        self._check()
+
+    def close(self) -> None:
+        """Ends the threads once all tasks are done."""
+        for pool in self._pools:
+            pool.shutdown()
+
+    def _run(self, thread: int, task: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        try:
+            if self._failure is None:
+                task(*arguments)
+        except BaseException as error:
+            self.fail(error)
+        finally:
+            self._free[thread].release()
+
+    def fail(self, error: BaseException) -> None:
+        """Makes every further call raise, and begins no more tasks."""
+        interrupted = RuntimeError("writing was interrupted")
+        self._failure = copy_error(error) if isinstance(error, Exception) else interrupted
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise copy_error(self._failure)

@@ -1,32 +1,111 @@
-"""Sinks take bytes in order. Here: file objects, and compression on the way to another sink."""
+"""Where the bytes of record files go: files, file objects and URLs, compressed or not."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
+import os
+import stat
 import zlib
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tfwire._core import lib
-from tfwire._records.compression import Compressor
+from tfwire._base.arguments import boolean
+from tfwire._base.native import lib
+from tfwire._records.append import append_position
+from tfwire._records.compression import Compressor, compression_name, compressor
+from tfwire._records.drafts import (
+    Draft,
+    check_replaceable,
+    errors_naming,
+)
+from tfwire._records.file_locks import lock_to_append, lock_to_write, unlock
+from tfwire._records.sources import Path, is_url, open_url
 
-__all__ = ["DeflatedSink", "ObjectSink", "Sink"]
+__all__ = [
+    "DeflatedSink",
+    "DraftSink",
+    "FileSink",
+    "ObjectSink",
+    "ShardSink",
+    "Sink",
+    "open_sink",
+    "write_all",
+    "write_file",
+]
 
 _PIECE = 1 << 24  # bytes given to a file object at once
+# Limits of writev on Linux and macOS. macOS refuses 2 GiB, where its write is merely short.
+_IOV_MAX = 1024
+_LARGEST_WRITEV = 2**31 - 1
+
+
+def open_sink(
+    path: Any, options: Any, level: int | None, append: bool, repair_tail: bool, atomic: bool
+) -> tuple[Sink, int]:
+    """Opens the output of a TFRecordWriter, whose arguments these are. All are checked before
+    anything is opened; ``path`` may also be a Sink.
+
+    Returns:
+        The sink, and the CRC-32C of what its file already holds.
+    """
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    append = boolean("append", append)
+    repair_tail = boolean("repair_tail", repair_tail)
+    atomic = boolean("atomic", atomic)
+    _check_arguments(path, append, repair_tail, atomic)
+    compressed = compressor(options, level)
+    crc32c = 0
+    sink: Sink
+    if append:
+        sink, crc32c = _open_to_append(path, compression_name(options), repair_tail)
+    else:
+        sink = _open(path, atomic)
+    if compressed is not None:
+        sink = DeflatedSink(sink, compressed, crc32c)
+    return sink, crc32c
+
+
+def _check_arguments(path: Any, append: bool, repair_tail: bool, atomic: bool) -> None:
+    is_path = isinstance(path, (str, os.PathLike))
+    if append and atomic:
+        raise ValueError("append and atomic exclude each other: a file is continued in place")
+    if repair_tail and not append:
+        raise ValueError("repair_tail is for append=True")
+    if not is_path and not isinstance(path, Sink) and not hasattr(path, "write"):
+        raise TypeError(
+            "path must be a str, an os.PathLike or a file object with write, found "
+            f"{type(path).__name__}"
+        )
+    if (append or atomic) and (not is_path or is_url(path)):
+        raise ValueError("append and atomic need the path of a file")
+
+
+def _open(path: Any, atomic: bool) -> Sink:
+    if isinstance(path, Sink):
+        return path
+    if not isinstance(path, (str, os.PathLike)):
+        return ObjectSink(path)
+    if is_url(path):
+        return ObjectSink(open_url(str(path), "wb"), owned=True)
+    return DraftSink(path) if atomic else _open_to_write(path)
 
 
 class Sink:
     """Takes bytes in order. A sink whose ``write`` failed can only be closed or discarded.
 
     Attributes:
-        crc32c: CRC-32C of the file so far where that is not the one of the bytes taken, else None.
+        crc32c: CRC-32C of the file so far; None where it is the one of the bytes that were written
+            to the sink.
     """
 
     crc32c: int | None = None
 
     def write(self, buffers: Sequence[Any]) -> None:
-        """Writes all bytes of all buffers.
+        """Writes all buffers.
 
         Raises:
             OSError: With the file's name.
@@ -34,37 +113,36 @@ class Sink:
         raise NotImplementedError
 
     def salvage(self, ends: Sequence[int]) -> int:
-        """After a write that failed: keeps what is worth keeping of it, where the sink is a file.
+        """After a write that failed: cuts off what it wrote after the last whole record.
 
         Args:
-            ends: Ascending numbers of bytes, from 0, of which the largest that reached the file is
-                kept. Anything after it is cut off.
+            ends: Ascending numbers of bytes, from 0: where the records of that write end.
 
         Returns:
-            How many bytes of that write are kept; 0 where the sink cannot tell.
+            How many bytes of that write are kept; 0 if the sink does not know.
         """
         return 0
 
     def flush(self) -> None:
-        """Makes what was written visible to readers."""
+        """Makes what was written visible to readers of the file."""
 
     def close(self) -> None:
-        """Completes the output and releases what was opened."""
+        """Completes the output and closes what was opened."""
 
     def discard(self) -> None:
-        """Releases what was opened. Unlike ``close`` it does not complete the output: an atomic
-        file leaves no trace, a compressed stream stays cut."""
+        """Closes what was opened, without completing the output: an atomic file is removed, a
+        compressed stream stays truncated."""
 
     def abandon(self) -> None:
-        """Lets go of the output in a forked process: the other one goes on writing."""
+        """In a forked process: closes what was opened, without a trace in the parent's output."""
 
 
 class ObjectSink(Sink):
-    """A file object that was opened for writing bytes.
+    """Writes to a file object in binary mode.
 
     Args:
         file: The object.
-        owned: Whether to close it at the end.
+        owned: Close it at the end.
 
     Raises:
         TypeError: The file was opened in text mode.
@@ -83,7 +161,7 @@ class ObjectSink(Sink):
                 view = view[self._write(bytes(view[:_PIECE])) :]  # the object may keep the bytes
 
     def _write(self, data: bytes) -> int:
-        """Writes some of the bytes; how many."""
+        """Writes some of the bytes; returns how many."""
         written = self._file.write(data)
         if written is None:
             if isinstance(self._file, io.RawIOBase):
@@ -112,9 +190,9 @@ class DeflatedSink(Sink):
     """Compresses into another sink.
 
     Args:
-        sink: Takes the compressed bytes; this object takes it over.
+        sink: Takes the compressed bytes. It is closed with this sink.
         compressor: Compresses what is written.
-        crc32c: The CRC-32C of what the sink's file holds already.
+        crc32c: The CRC-32C of what the sink's file already holds.
     """
 
     def __init__(self, sink: Sink, compressor: Compressor, crc32c: int = 0) -> None:
@@ -126,12 +204,12 @@ class DeflatedSink(Sink):
         pieces = [self._deflater.compress(buffer) for buffer in buffers]
         if self._flush_mode != zlib.Z_NO_FLUSH:
             pieces.append(self._deflater.flush(self._flush_mode))
-        self._pass_on([piece for piece in pieces if piece])
+        self._write_compressed([piece for piece in pieces if piece])
 
-    def _pass_on(self, pieces: list[bytes]) -> None:
+    def _write_compressed(self, pieces: list[bytes]) -> None:
         try:
             self._sink.write(pieces)
-        except BaseException:  # what reached the file may end with whole records
+        except BaseException:  # whole records may have reached the file
             data = b"".join(pieces)
             self._add(data[: self._sink.salvage(range(len(data) + 1))])
             raise
@@ -142,12 +220,12 @@ class DeflatedSink(Sink):
         self.crc32c = lib.tfw_crc32c(self.crc32c, data, len(data))
 
     def flush(self) -> None:
-        self._pass_on([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
+        self._write_compressed([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
         self._sink.flush()
 
     def close(self) -> None:
         try:
-            self._pass_on([self._deflater.flush(zlib.Z_FINISH)])
+            self._write_compressed([self._deflater.flush(zlib.Z_FINISH)])
         except BaseException:
             self._sink.discard()
             raise
@@ -158,3 +236,249 @@ class DeflatedSink(Sink):
 
     def abandon(self) -> None:
         self._sink.abandon()
+
+
+class FileSink(Sink):
+    """Writes to the end of an open file.
+
+    Its size is compared before each write, so that two writers of one file fail instead of
+    overwriting each other's records where locks do not keep them apart.
+
+    Args:
+        path: Its name for messages.
+        fds: A list of one file descriptor, open for writing. Closing the sink empties the list.
+
+    Attributes:
+        position: Where the next write begins: the end of the file, in bytes.
+    """
+
+    def __init__(self, path: Path, fds: list[int]) -> None:
+        self._path = os.fspath(path)
+        self.position = 0
+        self._fds = fds
+        self._regular = stat.S_ISREG(os.fstat(fds[0]).st_mode)
+        self._torn = False  # a write has begun and failed
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        try:
+            self._check_size()
+            self._torn = True
+            self.position += write_all(self._fds[0], buffers)
+            self._torn = False
+        except OSError as error:
+            error.filename = self._path
+            raise
+
+    def _check_size(self) -> None:
+        if not self._regular:
+            return
+        size = os.fstat(self._fds[0]).st_size
+        if size != self.position:
+            raise OSError(
+                errno.ESTALE,
+                f"the file was changed by another writer: expected {self.position} bytes, "
+                f"found {size}",
+            )
+
+    def salvage(self, ends: Sequence[int]) -> int:
+        if not self._torn or not self._regular:
+            return 0
+        taken = os.fstat(self._fds[0]).st_size - self.position
+        kept = ends[bisect_right(ends, taken) - 1] if taken > 0 else 0
+        os.ftruncate(self._fds[0], self.position + kept)
+        self.position += kept
+        return kept
+
+    def close(self) -> None:
+        try:
+            if self._fds:
+                unlock(self._fds[0])
+            self.abandon()
+        except OSError as error:
+            error.filename = self._path
+            raise
+
+    def discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self.close()
+
+    def abandon(self) -> None:
+        _close(self._fds)
+
+
+class DraftSink(FileSink):
+    """Writes a temporary file, which replaces another when it is complete and on disk.
+
+    Args:
+        path: The file to replace, which may be missing. Symbolic links are followed.
+        like: A file whose permissions a new file must not exceed.
+
+    Raises:
+        OSError: The file cannot be created or replaced.
+    """
+
+    def __init__(self, path: Path, like: Path | None = None) -> None:
+        self._target = os.path.realpath(path)
+        self._like = like
+        check_replaceable(self._target)
+        with errors_naming(os.fspath(path)):
+            self._draft = Draft(os.path.dirname(self._target))
+        try:
+            super().__init__(path, [self._draft.fd])
+        except BaseException:
+            self._draft.discard()
+            raise
+
+    def close(self) -> None:
+        try:
+            with errors_naming(self._path):
+                self._draft.publish(self._target, self._like)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        self._draft.discard()
+
+    def abandon(self) -> None:
+        self._draft.release()
+
+
+class ShardSink(Sink):
+    """Writes a temporary file that ShardedWriter publishes together with the other shards. It is
+    open only during a write, so that a set may have more files than a process may open.
+
+    Args:
+        folder: Where the file is created.
+        name: Its name for messages.
+
+    Attributes:
+        draft: The file.
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._name = name
+        with errors_naming(name):
+            self.draft = Draft(folder)
+        try:
+            self.draft.release()
+        except BaseException:
+            self.draft.discard()
+            raise
+
+    def write(self, buffers: Sequence[Any]) -> None:
+        with errors_naming(self._name), self.draft.opened() as fd:
+            write_all(fd, buffers)
+
+    def close(self) -> None:
+        with errors_naming(self._name), self.draft.opened() as fd:
+            os.fsync(fd)
+
+    def discard(self) -> None:
+        self.draft.discard()
+
+
+def _open_to_write(path: Path) -> FileSink:
+    """Creates or empties a file.
+
+    Raises:
+        OSError: It cannot be opened, or a writer is appending to it.
+    """
+    with _opened(path, os.O_WRONLY | os.O_CREAT) as (sink, fd):
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            lock_to_write(fd, os.fspath(path))
+            if os.fstat(fd).st_size:
+                os.ftruncate(fd, 0)
+        return sink
+
+
+def _open_to_append(path: Path, compression: str, repair_tail: bool) -> tuple[FileSink, int]:
+    """Opens a file to continue it, or creates it.
+
+    Returns:
+        The sink, and the CRC-32C of what the file already holds.
+
+    Raises:
+        OSError: It cannot be opened, or another writer has it open.
+        DataLossError, ValueError: As ``append_position``.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise ValueError(f"{os.fspath(path)}: append needs a regular file")
+    with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as (sink, fd):
+        lock_to_append(fd, os.fspath(path))
+        sink.position, crc32c = append_position(path, fd, compression, repair_tail)
+        if os.fstat(fd).st_size != sink.position:
+            os.ftruncate(fd, sink.position)
+        return sink, crc32c
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[tuple[FileSink, int]]:
+    """A sink and its file descriptor, which is closed if the body raises, or the sink is dropped.
+
+    A signal handler may raise between any two calls, and a file that stayed open would keep its
+    lock. So one call of C opens the file and stores its descriptor.
+    """
+    fds = _Descriptors()
+    try:
+        fds.extend(map(os.open, (path,), (flags | os.O_CLOEXEC,), (0o666,)))
+        yield FileSink(path, fds), fds[0]
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            _close(fds)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(path)
+        raise
+
+
+def _close(fds: list[int]) -> None:
+    """Closes the file descriptor in a list, if there is one, and removes it, in one call of C."""
+    if fds:
+        list(map(os.close, map(list.pop, (fds,))))
+
+
+class _Descriptors(list[int]):
+    """A list of one file descriptor, which is closed when the list is dropped."""
+
+    __del__ = _close
+
+
+def write_file(path: Path, buffers: Sequence[Any], like: Path | None = None) -> None:
+    """Writes a file atomically: readers see the old content or the new, never a part.
+
+    Args:
+        path: The file.
+        buffers: Its content.
+        like: A file whose permissions a new file must not exceed.
+
+    Raises:
+        OSError: It cannot be written; the old file is unchanged.
+    """
+    sink = DraftSink(path, like)
+    try:
+        sink.write(buffers)
+    except BaseException:
+        sink.discard()
+        raise
+    sink.close()
+
+
+def write_all(fd: int, buffers: Sequence[Any]) -> int:
+    """Writes all buffers, in as many calls as it takes; returns their size in bytes."""
+    views = [memoryview(buffer).cast("B") for buffer in buffers]
+    total = sum(map(len, views))
+    at_once = _IOV_MAX if total <= _LARGEST_WRITEV else 1
+    first = 0
+    while first < len(views):
+        if at_once == 1:
+            written = os.write(fd, views[first])
+        else:
+            written = os.writev(fd, views[first : first + at_once])
+        while first < len(views) and written >= len(views[first]):
+            written -= len(views[first])
+            first += 1
+        if written:
+            views[first] = views[first][written:]
+    return total

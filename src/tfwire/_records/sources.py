@@ -1,4 +1,4 @@
-"""Where records come from: files, file objects and URLs as streams of bytes."""
+"""Input: the bytes of files, pipes, file objects and URLs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import errno
 import io
 import operator
 import os
+import select
 import stat
+import threading
 import weakref
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._records.waiting import Waiting
-from tfwire._text import show_path
+from tfwire._base.arguments import show_path
 
 __all__ = [
     "FileSource",
@@ -30,12 +31,12 @@ __all__ = [
     "open_regular",
     "open_source",
     "open_url",
+    "read_at",
     "split_paths",
 ]
 
 Path = str | os.PathLike[str]
-
-# Bytes lent to a file object at a time: as many as stay in the cache until they are copied.
+# Bytes that a file object fills at a time: few enough to stay in the cache until they are copied.
 _LENT = 1 << 18
 
 
@@ -54,7 +55,7 @@ class Source:
         self._ahead = b""
 
     def peek(self, size: int) -> bytes:
-        """The first bytes, without taking them; fewer only when there are fewer."""
+        """The first bytes, without consuming them; fewer only if there are fewer."""
         buffer = bytearray(size)
         while len(self._ahead) < size and (got := self._readinto(buffer)):
             self._ahead += buffer[:got]
@@ -70,56 +71,57 @@ class Source:
         return len(piece)
 
     def rewind(self, offset: int) -> None:
-        """Goes back to an offset, counted from where the source began."""
+        """Goes back to an offset, counted from the beginning of the source."""
         raise io.UnsupportedOperation("rewind")
 
     def size(self) -> int | None:
-        """The bytes of the whole source, where that is known."""
+        """Bytes of the whole source, or None if unknown."""
         return None
 
     def interrupt(self) -> None:
-        """Ends a wait for input, which another thread may be in. For sources to be closed."""
+        """Wakes a thread that waits for input. Close the source after this."""
 
     def check_ends(self) -> None:
-        """As the function of that name."""
+        """As the function ``check_ends``."""
 
     def close(self) -> None:
-        """Releases what was opened here; closing again does nothing."""
+        """Closes what this object has opened. Closing again does nothing."""
 
     def _readinto(self, buffer: Any) -> int:
         raise NotImplementedError
 
 
 class FileSource(Source):
-    """A file that was opened here. Regular files are read by pread at an offset of our own, so a
-    process that forks shares no position with its child; pipes and devices as they come.
+    """A file opened here. Regular files are read by pread at this object's own offset, so a forked
+    child shares no position with its parent. Pipes and devices are read as they come.
 
     Args:
         path: The file.
         flags: Further flags for ``os.open``.
-        fd: The file, where it is open already; this object takes it over.
+        fd: The file descriptor, if the file is open already; this object closes it.
 
     Attributes:
         fd: The file descriptor.
         regular: Whether it is a regular file.
     """
 
-    fd = -1  # until the file is open
+    fd: int = -1  # until the file is open
 
     def __init__(self, path: Path, flags: int = 0, fd: int = -1) -> None:
         super().__init__()
-        self.path = path
+        self.path: Path = path
         self.fd = fd if fd >= 0 else os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
         self._offset = 0
         self._waiting: Waiting | None = None
-        # Not __del__, which runs also after close(): Python loses an interrupt that arrives there.
+        # Not __del__, which also runs after close(): Python loses an interrupt that arrives there.
         self._dropped = weakref.finalize(self, os.close, self.fd)
         self._dropped.atexit = False
         mode = os.fstat(self.fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-        self.regular = self.rewindable = stat.S_ISREG(mode)
+        self.regular: bool = stat.S_ISREG(mode)
+        self.rewindable: bool = self.regular
         if not self.regular:
             self._waiting = Waiting()
 
@@ -145,12 +147,12 @@ class FileSource(Source):
         return len(piece)
 
     def duplicate(self) -> FileSource:
-        """The same file, to be closed by itself."""
+        """The same file with a descriptor of its own."""
         assert self.path is not None
         return FileSource(self.path, fd=os.dup(self.fd))
 
     def detach(self) -> int:
-        """The file descriptor, which the caller closes. This object is closed then."""
+        """Gives the file descriptor to the caller, and closes this object."""
         self._dropped.detach()
         fd, self.fd = self.fd, -1
         return fd
@@ -167,22 +169,22 @@ class FileSource(Source):
 
     def close(self) -> None:
         self.fd = -1
-        self._dropped()  # closes the file, if nobody has
+        self._dropped()  # closes the file, if it is open
         if self._waiting is not None:
             self._waiting.close()
 
 
 class ObjectSource(Source):
-    """A file object, read from where it stands: anything with ``readinto`` or ``read``.
+    """A file object, read from its current position: anything with ``readinto`` or ``read``.
 
-    The object may keep the view that it was given to fill, and use it when the reader's memory has
-    moved or is gone. So it fills a bytearray, which is copied; only objects that are known to keep
-    nothing fill the reader's memory.
+    The object may keep the view that it was asked to fill, and use it after the reader's memory has
+    moved or was freed. So it fills a bytearray, which is copied. Only objects that are known to
+    keep no view fill the reader's memory.
 
     Args:
         file: The object.
-        path: Its name, where the caller knows better than ``file.name``.
-        owned: Whether to close it at the end.
+        path: Its name for messages; None: ``file.name``.
+        owned: Whether ``close`` closes it.
 
     Raises:
         TypeError: The file was opened in text mode.
@@ -203,22 +205,22 @@ class ObjectSource(Source):
     def _readinto(self, buffer: Any) -> int:
         try:
             return self._fill(buffer) if hasattr(self._file, "readinto") else self._read(buffer)
-        except StopIteration as error:  # which iterators of records would take for their end
+        except StopIteration as error:  # iterators over records would end silently
             raise RuntimeError("the file object raised StopIteration") from error
 
     def _fill(self, buffer: Any) -> int:
         if self._lent is None:
-            return self._given(type(self._file).readinto(self._file, buffer), len(buffer))
+            return self._checked(type(self._file).readinto(self._file, buffer), len(buffer))
         size = min(len(buffer), _LENT)
         if len(self._lent) < size:
             self._lent = bytearray(size)
         lent = memoryview(self._lent)[:size]
-        got = self._given(self._file.readinto(lent), size)
+        got = self._checked(self._file.readinto(lent), size)
         buffer[:got] = lent[:got]
         return got
 
-    def _given(self, got: Any, size: int) -> int:
-        """What a file object says that it gave of so many bytes, checked."""
+    def _checked(self, got: Any, size: int) -> int:
+        """The number of bytes that a file object says it read of ``size``, checked."""
         if got is None:
             raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
         got = operator.index(got)
@@ -231,7 +233,7 @@ class ObjectSource(Source):
         if isinstance(piece, str):
             raise TypeError("the file object is in text mode; open it in binary mode")
         data = None if piece is None else memoryview(piece).cast("B")
-        got = self._given(None if data is None else len(data), len(buffer))
+        got = self._checked(None if data is None else len(data), len(buffer))
         buffer[:got] = data
         return got
 
@@ -240,7 +242,7 @@ class ObjectSource(Source):
         self._file.seek((self._start or 0) + offset)
 
     def check_ends(self) -> None:
-        if self._lent is None:  # no code of others runs for it
+        if self._lent is None:  # Python's own object: no foreign code runs
             check_ends(self._file, self.path)
 
     def close(self) -> None:
@@ -249,14 +251,14 @@ class ObjectSource(Source):
 
 
 def _keeps_nothing(file: Any) -> bool:
-    """Whether a file object is one of Python's own, whose ``readinto`` runs no other code."""
+    """Whether a file object is one of Python's own, whose ``readinto`` runs no foreign code."""
     raw = file.raw if type(file) is io.BufferedReader else file
     own = type(raw) in (io.BytesIO, io.FileIO)
     return own and not any("readinto" in vars(each) for each in (file, raw))
 
 
 def _position(file: Any) -> int | None:
-    """Where a file object stands, or None when it cannot go back there."""
+    """The current position of a file object, or None if it cannot seek."""
     try:
         return int(file.tell()) if file.seekable() else None
     except (AttributeError, OSError, ValueError):
@@ -264,7 +266,7 @@ def _position(file: Any) -> int | None:
 
 
 def is_file_object(value: Any) -> bool:
-    """Whether bytes can be read from a value by itself."""
+    """Whether a value has ``read`` or ``readinto``."""
     return hasattr(value, "read") or hasattr(value, "readinto")
 
 
@@ -272,9 +274,9 @@ def open_source(path: Any) -> Source:
     """Opens a path, a URL or a file object; a source is returned as it is.
 
     Raises:
-        OSError: With the file's name: missing, a directory, no permission.
+        OSError: The file is missing, a directory, or not readable; with its name.
         ImportError: A URL, and fsspec is not installed.
-        TypeError: Something else.
+        TypeError: None of these.
     """
     if isinstance(path, Source):
         return path
@@ -289,12 +291,12 @@ def open_source(path: Any) -> Source:
 
 
 def check_ends(file: Any, path: Any) -> None:
-    """Refuses a device that may give bytes for ever, like /dev/zero. Terminals and the null device
+    """Refuses a device that may return bytes forever, like /dev/zero. Terminals and the null device
     end.
 
     Args:
-        file: A file descriptor, or a file object; one without a descriptor is not looked at.
-        path: What messages call it.
+        file: A file descriptor or a file object. One without a descriptor is not checked.
+        path: Its name for messages, or None.
 
     Raises:
         ValueError: It is such a device.
@@ -312,7 +314,7 @@ def check_ends(file: Any, path: Any) -> None:
 
 
 def open_regular(path: Path) -> FileSource | None:
-    """Opens a regular file; None: it is something else, which is not waited for."""
+    """Opens a regular file; None: it is something else. Never waits for a pipe."""
     source = FileSource(path, os.O_NONBLOCK)
     if source.regular:
         return source
@@ -324,8 +326,8 @@ def local_path(name: str, path: Any) -> Path:
     """An argument that is the path of a local file, as str or os.PathLike.
 
     Raises:
-        TypeError: It is no path.
-        ValueError: It is a URL.
+        TypeError: Not a path.
+        ValueError: A URL.
     """
     if isinstance(path, bytes):
         path = os.fsdecode(path)
@@ -337,7 +339,7 @@ def local_path(name: str, path: Any) -> Path:
 
 
 def is_url(path: Any) -> bool:
-    """Whether a path is one for fsspec."""
+    """Whether a path is a URL, for fsspec."""
     return isinstance(path, str) and "://" in path
 
 
@@ -353,10 +355,10 @@ def open_url(url: str, mode: str) -> Any:
 
 
 def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
-    """The inputs that an argument of that name holds: one, or an iterable of them.
+    """The inputs in an argument: one path or file object, or an iterable of them.
 
     Raises:
-        TypeError: Neither. The items of a list or tuple are checked at once, those of other
+        TypeError: None of these. The items of a list or tuple are checked at once, those of other
             iterables when they are reached.
     """
     if hasattr(paths, "numpy"):
@@ -383,10 +385,10 @@ def is_path(value: Any) -> bool:
 
 
 def check_input(name: str, value: Any) -> None:
-    """Refuses an argument that is no path, URL or file object.
+    """Checks that an argument is a path, a URL or a file object.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is not.
     """
     if not is_path(value) and not is_file_object(value):
         raise TypeError(
@@ -397,3 +399,93 @@ def check_input(name: str, value: Any) -> None:
 def _checked_item(path: Any, name: str) -> Any:
     check_input(f"every item of {name}", path)
     return path
+
+
+# ---- Any number of bytes of a regular file, at an offset ----
+
+# Linux reads at most 2 GiB less a page per call, macOS refuses more than 2 GiB.
+_AT_ONCE = 1 << 30
+
+
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """Bytes of a file; fewer only if the file ends.
+
+    Args:
+        fd: A regular file.
+        size: How many.
+        offset: Where they begin.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    if size <= _AT_ONCE:
+        data = os.pread(fd, size, offset)
+        if len(data) == size or not data:
+            return data
+    return _read_patiently(fd, size, offset)
+
+
+def _read_patiently(fd: int, size: int, offset: int) -> bytes:
+    """As read_at, in pieces. They are read into one BytesIO, whose memory becomes the result;
+    joining pieces would take twice the memory."""
+    room = io.BytesIO()
+    room.seek(size - 1)
+    room.write(b"\0")
+    done = 0
+    with room.getbuffer() as view:
+        while got := os.preadv(fd, [view[done : done + _AT_ONCE]], offset + done):
+            done += got
+            if done == size:
+                break
+    room.truncate(done)
+    return room.getvalue()
+
+
+# ---- Waiting for input until another thread ends the wait ----
+
+
+class Waiting:
+    """Waits for the input of a pipe, a socket or a device."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended = False
+        self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
+
+    def wait(self, fd: int) -> None:
+        """Waits until a file has input or has ended.
+
+        Raises:
+            ValueError: ``end`` was called.
+        """
+        with self._lock:
+            if not self._ended and self._pipe is None:
+                self._pipe = os.pipe()
+                self._dropped = weakref.finalize(self, _close_both, self._pipe)
+            pipe = self._pipe
+        if pipe is not None:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            poll.register(pipe[0], select.POLLIN)
+            poll.poll()
+        if self._ended:
+            raise ValueError("the reader was closed while it waited for input")
+
+    def end(self) -> None:
+        """Ends the current wait and all later ones. Any thread may call it."""
+        with self._lock:
+            self._ended = True
+            if self._pipe is not None:
+                os.write(self._pipe[1], b"\0")
+
+    def close(self) -> None:
+        """Closes what ``wait`` has opened. No thread may be waiting."""
+        with self._lock:
+            pipe, self._pipe, self._ended = self._pipe, None, True
+        if pipe is not None:
+            self._dropped()
+
+
+def _close_both(pipe: tuple[int, int]) -> None:
+    for fd in pipe:
+        os.close(fd)

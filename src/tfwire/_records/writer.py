@@ -1,59 +1,71 @@
-"""The writer of TFRecord files."""
+"""TFRecordWriter, which writes records to a file."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfwire._public import public
-from tfwire._records.guarded import Guarded
-from tfwire._records.output import LONG, Output
-from tfwire._records.packing import FRAME
-from tfwire._records.payloads import as_record, as_records, chunks
-from tfwire._records.targets import open_sink
-from tfwire.receipts import Receipt
+from tfwire._base.errors import public
+from tfwire._records.encoder import encoder
+from tfwire._records.frames import (
+    FRAME,
+    Packer,
+    as_record,
+    as_records,
+    chunks,
+    ends_of_records,
+    frame_apart,
+)
+from tfwire._records.receipts import Receipt, Tally
+from tfwire._records.sinks import open_sink
+from tfwire._records.writer_base import WriterBase
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import CompressionType, Output as OutputFile, Record, Row
 
 __all__ = ["TFRecordWriter"]
 
 _BLOCK = 1 << 18  # bytes collected before they are framed and written
-
-# So many rows or records at once are encoded and written by themselves; fewer are collected.
+# A chunk of at least so many rows or records is written directly; a smaller one is collected.
 _MANY_ROWS = 64
 _MANY_RECORDS = 1024
+# From this mean length on payloads are not copied: writev takes header, payload and footer.
+_LONG = 1 << 14
 
 
 @public
-class TFRecordWriter(Guarded):
+class TFRecordWriter(WriterBase):
     """Writes records to a TFRecord file.
 
     Records are collected and written in blocks, by the thread that completes a block. Threads may
     share a writer: every record is written once and whole. After a fork the writer belongs to the
     process that made it.
 
-    A write that fails leaves every whole record in the file that reached it, and nothing else; from
-    then on every call raises what failed. A file that is being appended to cannot be opened by
-    another writer, and a writer notices when somebody else changes its file.
+    A write that fails leaves in the file every whole record that reached it, and nothing else;
+    every later call raises the same error. A file that is being appended to cannot be opened by
+    another writer, and a writer raises if its file is changed by something else.
 
     Args:
-        path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``; the last
-            is not closed. A file is made or emptied, but no folder is made.
+        path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``, which is
+            not closed. A file is created or emptied; folders are not created.
         options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
-        compression_level: 0 to 9 or -1, as for TFRecordOptions, whose own it replaces.
+        compression_level: 0 to 9 or -1. It replaces the level of TFRecordOptions.
         append: Continue the file instead of emptying it. Its headers and its last record are
             checked first. A GZIP file gets another member; ZLIB cannot be continued.
         repair_tail: With append, cut off a torn last record instead of refusing the file, unless
-            records that verify lie behind it.
-        atomic: Write to a temporary file in the same folder. ``close`` gives it the name when
-            all is on disk; an exception within ``with`` discards it. A file that is replaced passes
-            on its permissions, and its owner as far as the process may do that.
+            records that verify follow it.
+        atomic: Write to a temporary file in the same folder. ``close`` renames it when all is on
+            disk; an exception within ``with`` discards it. The new file gets the permissions of the
+            file that it replaces, and its owner if the process may set that.
 
     Raises:
         OSError: The file cannot be opened. BlockingIOError: Another writer has it open.
-        DataLossError: append to a file that is damaged.
-        ValueError, TypeError: Arguments that are not valid; nothing was opened.
+        DataLossError: The file to append to is damaged.
+        ValueError, TypeError: Invalid arguments; nothing was opened.
 
     Example:
         >>> with TFRecordWriter("pets.tfrecord") as writer:
@@ -64,8 +76,8 @@ class TFRecordWriter(Guarded):
 
     def __init__(
         self,
-        path: Any,
-        options: Any = None,
+        path: OutputFile,
+        options: CompressionType = None,
         *,
         compression_level: int | None = None,
         append: bool = False,
@@ -75,18 +87,17 @@ class TFRecordWriter(Guarded):
         super().__init__()
         self._path = path
         self._pending: list[bytes] = []
-        self._room = _BLOCK
-        self._least: float = 0  # of room: with less, write() does more than collect
+        self._room = _BLOCK  # bytes that may still be collected
+        self._min_room: float = 0  # write() only collects while it leaves so much
         self._saved = False  # whether close() has written everything
         self._atomic = atomic
-        self._output = Output(
-            *open_sink(path, options, compression_level, append, repair_tail, atomic)
+        self._sink, crc32c = open_sink(
+            path, options, compression_level, append, repair_tail, atomic
         )
+        self._packer, self._tally = Packer(), Tally(crc32c)
         self._open()
 
-    # ---- Taking records -----------------------------------------------------------------------
-
-    def write(self, record: Any) -> None:
+    def write(self, record: Record) -> None:
         """Writes one record.
 
         Args:
@@ -95,19 +106,20 @@ class TFRecordWriter(Guarded):
 
         Raises:
             TypeError: Anything else.
-            ValueError: The writer is closed. The record is not in the file; any other is whose
-                ``write`` returned.
+            ValueError: The writer is closed. The record is not in the file, unlike every record
+                whose ``write`` returned.
             OSError: Writing failed, now or before.
         """
         if type(record) is not bytes:
             record = as_record(record)
         self._pending.append(record)
         self._room -= len(record) + FRAME
-        # close() raises the least before it drains: who does not see that is drained.
-        if self._room < self._least:
-            self._settle([record])
+        # close() raises the limit before it writes the collected records: a call that does not see
+        # the new limit has added its record in time.
+        if self._room < self._min_room:
+            self._write_collected([record])
 
-    def write_many(self, records: Iterable[Any]) -> int:
+    def write_many(self, records: Iterable[Record]) -> int:
         """Writes records in bulk.
 
         Args:
@@ -128,28 +140,30 @@ class TFRecordWriter(Guarded):
         for chunk in pieces:
             count += len(chunk)
             if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
-                encode = encode or _rows_encoder()
+                encode = encode or encoder().FramedRows().encode
                 self._write_rows(encode, chunk)
             elif len(chunk) >= _MANY_RECORDS:
-                self._write_records(chunk)
+                self._run(self._write_pending)
+                done = self._run(self._write_leading, chunk)
+                if done < len(chunk):
+                    self._collect(chunk[done:])
             else:
                 self._collect(chunk)
         return count
 
-    def write_columns(self, columns: Mapping[str, Any]) -> None:
+    def write_columns(self, columns: Row) -> None:
         """Writes columns as ``tf.train.Example`` records, encoded and framed at once.
 
         Args:
             columns: As for ``encode_columns``.
 
         Raises:
-            TypeError, ValueError: As ``encode_columns``; and the writer is closed.
+            TypeError: As ``encode_columns``.
+            ValueError: As ``encode_columns``, or the writer is closed.
             OSError: Writing failed, now or before.
         """
-        from tfwire.example import encode_framed
-
         self._run(self._write_pending)
-        for block in encode_framed(columns):
+        for block in encoder().encode_framed(columns):
             self._run(self._write_block, block.view)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
@@ -164,12 +178,6 @@ class TFRecordWriter(Guarded):
             for record in rows[done:]:
                 self.write(record)
 
-    def _write_records(self, records: Sequence[Any]) -> None:
-        """Writes bytes objects, framed at once; what follows another type is collected."""
-        done = self._run(self._write_leading, records)
-        if done < len(records):
-            self._collect(records[done:])
-
     def _collect(self, records: Sequence[Any]) -> None:
         try:
             payloads = as_records(records)
@@ -179,10 +187,8 @@ class TFRecordWriter(Guarded):
             return
         self._pending.extend(payloads)
         self._room -= sum(map(len, payloads)) + FRAME * len(payloads)
-        if self._room < self._least:
-            self._settle(payloads)
-
-    # ---- Writing ------------------------------------------------------------------------------
+        if self._room < self._min_room:
+            self._write_collected(payloads)
 
     def flush(self) -> None:
         """Makes all records written so far visible to readers of the file; a compressed stream
@@ -198,29 +204,23 @@ class TFRecordWriter(Guarded):
 
     def _flush(self) -> None:
         self._write_pending()
-        self._output.sink.flush()
+        self._sink.flush()
 
-    def _settle(self, added: Sequence[bytes]) -> None:
-        """Writes what is collected, and with it what this call has just added."""
+    # ---- The collected records ----------------------------------------------------------------
+
+    def _write_collected(self, added: Sequence[bytes]) -> None:
+        """Writes the collected records, among them those that this call has just added."""
         with self._lock:
-            if self._busy:  # the exception that follows means that they are not written
+            if self._busy:  # the exception that follows says that they are not written
                 self._take_back(added)
             self._run(self._write_pending, added)
 
-    def _write_block(self, block: memoryview) -> None:
-        self._check()
-        self._output.write_block(block)
-
-    def _write_leading(self, records: Sequence[Any]) -> int:
-        self._write_pending()
-        return self._output.write_leading(records)
-
     def _write_pending(self, added: Sequence[bytes] = ()) -> None:
-        """Writes the records collected so far. Other threads may add to them meanwhile.
+        """Writes the collected records. Other threads may add more meanwhile.
 
         Args:
-            added: Records that this call has just added. They may have come too late for
-                ``close``, or in time.
+            added: Records that this call has just added: before ``close`` wrote the others, or too
+                late for it.
         """
         if self._saved and added and not self._take_back(added):
             return
@@ -229,40 +229,89 @@ class TFRecordWriter(Guarded):
             return
         size, self._room = _BLOCK - self._room, _BLOCK
         records = self._pending[:]
+        parts = [(records, size)]
         last = len(records[-1])
-        if last >= LONG and len(records) > 1:
-            self._output.write(records[:-1], size - last)
-            del self._pending[: len(records) - 1]
-            records, size = records[-1:], last
-        self._output.write(records, size)
-        del self._pending[: len(records)]
+        if last >= _LONG and len(records) > 1:
+            parts = [(records[:-1], size - last), (records[-1:], last)]
+        for part, size in parts:
+            if size >= _LONG * len(part):
+                self._write_long(part)
+            else:
+                self._write_leading(part)
+            del self._pending[: len(part)]
 
     def _take_back(self, added: Sequence[bytes]) -> bool:
-        """Removes records from those that wait, if they are among them."""
+        """Removes records from the collected ones; False if they are not among them."""
         for i, record in enumerate(self._pending):
             if record is added[0]:
                 del self._pending[i : i + len(added)]
                 return True
         return False
 
-    def _fail(self, failure: Exception) -> None:
-        super()._fail(failure)
-        self._least = math.inf
-        if not self._saved:
-            self._pending.clear()
+    # ---- Framing and writing ------------------------------------------------------------------
 
-    # ---- What was written ---------------------------------------------------------------------
+    def _write_leading(self, records: Sequence[Any]) -> int:
+        """Writes records up to the first that is not a bytes object; returns how many."""
+        done = 0
+        while done < len(records):
+            for block, count in self._packer.blocks(records[done:] if done else records):
+                self._write_block(block)
+                done += count
+            if done == len(records) or type(records[done]) is not bytes:
+                break
+            self._write_long(records[done : done + 1])  # it does not fit into a block
+            done += 1
+        return done
+
+    def _write_block(self, block: memoryview) -> None:
+        """Writes framed records."""
+        self._check()
+        try:
+            self._sink.write([block])
+        except BaseException:
+            block = block[: self._salvage(ends_of_records(block))]
+            self._tally.add_block(block, len(block))
+            raise
+        self._tally.add_block(block, len(block))
+
+    def _write_long(self, records: Sequence[bytes]) -> None:
+        """Writes records without copying their payloads."""
+        self._check()
+        buffers: list[bytes] = []
+        crcs: list[int] = []
+        for record in records:
+            header, footer, crc = frame_apart(record)
+            buffers += header, record, footer
+            crcs.append(crc)
+        try:
+            self._sink.write(buffers)
+        except BaseException:
+            ends = [0, *accumulate(len(record) + FRAME for record in records)]
+            self._tally_records(crcs[: ends.index(self._salvage(ends))], records)
+            raise
+        self._tally_records(crcs, records)
+
+    def _tally_records(self, crcs: list[int], records: Sequence[bytes]) -> None:
+        for crc, record in zip(crcs, records, strict=False):
+            self._tally.add_record(crc, len(record))
+
+    def _salvage(self, ends: Sequence[int]) -> int:
+        """After a write that failed: keeps its whole records in the file; returns their bytes."""
+        try:
+            return self._sink.salvage(ends)
+        except OSError:  # the first failure says more
+            return 0
 
     @property
     def receipt(self) -> Receipt:
-        """The receipt of the records that this writer has written; some may wait for ``flush``."""
-        return self._output.receipt
+        """The receipt of the records written so far; some may be waiting for ``flush``."""
+        return self._tally.receipt
 
     @property
     def file_crc32c(self) -> int:
-        """The CRC-32C of the whole file as far as it is written; complete once it is closed. It
-        costs no second pass: with ``append``, what the file held before is part of it, read while
-        the tail was being checked. Of a file object: of what was written to it here.
+        """The CRC-32C of the file as written so far; complete once the writer is closed. It costs
+        no second pass. With ``append`` it includes what the file held before, which was read when
+        its tail was checked. For a file object: of what this writer wrote to it.
 
         Example:
             >>> with TFRecordWriter("pets.tfrecord") as writer:
@@ -270,15 +319,16 @@ class TFRecordWriter(Guarded):
             >>> tfw.checksum.base64_crc32c(writer.file_crc32c)  # as object stores show it
             'lMxi1A=='
         """
-        return self._output.file_crc32c
+        found = self._sink.crc32c
+        return self._tally.file_crc32c if found is None else found
 
     # ---- Closing ------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Writes what is left and closes the file; closing again does nothing.
+        """Writes the remaining records and closes the file. Closing again does nothing.
 
         Raises:
-            OSError: Writing failed, now or before: the file holds only what came before that.
+            OSError: Writing failed, now or before: the file holds only the records before that.
             RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
         """
         if not self._closed:
@@ -287,11 +337,11 @@ class TFRecordWriter(Guarded):
     def _complete(self) -> None:
         if self._closed:  # by another thread
             return
-        self._least = math.inf  # what is added from now on waits for the end of this
+        self._min_room = math.inf  # from now on write() waits for the end of this
         try:
             self._write_pending()
             self._closed = True
-            self._output.sink.close()
+            self._sink.close()
         except BaseException:
             self._drop()
             raise
@@ -303,19 +353,25 @@ class TFRecordWriter(Guarded):
 
     def _drop(self) -> None:
         self._closed = True
-        self._output.sink.discard()
+        self._sink.discard()
         self._fail(ValueError("Writer is closed."))
 
-    def _let_go(self) -> None:
+    def _fail(self, failure: Exception) -> None:
+        super()._fail(failure)
+        self._min_room = math.inf
+        if not self._saved:
+            self._pending.clear()
+
+    def _end_unclosed(self) -> None:
         if self._atomic:
             self._discard()
         else:
             self.close()
 
-    def _disown(self) -> None:
-        super()._disown()
+    def _after_fork(self) -> None:
+        super()._after_fork()
         with contextlib.suppress(OSError):
-            self._output.sink.abandon()
+            self._sink.abandon()
 
     def __exit__(
         self,
@@ -330,10 +386,3 @@ class TFRecordWriter(Guarded):
 
     def __repr__(self) -> str:
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
-
-
-def _rows_encoder() -> Any:
-    """What makes framed blocks of rows; its buffers serve one thread."""
-    from tfwire.example import FramedRows
-
-    return FramedRows().encode

@@ -1,4 +1,4 @@
-"""The tfwire command: one module per subcommand, imported only when it runs."""
+"""The tfwire command and the table of its subcommands, whose modules are imported on demand."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from tfwire._text import printable
+from tfwire._base.arguments import printable
+from tfwire._base.errors import DataLossError
 from tfwire._version import __version__
 from tfwire.cli._files import complain_of, reason_of
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
-from tfwire.errors import DataLossError
 
 __all__ = ["main"]
 
-# Subcommand and its line in --help; module tfwire.cli.NAME has add_arguments() and run().
+# Subcommand: the module with its add_SUBCOMMAND(), and its line in --help.
 _COMMANDS = {
-    "info": "show compression, number and sizes of records, features of the first record",
-    "head": "print the first records as text or JSON",
-    "cat": "print all records as text, JSON or raw bytes",
-    "count": "count the records",
-    "verify": "verify every record and list all damage",
-    "repair": "write the records that verify, or can be corrected, to a new file",
-    "index": "save the positions of records, for random access",
-    "split": "write the records of files to several files of equal number or size",
-    "merge": "write the records of files to one file",
-    "shuffle": "write the records of files in random order",
-    "bench": "measure how fast a file is read, by tfwire and by other installed packages",
-    "demo": "walk through the library on real data, with a speed table at the end",
+    "info": ("info", "show compression, number and sizes of records, features of the first record"),
+    "head": ("show", "print the first records as text or JSON"),
+    "cat": ("show", "print all records as text, JSON or raw bytes"),
+    "count": ("info", "count the records"),
+    "verify": ("verify", "verify every record and list all damage"),
+    "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
+    "index": ("index", "save the positions of records, for random access"),
+    "split": ("reshard", "write the records of files to several files of equal number or size"),
+    "merge": ("reshard", "write the records of files to one file"),
+    "shuffle": ("reshard", "write the records of files in random order"),
+    "bench": (
+        "bench",
+        "measure how fast tfwire and other installed packages read a file",
+    ),
+    "demo": ("demo", "walk through the library on real data, with a speed table at the end"),
 }
 
 _DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"
-_INTERRUPTED = 130  # as a shell says it of a process that was interrupted
+_INTERRUPTED = 130  # the exit status that shells give an interrupted process
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that repeats no control characters of the command line."""
+    """A parser whose errors show control characters of the command line escaped."""
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
@@ -51,10 +54,10 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, help_text in _COMMANDS.items():
+    for name, (module, help_text) in _COMMANDS.items():
         command = commands.add_parser(name, help=help_text, description=help_text)
         if name == chosen:
-            import_module(f"tfwire.cli.{name}").add_arguments(command)
+            getattr(import_module(f"tfwire.cli.{module}"), f"add_{name}")(command)
     return parser
 
 
@@ -62,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
     Args:
-        arguments: Words after the program's name; None takes them from the command line.
+        arguments: The words after the program's name; None: those of the command line.
 
     Returns:
         The exit status: 0, 1 when the data is at fault, 2 for wrong usage.
 
     Raises:
-        SystemExit: After --help and --version, and for wrong usage that argparse finds.
+        SystemExit: After --help and --version, and for wrong usage found by argparse.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((word for word in words if word in _COMMANDS), None)
@@ -77,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 return _run(words, chosen)
             finally:
-                sys.stdout.flush()  # a broken pipe shows here at the latest
+                sys.stdout.flush()  # raises at the latest if the pipe is broken
         except OutputError as error:
             silence_output()
             if error.broken_pipe:
@@ -99,4 +102,4 @@ def _name(chosen: str | None) -> str:
 
 def _run(words: list[str], chosen: str | None) -> int:
     options: Any = _parser(chosen).parse_args(words)
-    return int(import_module(f"tfwire.cli.{options.command}").run(options))
+    return int(options.run(options))

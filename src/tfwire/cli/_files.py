@@ -1,6 +1,6 @@
-"""What the subcommands share: their inputs, and how they speak of files and damage.
+"""What subcommands share: file arguments, checks of outputs, and messages.
 
-Nothing here imports numpy or the native module when it is imported: --help must be quick.
+Importing this imports neither numpy nor the native module: --help must be quick.
 """
 
 from __future__ import annotations
@@ -8,22 +8,29 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
+import stat
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from tfwire._text import printable, shorten, show_path
-from tfwire.errors import Error
+from tfwire._base.arguments import printable, shorten, show_path
+from tfwire._base.errors import Error
 
 if TYPE_CHECKING:
-    from tfwire._records.regions import SkippedRegion, SkippedRegions
+    from tfwire._base.aliases import Compression
+    from tfwire._records.damage import SkippedRegion, SkippedRegions
 
-# What can be wrong with a file, or with its name.
+# Errors that are a file's, or its name's.
 FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
-
-_MOST_REGIONS = 20  # listed where all damage is not what was asked for
+_MOST_REGIONS = 20  # listed by commands other than verify
 _MOST = 2**63 - 1
-_COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+_COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {
+    "auto": "auto",
+    "none": "",
+    "gzip": "GZIP",
+    "zlib": "ZLIB",
+}
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -43,12 +50,12 @@ def add_compression(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
-    """An argument that counts something."""
+    """The type of arguments that are integers, 1 or more."""
     return _count(text, 1)
 
 
 def count(text: str) -> int:
-    """An argument that counts something, perhaps nothing."""
+    """The type of arguments that are integers, 0 or more."""
     return _count(text, 0)
 
 
@@ -66,8 +73,8 @@ def _count(text: str, least: int) -> int:
 
 
 def size(text: str) -> int:
-    """An argument that is a number of bytes, like 150MB."""
-    from tfwire._records.shard_arguments import bytes_of_size
+    """The type of arguments that are numbers of bytes, like 150MB."""
+    from tfwire._records.shard_set import bytes_of_size
 
     try:
         return bytes_of_size(text)
@@ -75,25 +82,25 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def compression_of(options: argparse.Namespace) -> str:
+def compression_of(options: argparse.Namespace) -> Compression | Literal["auto"]:
     return _COMPRESSIONS[options.compression]
 
 
 def input_of(name: str) -> Any:
     """What to read for a name on the command line."""
-    # Not its buffer: the lock of that, held by a thread that reads ahead, outlives no interrupt.
+    # Not the buffer: an interrupt while a thread that reads ahead holds its lock is fatal.
     stdin: Any = sys.stdin.buffer
     return stdin.raw if name == "-" else name
 
 
 def refuse(options: argparse.Namespace, text: object) -> int:
-    """Says what is wrong with the command line; the exit status."""
+    """Says what is wrong with the command line; returns the exit status."""
     complain(options, text)
     return 2
 
 
 def stdin_twice(options: argparse.Namespace, names: Sequence[str]) -> bool:
-    """Whether standard input is to be read more than once; says so."""
+    """Whether standard input is given more than once; says so."""
     if names.count("-") < 2:
         return False
     complain(options, "- (standard input) can be read once only")
@@ -101,7 +108,7 @@ def stdin_twice(options: argparse.Namespace, names: Sequence[str]) -> bool:
 
 
 def same_file(path: str, names: Iterable[str]) -> str | None:
-    """Which of the inputs is the file at a path; None: none is, or there is no such file."""
+    """The input that is the file at a path; None if none is, or if there is no such file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -117,7 +124,7 @@ def same_file(path: str, names: Iterable[str]) -> str | None:
 
 
 def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
-    """Whether inputs belong to sets of shards that are half published; says of which sets."""
+    """Whether inputs belong to half-published sets of shards; says which sets."""
     from tfwire._records.markers import Markers
     from tfwire._records.sources import is_url
 
@@ -130,16 +137,14 @@ def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
 
 
 # ---- Complaints -------------------------------------------------------------------------------
-
-
 def complain(options: argparse.Namespace, text: object) -> None:
     """One line on stderr."""
     complain_of(options.command, text)
 
 
 def complain_of(command: str | None, text: object) -> None:
-    """One line on stderr, after what was printed before; without a command it goes on from a line
-    of one."""
+    """One line on stderr, after what was printed before. Without a command it continues the line
+    before it."""
     if command is not None:
         sys.stdout.flush()
         text = f"tfwire {command}: {text}"
@@ -149,8 +154,8 @@ def complain_of(command: str | None, text: object) -> None:
 def complain_of_damage(
     options: argparse.Namespace, name: str, regions: SkippedRegions, hint: str | None
 ) -> None:
-    """A line on stderr for the first regions that were left out, the number of the others, and
-    what the file looks like."""
+    """Lines on stderr for the first regions that were left out, for the number of the others, and
+    for what the file looks like."""
     for region in regions[:_MOST_REGIONS]:
         complain(options, f"{name}: left out {describe_region(region)}")
     if regions.num_regions > _MOST_REGIONS:
@@ -169,7 +174,7 @@ def reason_of(error: Exception, name: str | None = None) -> str:
 
     Args:
         error: What was raised.
-        name: The file that was worked on, where there is one.
+        name: The file, if there is one.
     """
     if isinstance(error, OSError):
         if isinstance(error.filename, (str, bytes, os.PathLike)):
@@ -188,11 +193,9 @@ def reason_of(error: Exception, name: str | None = None) -> str:
     return f"{show_path(name)}: {text}"
 
 
-# ---- Output -----------------------------------------------------------------------------------
-
-
+# ---- Printing ---------------------------------------------------------------------------------
 def print_json(value: dict[str, Any]) -> None:
-    """One line of JSON Lines, in ASCII: every encoding has it, and it controls no terminal."""
+    """Prints one line of JSON in ASCII, which every encoding has and which controls no terminal."""
     import json
 
     print(json.dumps(value))
@@ -207,7 +210,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def describe_region(region: SkippedRegion) -> str:
-    """A damaged stretch in one line, its numbers as other tools take them."""
+    """A damaged region in one line; its numbers have no separators, for use in other tools."""
     where = "compressed bytes" if region.reason == "compressed stream" else "bytes"
     return (
         f"{where} {region.begin} to {region.end} ({region.end - region.begin} bytes), "
@@ -216,7 +219,7 @@ def describe_region(region: SkippedRegion) -> str:
 
 
 def print_more(total: int, shown: int, noun: str) -> None:
-    """Says that there are more than were listed."""
+    """Says how many there are if not all were listed."""
     if total > shown:
         print(f"  of {plural(total, noun)} only {shown:,} are listed")
 
@@ -231,8 +234,82 @@ def region_json(region: SkippedRegion) -> dict[str, Any]:
 
 
 def file_size(name: str) -> int:
-    """Bytes of a regular file, 0 where that is not known."""
+    """The size of a file in bytes, 0 if unknown."""
     try:
         return 0 if name == "-" else os.stat(name).st_size
     except (OSError, ValueError):
         return 0
+
+
+# ---- Checks of the output, before any file is read or written ------------------------------------
+
+_FIELD = re.compile(r"(\{[^{}]*\})")
+_DECIMAL = re.compile(r"\{\w+(?::\d*d?)?\}")
+
+
+def problem_of_output(
+    options: argparse.Namespace, inputs: Sequence[str], pattern: bool
+) -> str | None:
+    """Why the output cannot be written; None if it can.
+
+    Args:
+        options: With ``output`` and ``force``.
+        inputs: The files that are read.
+        pattern: The output is a pattern of {shard} and {shards}.
+
+    Raises:
+        OSError: The folder of the output does not exist.
+    """
+    from tfwire._records.sources import is_url
+
+    output, found = options.output, ""
+    if output == "-":
+        return "OUT must be a file, as it appears only when it is complete"
+    if is_url(output):
+        return f"{output}: OUT must be a file: it gets its name by renaming, URLs cannot"
+    folder, name = os.path.split(output)
+    if name in ("", os.curdir, os.pardir):
+        return f"{output!r}: OUT must be the name of a file"
+    if not stat.S_ISDIR(_status_of_folder(output).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), output)
+    is_output = _matcher(name) if pattern else name.__eq__
+    for name in sorted(filter(is_output, os.listdir(folder or os.curdir))):
+        found = os.path.join(folder, name)
+        if same_file(found, inputs):
+            return f"{found}: is one of the inputs, and may be one of the new files"
+        if os.path.exists(found) and not os.path.isfile(found):
+            return f"{found}: is not a regular file, and is not replaced"
+    return f"{found}: exists; --force replaces it" if found and not options.force else None
+
+
+def _status_of_folder(path: str) -> os.stat_result:
+    try:
+        return os.stat(os.path.dirname(path) or os.curdir)
+    except OSError as error:
+        error.filename = path  # the output that was asked for
+        raise
+
+
+def _matcher(pattern: str) -> Callable[[str], object]:
+    """A function that finds existing files that the files of a pattern would replace, or could be
+    confused with."""
+    parts = _FIELD.split(pattern)  # text, a field, text, ...
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [r"\d+" if _DECIMAL.fullmatch(part) else ".*" for part in parts[1::2]]
+    return re.compile("".join(parts), re.DOTALL).fullmatch
+
+
+def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
+    """What is wrong with a pattern of file names; None if nothing is.
+
+    Args:
+        pattern: The path of the files.
+        num_shards: The number of files; None if not known.
+    """
+    from tfwire._records.shard_set import some_names_of_shards
+
+    try:
+        some_names_of_shards(os.path.basename(pattern), num_shards)
+    except (OSError, ValueError) as error:
+        return reason_of(error, pattern)
+    return None

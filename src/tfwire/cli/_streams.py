@@ -1,4 +1,4 @@
-"""The standard streams of the command, also where they are closed, full, or nobody reads them."""
+"""The standard streams of the command, their errors, and the progress line."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import errno
 import io
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["OutputError", "silence_output", "standard_streams"]
+__all__ = [
+    "OutputError",
+    "Progress",
+    "silence_output",
+    "standard_streams",
+]
 
 
 class OutputError(Exception):
-    """Standard output takes no more. Not an OSError: no file that is read or written is at fault.
+    """Writing to standard output failed. Not an OSError: those are about the command's files.
 
     Attributes:
-        broken_pipe: Its reader has left.
+        broken_pipe: Its reader has ended.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -26,7 +33,7 @@ class OutputError(Exception):
 
 
 class _Output:
-    """Standard output: what cannot be written is an OutputError."""
+    """Standard output; failed writes raise OutputError."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -39,7 +46,7 @@ class _Output:
 
     @property
     def buffer(self) -> Any:
-        """Takes bytes."""
+        """The binary stream."""
         return type(self)(self._stream.buffer)
 
     def _call(self, function: Any, *arguments: Any) -> Any:
@@ -52,8 +59,8 @@ class _Output:
         return getattr(self._stream, name)
 
 
-class _Complaints(_Output):
-    """Standard error: what cannot be written there cannot be told anywhere."""
+class _ErrorOutput(_Output):
+    """Standard error; failed writes are ignored, as they can be reported nowhere."""
 
     def _call(self, function: Any, *arguments: Any) -> Any:
         with contextlib.suppress(OSError):
@@ -63,7 +70,7 @@ class _Complaints(_Output):
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Puts streams into ``sys`` that are there and blame nobody else."""
+    """Replaces the streams in ``sys`` with open ones whose errors are OutputErrors."""
     before = sys.stdin, sys.stdout, sys.stderr
     _occupy_descriptors()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -71,7 +78,7 @@ def standard_streams() -> Iterator[None]:
     streams: Any = sys
     streams.stdin = before[0] or os.fdopen(0, closefd=False)
     streams.stdout = _Output(before[1] or os.fdopen(1, "w", closefd=False))
-    streams.stderr = _Complaints(before[2] or os.fdopen(2, "w", closefd=False))
+    streams.stderr = _ErrorOutput(before[2] or os.fdopen(2, "w", closefd=False))
     try:
         yield
     finally:
@@ -79,8 +86,8 @@ def standard_streams() -> Iterator[None]:
 
 
 def _occupy_descriptors() -> None:
-    """Opens those of the first three descriptors that are closed, so that no file gets their
-    numbers. Reading from standard input, and writing to standard output, stay errors."""
+    """Opens those of the first three file descriptors that are closed, so that no file gets their
+    numbers. Reading from standard input and writing to standard output remain errors."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -89,6 +96,51 @@ def _occupy_descriptors() -> None:
 
 
 def silence_output() -> None:
-    """Sends what is still buffered nowhere: the interpreter flushes it at its end."""
-    with contextlib.suppress(OSError, ValueError):  # a stream of a test has no descriptor
+    """Discards what is still buffered: the interpreter flushes it at exit."""
+    with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor, in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_INTERVAL = 0.1  # seconds between two prints
+
+
+class Progress:
+    """A progress line on stderr; silent if stderr is not a terminal.
+
+    Args:
+        total: Bytes of all files, 0 if unknown.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done: dict[str, int] = {}
+        self._begin = self._printed = time.monotonic()
+        self._lock = threading.Lock()
+        self._visible = sys.stderr.isatty()
+
+    def update(self, name: str, done: int) -> None:
+        """Reports how many bytes of a file are done. Thread-safe."""
+        if not self._visible:
+            return
+        with self._lock:
+            self._done[name] = done
+            now = time.monotonic()
+            if now - self._printed >= _INTERVAL:
+                self._printed = now
+                print(f"\r\033[K{self._line(now)}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Removes the line, before other output or at the end."""
+        if self._visible:
+            with self._lock:
+                print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def _line(self, now: float) -> str:
+        done = sum(self._done.values())
+        rate = done / (now - self._begin) / 1e6
+        share = (
+            f"{min(done / self._total, 1):4.0%} of {self._total / 1e6:,.0f} MB"
+            if self._total
+            else ""
+        )
+        return f"{share or f'{done / 1e6:,.0f} MB'}, {rate:,.0f} MB/s"

@@ -1,4 +1,4 @@
-"""What tfwire demo shows: the TensorFlow tutorials' data, written and read back."""
+"""What tfwire demo shows: the data of the TensorFlow tutorials, written and read back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
-from tfwire._text import show_path
+from tfwire._base.arguments import show_path
 from tfwire.cli import _speed
 from tfwire.images import crop_or_pad
 
@@ -21,7 +21,7 @@ def walk(folder: Path, records: int) -> None:
 
     Args:
         folder: Where to write.
-        records: How many records the speed table is made with.
+        records: The number of records for the speed table.
     """
     observations(folder / "test.tfrecord")
     photographs(folder / "images.tfrecords")
@@ -29,7 +29,7 @@ def walk(folder: Path, records: int) -> None:
     segmentation(folder / "segmentation.tfrecords")
     sentence(folder / "sequence.tfrecord")
     heading("How fast")
-    _speed.compare(folder / "speed.tfrecord", records)
+    _speed.compare(folder / "speed.tfrecord", observation_columns(records), OBSERVATION_SPEC)
 
 
 def heading(text: str) -> None:
@@ -37,21 +37,19 @@ def heading(text: str) -> None:
 
 
 def confirm(equal: bool, what: str) -> None:
-    """Says that a comparison held, or stops the demo."""
+    """Prints that a comparison succeeded, or stops the demo."""
     if not equal:
         raise ValueError(f"{what}: what was read differs from what was written")
     print(f"  equal: {what}")
 
 
 def size_of(path: Path) -> str:
-    """A file's size, and the blocks of 4 KiB that it takes, as du shows them."""
+    """A file's size, and its size in blocks of 4 KiB, as du shows it."""
     size = path.stat().st_size
     return f"{show_path(path)} holds {size:,} bytes ({-(-size // 4096) * 4} KiB on disk)"
 
 
 # ---- 10,000 observations of four features -----------------------------------------------------
-
-
 def observation_columns(count: int, seed: int = 0) -> dict[str, Array]:
     """The tutorial's data set: (bool, int, bytes, float) per observation."""
     rng = np.random.default_rng(seed)
@@ -74,7 +72,7 @@ OBSERVATION_SPEC = {
 
 
 def observations(path: Path) -> None:
-    """Columns to a file, the file to columns, and one record seen as a message."""
+    """Columns to a file and back, and one record as a message."""
     heading("10,000 observations: columns to records and back")
     columns = observation_columns(10_000)
     with tfw.TFRecordWriter(path) as writer:
@@ -98,10 +96,8 @@ def observations(path: Path) -> None:
 
 
 # ---- Photographs ------------------------------------------------------------------------------
-
-
 def sample_photographs() -> dict[str, bytes]:
-    """The JPEG files that scikit-learn brings along: a temple and a flower."""
+    """The JPEG files of scikit-learn: a temple and a flower."""
     folder = resources.files("sklearn.datasets") / "images"
     return {name: (folder / name).read_bytes() for name in ("china.jpg", "flower.jpg")}
 
@@ -138,8 +134,6 @@ def photographs(path: Path) -> None:
 
 
 # ---- Fashion-MNIST: arrays as raw bytes -------------------------------------------------------
-
-
 def clothes(path: Path) -> None:
     """28 x 28 float32 images and one-hot float64 labels, stored as raw bytes."""
     heading("Fashion-MNIST shapes: arrays as raw bytes, decode_raw")
@@ -173,8 +167,6 @@ def clothes(path: Path) -> None:
 
 
 # ---- Image and mask pairs ---------------------------------------------------------------------
-
-
 def segmentation_pairs() -> list[tuple[Array, Array]]:
     """Photographs of three sizes, each with a mask of its bright pixels."""
     import io
@@ -191,7 +183,7 @@ def segmentation_pairs() -> list[tuple[Array, Array]]:
 
 
 def segmentation(path: Path) -> None:
-    """Raw pixels need their sizes beside them; batches need one size for all."""
+    """Raw pixels with their sizes; for batches, all images are made one size."""
     heading("Images and masks: raw pixels with their sizes, restored and batched")
     pairs = segmentation_pairs()
     with tfw.TFRecordWriter(path) as writer:
@@ -220,8 +212,6 @@ def segmentation(path: Path) -> None:
 
 
 # ---- A SequenceExample ------------------------------------------------------------------------
-
-
 def sentence(path: Path) -> None:
     """Words of different lengths: context and feature lists."""
     heading("A SequenceExample: a context and lists of steps")

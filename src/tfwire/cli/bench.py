@@ -1,4 +1,4 @@
-"""tfwire bench: how fast a file is read here, by tfwire and by what else is installed."""
+"""tfwire bench: how fast tfwire and other installed packages read a file."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfwire._text import printable, shorten, show_path
+from tfwire._base.arguments import printable, shorten, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:
-    from tfwire.cli._readers import Reader, Subject
-    from tfwire.verification import FileReport
+    from tfwire._records.verify import FileReport
+    from tfwire.cli._speed import Reader, Subject
 
 
 _LONGEST = 86_400  # seconds
-_MOST_FEATURES = 10_000  # that are parsed; a specification of so many takes 50 MB
+_MOST_FEATURES = 10_000  # that are parsed; a specification with so many takes 50 MB
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_bench(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire bench."""
     parser.add_argument("file", metavar="FILE", help="a TFRecord file")
     _files.add_compression(parser)
@@ -30,27 +30,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON per reader")
     parser.epilog = (
-        "The readers run one after the other; the file is in the page cache by then. tfwire and "
+        "The readers run one after the other, with the file in the page cache. tfwire and "
         "TensorFlow verify every checksum. Columns are parsed with the specification that tfwire "
         "infers from the first records. Exit status: 0, 1 when the file is damaged or cannot be "
         "read, 2 for wrong usage."
     )
+    parser.set_defaults(run=_run)
 
 
 def seconds(text: str) -> float:
-    """An argument that is a time."""
+    """The type of arguments that are times in seconds."""
     value = float(text)
     if not 0 < value < _LONGEST:
         raise argparse.ArgumentTypeError(f"must be within (0, {_LONGEST}), found {text}")
     return value
 
 
-def run(options: argparse.Namespace) -> int:
-    """Measures, a row as soon as it is known."""
+def _run(options: argparse.Namespace) -> int:
+    """Measures every reader, and prints each result at once."""
     if options.file == "-":
         return _files.refuse(options, "stdin cannot be measured: it is read once only")
-    from tfwire.cli._readers import PARSE, READERS, Subject
-    from tfwire.verification import verify_file
+    from tfwire._records.verify import verify_file
+    from tfwire.cli._speed import PARSE, READERS, Subject
 
     report = verify_file(options.file, compression_type=_files.compression_of(options))
     if not report.intact:
@@ -68,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
             _report(options, reader, _measured(reader, file, options.seconds), report, best)
     if file.schema is None and not options.json:
         print(
-            "The records are no Examples that one specification of "
-            f"1 to {_MOST_FEATURES:,} features describes: nothing to parse."
+            "Nothing to parse: the records are not Examples that one specification of "
+            f"1 to {_MOST_FEATURES:,} features describes."
         )
     return 0
 
@@ -78,8 +79,8 @@ def _schema(path: str, report: FileReport) -> Any:
     """The specification of a file's Examples, or None."""
     import warnings
 
-    from tfwire.errors import ParseError, TfwireWarning
-    from tfwire.inference import infer_schema
+    from tfwire._base.errors import ParseError, TfwireWarning
+    from tfwire._parsing.infer import infer_schema
 
     try:
         with warnings.catch_warnings():
@@ -92,13 +93,13 @@ def _schema(path: str, report: FileReport) -> Any:
 
 
 def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
-    """Records per second, or why there are none."""
+    """Records per second, or why they could not be measured."""
     if not reader.installed:
         return f"{reader.package} is not installed"
     try:
         next(reader.read(file))  # imports, and the page cache
         return _rate(reader, file, seconds)
-    except Exception as error:  # whatever a reader of others does not like
+    except Exception as error:  # of any kind, from other packages
         return f"{type(error).__name__}: {printable(shorten(str(error)))}"
 
 
@@ -125,7 +126,7 @@ def _print_head(report: FileReport) -> None:
 
 
 def _size(report: FileReport) -> int:
-    """Bytes of the uncompressed file."""
+    """The size of the uncompressed file in bytes."""
     return report.payload_bytes + 16 * report.records
 
 

@@ -1,19 +1,20 @@
-"""tfwire demo: the library on real data, in a folder of its own."""
+"""tfwire demo: a walk through the library on real data, in a folder of its own."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 from tfwire.cli import _files
 
-_MARK = ".tfwire-demo"  # in a folder that a demo made
+_MARK = ".tfwire-demo"  # marks a folder that a demo created
 _PACKAGES = {"PIL": "Pillow", "sklearn": "scikit-learn"}
-_MOST_RECORDS = 10**8  # of the speed table: all of them are held as columns
+_MOST_RECORDS = 10**8  # of the speed table, which are in memory as columns
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_demo(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire demo."""
     parser.add_argument(
         "--folder",
@@ -26,12 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=100_000,
         help="number of records for the speed table (%(default)s)",
     )
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Walks through the steps; each checks what it read against what it wrote."""
-    from pathlib import Path
-
+def _run(options: argparse.Namespace) -> int:
+    """Checks the folder and what must be installed, then walks."""
     if options.records > _MOST_RECORDS:
         return _files.refuse(options, f"--records must be at most {_MOST_RECORDS:,}")
     missing = [name for module, name in _PACKAGES.items() if find_spec(module) is None]

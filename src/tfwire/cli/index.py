@@ -1,19 +1,19 @@
-"""tfwire index: where the records of files lie, saved beside them."""
+"""tfwire index: indexes of records, saved beside the files."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from tfwire._text import show_path
+from tfwire._base.arguments import show_path
 from tfwire.cli import _files
-from tfwire.cli._progress import Progress
+from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire.index import RecordIndex
+    from tfwire._records.index import RecordIndex
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_index(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire index."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file")
     _files.add_compression(parser)
@@ -31,10 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
         "1 when a file is damaged or cannot be read, or its index is stale, 2 for wrong usage."
     )
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Reads headers only, save in compressed files, which are read through."""
+def _run(options: argparse.Namespace) -> int:
+    """Indexes every file. Only headers are read, except in compressed files."""
     if "-" in options.files:
         return _files.refuse(options, "stdin cannot be indexed: an index is for a file")
     if (clash := _clash(options)) is not None:
@@ -62,13 +63,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _path_of(name: str, options: argparse.Namespace) -> str:
     """Where the index of a file is saved."""
-    from tfwire._records.record_index import index_path_of
+    from tfwire._records.index import index_path_of
 
     return f"{name}.idx" if options.text else index_path_of(name)
 
 
 def _clash(options: argparse.Namespace) -> str | None:
-    """An index that would be written over one of the files."""
+    """The path of an index that would overwrite one of the files, or None."""
     if options.check:
         return None
     indexes = [_path_of(name, options) for name in options.files]
@@ -76,8 +77,8 @@ def _clash(options: argparse.Namespace) -> str | None:
 
 
 def _index(name: str, options: argparse.Namespace) -> tuple[RecordIndex, str]:
-    """The index of a file, and where it is saved now."""
-    from tfwire.index import RecordIndex
+    """The index of a file, loaded or built and saved, and its path."""
+    from tfwire._records.index import RecordIndex
 
     path = _path_of(name, options)
     if options.check:

@@ -1,4 +1,4 @@
-"""tfwire info: what is in a file."""
+"""tfwire info and tfwire count: what is in a file."""
 
 from __future__ import annotations
 
@@ -6,27 +6,38 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from tfwire._text import printable, show_key, show_path
+from tfwire._base.arguments import printable, show_key, show_path
 from tfwire.cli import _files
-from tfwire.cli._progress import Progress
+from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire.verification import FileReport
+    from tfwire._records.verify import FileReport
 
-# Features and damaged regions that are shown; a program may want more of them.
+# Features and damaged regions that are shown at most.
 _MOST = 100
 _MOST_IN_JSON = 1000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_info(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire info."""
+    _add_arguments(parser)
+    parser.set_defaults(run=_info)
+
+
+def add_count(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire count."""
+    _add_arguments(parser)
+    parser.set_defaults(run=_count)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
 
 
-def run(options: argparse.Namespace) -> int:
+def _info(options: argparse.Namespace) -> int:
     """Reads every file to its end."""
-    from tfwire.verification import verify_file
+    from tfwire._records.verify import verify_file
 
     if _files.stdin_twice(options, options.files):
         return 2
@@ -54,12 +65,42 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
+def _count(options: argparse.Namespace) -> int:
+    """Counts the records that verify; damage is reported on stderr."""
+    from tfwire._records.verify import verify_file
+
+    if _files.stdin_twice(options, options.files):
+        return 2
+    total, status = 0, int(_files.half_published(options, options.files))
+    for name in options.files:
+        try:
+            report = verify_file(
+                _files.input_of(name), compression_type=_files.compression_of(options)
+            )
+        except _files.FAULTS as error:
+            status = 1
+            _files.complain(options, _files.reason_of(error, name))
+            continue
+        total += report.records
+        if options.json:
+            _files.print_json(
+                {"path": report.path, "records": report.records, "intact": report.intact}
+            )
+        else:
+            print(f"{report.records:>12} {show_path(report.path)}")
+        status |= not report.intact
+        _files.complain_of_damage(options, report.path, report.regions, report.hint)
+    if len(options.files) > 1 and not options.json:
+        print(f"{total:>12} total")
+    return status
+
+
 def _mean(report: FileReport) -> float:
     return report.payload_bytes / report.records if report.records else 0.0
 
 
 def _print(report: FileReport, size: int | None) -> None:
-    from tfwire.cli import _records
+    from tfwire.cli import _text
 
     print(f"{show_path(report.path)}:")
     if size is not None:
@@ -80,12 +121,12 @@ def _print(report: FileReport, size: int | None) -> None:
     if report.hint is not None:
         print(f"    {printable(report.hint)}")
     if report.first is not None:
-        message = _records.message_of(report.first)
-        print(f"  first record {_records.kind_of(message)}")
+        message = _text.message_of(report.first)
+        print(f"  first record {_text.kind_of(message)}")
         if message is None:
-            print(f"    {_records.as_text(report.first, True).strip()}")
+            print(f"    {_text.as_text(report.first, True).strip()}")
         else:
-            _print_table(*_records.features_of(message, _MOST))
+            _print_table(*_text.features_of(message, _MOST))
 
 
 def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
@@ -115,13 +156,13 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
 
 
 def _first_as_json(record: bytes) -> dict[str, Any]:
-    """What the first record holds; names of features whole, as a program may look for them."""
-    from tfwire.cli import _records
+    """The first record; names of features are not shortened."""
+    from tfwire.cli import _text
 
-    message = _records.message_of(record)
-    fields: dict[str, Any] = {"bytes": len(record), "kind": _records.kind_of(message)}
+    message = _text.message_of(record)
+    fields: dict[str, Any] = {"bytes": len(record), "kind": _text.kind_of(message)}
     if message is not None:
-        features, count = _records.features_of(message, _MOST_IN_JSON)
+        features, count = _text.features_of(message, _MOST_IN_JSON)
         fields["num_features"] = count
         fields["features"] = {name: f"{kind}: {values}" for name, kind, values in features}
     return fields

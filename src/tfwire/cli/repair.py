@@ -1,18 +1,19 @@
-"""tfwire repair: a new file of all that can be saved."""
+"""tfwire repair: a new file of all records that verify or can be corrected."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tfwire._text import show_path
-from tfwire.cli import _files, _outputs
+from tfwire._base.arguments import show_path
+from tfwire.cli import _files
 
 if TYPE_CHECKING:
-    from tfwire.repair import FlippedBit, RepairReport
+    from tfwire._records.damage import FlippedBit
+    from tfwire._records.repair import RepairReport
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_repair(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire repair."""
     parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
     parser.add_argument("output", metavar="OUT", help="the new file")
@@ -30,15 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = "Exit status: 0 when nothing was lost, 1 when something was, 2 for wrong usage."
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Repairs, and reports every region that was lost and every bit that was flipped back."""
-    from tfwire.repair import repair_file
+def _run(options: argparse.Namespace) -> int:
+    """Repairs, and reports lost regions and corrected bits."""
+    from tfwire._records.repair import repair_file
 
     if options.accept_ambiguous and not options.correct:
         return _files.refuse(options, "--accept-ambiguous needs --correct")
-    if (problem := _outputs.problem_of_output(options, [options.input], pattern=False)) is not None:
+    if (problem := _files.problem_of_output(options, [options.input], pattern=False)) is not None:
         return _files.refuse(options, problem)
     report = repair_file(
         _files.input_of(options.input),

@@ -1,4 +1,4 @@
-"""tfwire verify: every record of every file."""
+"""tfwire verify: checks every record of every file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from tfwire._text import printable, show_path
+from tfwire._base.arguments import printable, show_path
 from tfwire.cli import _files
-from tfwire.cli._progress import Progress
+from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire.receipts import Receipt
-    from tfwire.verification import FileReport
+    from tfwire._records.receipts import Receipt
+    from tfwire._records.verify import FileReport
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_verify(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire verify."""
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
@@ -49,11 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records are the same), 1 when not, when a file cannot be read or belongs to a set of "
         "shards that is half published, 2 for wrong usage."
     )
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Verifies files side by side, reports them in the order of the command line."""
-    from concurrent.futures import ThreadPoolExecutor  # takes longer than all of --help
+def _run(options: argparse.Namespace) -> int:
+    """Verifies files in parallel, and reports them in the order of the command line."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, for --help
 
     names = options.files + options.same_as
     if _files.stdin_twice(options, names):
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     failed = 0
     mixed = _files.half_published(options, names)
     pool = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1)
-    # Standard input may be silent for ever: only this thread can be interrupted.
+    # Standard input may block forever, and only this thread can be interrupted.
     pending = [
         None if name == "-" else pool.submit(_verify, name, options, progress) for name in names
     ]
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             (reports if number < len(options.files) else others).append(report)
             progress.clear()
             _report(report, options)
-    finally:  # also after an interrupt, or when the reader of our output has left
+    finally:  # also after an interrupt or a broken pipe
         pool.shutdown(wait=False, cancel_futures=True)
     progress.clear()
     if len(names) > 1 and not options.same_as and not options.json:
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileReport:
-    from tfwire.verification import verify_file
+    from tfwire._records.verify import verify_file
 
     return verify_file(
         _files.input_of(name),
@@ -161,7 +162,7 @@ def _crc_text(report: FileReport) -> str | None:
 
 def _receipt_of(reports: list[FileReport]) -> Receipt:
     """The receipt of the records of several files."""
-    from tfwire.receipts import Receipt
+    from tfwire._records.receipts import Receipt
 
     receipts = (report.receipt for report in reports if report.receipt is not None)
     return sum(receipts, Receipt())
@@ -181,7 +182,7 @@ def _report_sum(reports: list[FileReport], failed: int) -> None:
 def _report_comparison(
     reports: list[FileReport], others: list[FileReport], options: argparse.Namespace
 ) -> bool:
-    """Says whether two sets of files hold the same records."""
+    """Reports whether two sets of files hold the same records."""
     ours, theirs = _receipt_of(reports), _receipt_of(others)
     if options.json:
         receipts = [ours.as_dict(), theirs.as_dict()]

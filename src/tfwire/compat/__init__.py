@@ -1,32 +1,38 @@
 """``import tfwire.compat as tf``: the TensorFlow names that code around TFRecords uses.
 
 Messages, writers, record iterators, parsing, tensors, files, and datasets with ``map``, ``take``
-and the like run with only the import line changed; what comes out has ``numpy()``. A name that is
-not here raises an AttributeError that says what to use instead. docs/porting.md has the table of
-every call, docs/differences.md what differs.
+and the like run with only the import line changed; results have ``numpy()``. A missing name raises
+an AttributeError that says what to use instead. docs/porting.md has the table of every call,
+docs/differences.md what differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tfwire as _tfw
 from tfwire import train as _train
+from tfwire._parsing.features import (
+    DType,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    float32,
+    int32,
+    int64,
+    string,
+)
 from tfwire._version import __version__ as __version__
 from tfwire.compat import v1 as _v1
-from tfwire.compat._columns import RaggedTensor, SparseTensor
-from tfwire.compat._data import (
-    Dataset,
-    RaggedTensorSpec,
-    SparseTensorSpec,
-    TensorSpec,
-    TFRecordDataset,
-    data,
-)
+from tfwire.compat._data.dataset import Dataset, TFRecordDataset
+from tfwire.compat._data.iterators import graph as _graph
+from tfwire.compat._data.namespace import data
+from tfwire.compat._data.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from tfwire.compat._debugging import CHECKS as _CHECKS, debugging
 from tfwire.compat._dtypes import (
-    DType,
     as_dtype,
     bfloat16,
     bool,
@@ -34,14 +40,10 @@ from tfwire.compat._dtypes import (
     complex128,
     double,
     float16,
-    float32,
     float64,
     half,
     int8,
     int16,
-    int32,
-    int64,
-    string,
     uint8,
     uint16,
     uint32,
@@ -49,10 +51,12 @@ from tfwire.compat._dtypes import (
 )
 from tfwire.compat._errors import errors
 from tfwire.compat._files import (
+    TFRecordWriter,
     gfile as _gfile,
     gfile_v1 as gfile,
     matching_files,
     read_file,
+    tf_record_iterator,
     write_file,
 )
 from tfwire.compat._functions import (
@@ -65,13 +69,10 @@ from tfwire.compat._functions import (
     py_func,
     py_function,
 )
-from tfwire.compat._graph.deferred import deferring_all as _deferring_all
-from tfwire.compat._images import (
-    decode_image,
-    decode_jpeg,
-    decode_png,
-    resize_with_crop_or_pad,
-)
+from tfwire.compat._graph.iterators import GraphIterator as _GraphIterator
+from tfwire.compat._graph.mode import graph_iterator as _graph_iterator
+from tfwire.compat._graph.session import deferring_all as _deferring_all
+from tfwire.compat._images import decode_image, decode_jpeg, decode_png, resize_with_crop_or_pad
 from tfwire.compat._math import (
     BINARY as _BINARY,
     REDUCTIONS as _REDUCTIONS,
@@ -117,6 +118,8 @@ from tfwire.compat._ops import (
     zeros_like,
 )
 from tfwire.compat._parsing import (
+    RaggedTensor,
+    SparseTensor,
     decode_json_example,
     decode_raw,
     parse_example,
@@ -127,17 +130,8 @@ from tfwire.compat._parsing import (
     serialize_tensor,
     sparse_to_dense as _sparse_to_dense,
 )
-from tfwire.compat._records import TFRecordWriter, tf_record_iterator
-from tfwire.compat._shapes import Dimension, TensorShape
 from tfwire.compat._strings import as_string, strings
-from tfwire.compat._tensor import Tensor
-from tfwire.features import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    RaggedFeature,
-    SparseFeature,
-    VarLenFeature,
-)
+from tfwire.compat._tensor import Dimension, Tensor, TensorShape
 
 __all__ = [
     "DType",
@@ -253,13 +247,16 @@ __all__ = [
 pack = stack  # its name before TensorFlow 1.0
 
 
-# Their names in TensorFlow 1.
-string_join, string_to_number, substr = strings.join, strings.to_number, strings.substr
-regex_replace, reduce_join = strings.regex_replace, strings.reduce_join
+# The names in TensorFlow 1.
+string_join: Callable[..., Any] = strings.join
+string_to_number: Callable[..., Any] = strings.to_number
+substr: Callable[..., Any] = strings.substr
+regex_replace: Callable[..., Any] = strings.regex_replace
+reduce_join: Callable[..., Any] = strings.reduce_join
 
 
 def __getattr__(name: str) -> Any:
-    if name in _v1.__all__:  # TensorFlow 1's names stand here, too
+    if name in _v1.__all__:  # TensorFlow 1's names are here too
         return getattr(_v1, name)
     raise _missing(name)
 
@@ -294,7 +291,7 @@ _IMAGE_FORMATS: Mapping[str, Any] = {
     "decode_image": decode_image,
 }
 
-io = _Namespace(
+io: _Namespace = _Namespace(
     "io",
     **_RECORDS,
     **_FEATURES,
@@ -312,21 +309,21 @@ io = _Namespace(
     matching_files=matching_files,
     gfile=_gfile,
 )
-python_io = _Namespace("python_io", **_RECORDS)
-train = _Namespace(
+python_io: _Namespace = _Namespace("python_io", **_RECORDS)
+train: _Namespace = _Namespace(
     "train",
     **{name: getattr(_train, name) for name in dir(_train) if name[0].isupper()},
     **_v1.TRAIN,
 )
-image = _Namespace(
+image: _Namespace = _Namespace(
     "image",
     **_IMAGE_FORMATS,
     resize_with_crop_or_pad=resize_with_crop_or_pad,
     resize_image_with_crop_or_pad=resize_with_crop_or_pad,
 )
-sparse = _Namespace("sparse", SparseTensor=SparseTensor, to_dense=_sparse_to_dense)
+sparse: _Namespace = _Namespace("sparse", SparseTensor=SparseTensor, to_dense=_sparse_to_dense)
 sparse_tensor_to_dense = _sparse_to_dense
-math = _Namespace(
+math: _Namespace = _Namespace(
     "math",
     **_BINARY,
     **_UNARY,
@@ -337,7 +334,7 @@ math = _Namespace(
     cumsum=cumsum,
 )
 globals().update({**_BINARY, **_UNARY, **_REDUCTIONS, **_CHECKS})  # tf.add and so on
-dtypes = _Namespace(
+dtypes: _Namespace = _Namespace(
     "dtypes",
     DType=DType,
     as_dtype=as_dtype,
@@ -362,9 +359,14 @@ def to_float(x: Any, name: str | None = None) -> Tensor:
     return cast(x, float32)
 
 
-compat = _Namespace("compat", v1=_v1)
+compat: _Namespace = _Namespace("compat", v1=_v1)
 
-# Calls with values of a graph are part of the graph.
+# Set here, so that v1 need not import this package, nor datasets the graphs made of them.
+_v1._COMPAT = globals()
+_graph.iterator = _graph_iterator
+_graph.from_structure = _GraphIterator.from_structure
+
+# Calls with deferred tensors are deferred.
 _deferring_all(globals())
 for _names in (debugging, io, image, math, sparse, strings):
     _deferring_all(vars(_names))

@@ -1,33 +1,39 @@
-"""Values as the arrays of tensors, with the dtypes and refusals of ``tf.constant``.
+"""Values as arrays, with the dtypes and refusals of ``tf.constant``, and their arithmetic.
 
-Strings are object arrays of bytes from the beginning: numpy's own string types drop trailing zero
-bytes.
+Strings are object arrays of bytes: numpy's own string types drop trailing zero bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from tfwire._base.errors import InvalidArgumentError
 from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import DtypeError, InvalidArgumentError
+from tfwire.compat._errors import DtypeError
 
 __all__ = [
+    "NUMBERS",
+    "OPERATORS",
+    "SIGNED",
     "Array",
     "Held",
     "as_array",
+    "check_kind",
+    "divide",
+    "floor_divide",
     "is_string_array",
     "is_tensor",
+    "modulo",
     "scalar_string",
     "string_array",
     "to_numpy",
 ]
 
 Array = np.ndarray[Any, Any]
-
 _STRING = np.dtype(object)
 _BYTES = {bytes}
 _NUMBERS = "biufc"
@@ -40,9 +46,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "O": (str, bytes),
 }
 _SCALARS = {bool: "b", int: "i", float: "f"}
-# Which kinds of Python values a dtype takes.
+# The kinds of Python values that each kind of dtype takes.
 _ACCEPTED = {"b": "b", "i": "i", "u": "i", "f": "if", "c": "ifc", "O": "O", "V": "if"}
-# TensorFlow makes these of Python values, bools too; other dtypes it converts from what it infers.
+# TensorFlow makes these of Python values, also of bools; others by way of the inferred dtype.
 _DIRECT = {"int32", "int64", "uint64", "float16", "float32", "float64", "complex128"}
 
 
@@ -81,16 +87,18 @@ def as_array(value: Any, dtype: Any = None) -> Array:
 
     Raises:
         TypeError: The value does not fit the dtype: 1.5 for int32, "1" for int32, 1 for string.
-        ValueError: The value is no tensor: lists that are not rectangular, None, numbers beside
-            strings, an integer beyond 64 bits.
+        ValueError: The value cannot be a tensor: lists that are not rectangular, None, numbers
+            beside strings, an integer beyond 64 bits.
     """
     if dtype is not None and type(value) in _SCALARS and _takes(dtype, _SCALARS[type(value)]):
         try:
             return np.array(value, dtype)
         except OverflowError:  # wraps around below
             pass
+    if isinstance(value, Held):
+        return _of_dtype(_of_numpy(value._value), dtype)
     if is_tensor(value):
-        return _of_tensor(value, dtype)
+        return _of_dtype(_of_array(_of_numpy(value.numpy()), None), dtype)
     if isinstance(value, (str, bytes)):
         return _of_leaves(np.array([value], object).reshape(()), value, dtype)
     if hasattr(value, "__array__"):
@@ -104,8 +112,8 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     raise ValueError(f"a value of type {type(value).__name__} cannot be converted to a tensor")
 
 
-def is_string_array(array: Array) -> bool:
-    """Whether an array is one of strings already, as :func:`string_array` makes them."""
+def is_string_array(array: Any) -> bool:
+    """True for an array or scalar of numpy whose elements are all bytes."""
     return array.dtype == _STRING and set(map(type, array.ravel().tolist())) <= _BYTES
 
 
@@ -133,15 +141,13 @@ def scalar_string(value: Any, name: str) -> bytes:
     """
     array = as_array(value, _STRING)
     if array.ndim:
-        raise InvalidArgumentError(f"`{name}` must be a scalar, got shape {array.shape}")
+        raise InvalidArgumentError(f"`{name}` must be a scalar, found shape {array.shape}")
     (string,) = array.ravel().tolist()
     assert isinstance(string, bytes)
     return string
 
 
 # ---- Arrays and tensors -------------------------------------------------------------------------
-
-
 def _is_array(value: Any) -> bool:
     return (
         isinstance(value, np.ndarray)
@@ -150,22 +156,19 @@ def _is_array(value: Any) -> bool:
     )
 
 
-def _of_tensor(tensor: Any, dtype: Any) -> Array:
-    value = tensor.numpy()
-    if type(value) is bytes:
-        array = _scalar(value)
-    else:
-        array = np.asarray(value)
-        if not isinstance(tensor, Held):
-            array = _of_array(array, None)
+def _of_numpy(value: Any) -> Array:
+    """What the ``numpy()`` method of a tensor returns, as an array."""
+    return np.asarray(value, object if type(value) is bytes else None)
+
+
+def _of_dtype(array: Array, dtype: Any) -> Array:
+    """The array of a tensor.
+
+    Raises:
+        DtypeError: It has another dtype.
+    """
     if dtype is not None and array.dtype != dtype:
-        raise DtypeError(f"expected a tensor of {as_dtype(dtype)}, got {as_dtype(array.dtype)}")
-    return array
-
-
-def _scalar(value: bytes) -> Array:
-    array = np.empty((), object)
-    array[()] = value
+        raise DtypeError(f"expected a tensor of {as_dtype(dtype)}, found {as_dtype(array.dtype)}")
     return array
 
 
@@ -189,7 +192,7 @@ def _of_arrays(values: Sequence[Any], dtype: Any) -> Array:
     """Lists that hold arrays or tensors, stacked. The first tensor gives the dtype."""
     tensors = [value for value in values if is_tensor(value)]
     if dtype is None and tensors:
-        dtype = _of_tensor(tensors[0], None).dtype
+        dtype = as_array(tensors[0]).dtype
     arrays = [as_array(value, dtype) for value in values]
     stacked: Array = np.stack(arrays)
     if dtype is None and stacked.dtype.kind in "iu":
@@ -198,14 +201,12 @@ def _of_arrays(values: Sequence[Any], dtype: Any) -> Array:
 
 
 # ---- Python values ------------------------------------------------------------------------------
-
-
 def _kind(cls: type) -> str | None:
     return next((kind for kind, classes in _KINDS.items() if issubclass(cls, classes)), None)
 
 
 def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
-    """An object array of Python's or numpy's scalars as what TensorFlow makes of them."""
+    """The array that TensorFlow makes of an object array of Python's or numpy's scalars."""
     kinds = _kinds_of(leaves)
     if dtype is None:
         return _infer(leaves, kinds)
@@ -264,7 +265,7 @@ def _float(number: Any) -> float:
 
 
 def _infer(leaves: Array, kinds: set[str]) -> Array:
-    """What the first value makes of all of them; floats among integers make all floats."""
+    """An array of the first value's kind; floats among integers make all floats."""
     if not kinds:
         return np.empty(leaves.shape, np.float32)
     first = _kind(type(leaves.flat[0]))
@@ -286,3 +287,73 @@ def _smallest_integers(array: Array) -> Array:
     """int32 where it holds the values, else int64."""
     small = array.astype(np.int32)
     return small if np.array_equal(small, array) else array.astype(np.int64)
+
+
+# ---- Arithmetic of arrays of one dtype, as TensorFlow defines it --------------------------------
+
+NUMBERS = "iufc"
+SIGNED = "ifc"
+
+
+def check_kind(array: Array, kinds: str) -> None:
+    """Raises DtypeError unless the kind of dtype is one of those."""
+    if array.dtype.kind not in kinds + "V":
+        raise DtypeError(f"this operation has no form for {as_dtype(array.dtype)}")
+
+
+def divide(x: Array, y: Array) -> Array:
+    """The true quotient; of integers of up to 16 bits in float32, of others in float64."""
+    if x.dtype.kind in "iu":
+        dtype = np.float32 if x.dtype.itemsize <= 2 else np.float64
+        x, y = x.astype(dtype), y.astype(dtype)
+    return np.asarray(x / y)
+
+
+def floor_divide(x: Array, y: Array) -> Array:
+    """The quotient rounded down."""
+    if x.dtype.kind != "f":
+        return np.asarray(x // _without_zeros(y))
+    return np.asarray(np.floor(x / y))
+
+
+def modulo(x: Array, y: Array) -> Array:
+    """The remainder, with the sign of the divisor."""
+    return np.asarray(x % (y if y.dtype.kind == "f" else _without_zeros(y)))
+
+
+def _without_zeros(array: Array) -> Array:
+    if array.dtype.kind in "iu" and not array.all():
+        raise InvalidArgumentError("integer division by zero")
+    return array
+
+
+def _power(x: Array, y: Array) -> Array:
+    if x.dtype.kind in "iu" and (y < 0).any():
+        raise InvalidArgumentError("an integer to a negative power")
+    return np.asarray(x**y)
+
+
+def _matrix_product(x: Array, y: Array) -> Array:
+    if x.ndim < 2 or y.ndim < 2:
+        raise InvalidArgumentError(f"a matrix product needs rank 2, found {x.ndim} and {y.ndim}")
+    return np.asarray(x @ y)
+
+
+# The function of every binary operator, and the kinds of dtype that it takes.
+OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "add": (np.add, NUMBERS + "O"),
+    "sub": (np.subtract, NUMBERS),
+    "mul": (np.multiply, NUMBERS + "b"),
+    "truediv": (divide, NUMBERS),
+    "floordiv": (floor_divide, "iuf"),
+    "mod": (modulo, "iuf"),
+    "pow": (_power, NUMBERS),
+    "and": (np.bitwise_and, "biu"),
+    "or": (np.bitwise_or, "biu"),
+    "xor": (np.bitwise_xor, "biu"),
+    "matmul": (_matrix_product, NUMBERS),
+    "lt": (np.less, "iuf"),
+    "le": (np.less_equal, "iuf"),
+    "gt": (np.greater, "iuf"),
+    "ge": (np.greater_equal, "iuf"),
+}

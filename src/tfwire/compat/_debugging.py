@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.compat._arithmetic import check_kind
-from tfwire.compat._convert import as_array
+from tfwire._base.errors import InvalidArgumentError
+from tfwire.compat._convert import as_array, check_kind
 from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import InvalidArgumentError
 from tfwire.compat._math import BINARY
 from tfwire.compat._missing import Namespace
 from tfwire.compat._ops import convert_to_tensor
@@ -56,26 +55,26 @@ def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: Any = None) ->
     """Raises ValueError unless a tensor has one of some ranks."""
     wanted = [int(rank) for rank in ranks]
     if (found := convert_to_tensor(x).ndim) not in wanted:
-        raise ValueError(f"{message or ''} expected a tensor of rank {wanted}, got rank {found}")
+        raise ValueError(f"{message or ''} expected a tensor of rank {wanted}, found rank {found}")
 
 
 def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: Any = None) -> None:
     """Raises ValueError unless a tensor has a rank, or a higher one."""
     if (found := convert_to_tensor(x).ndim) < int(rank):
-        raise ValueError(f"{message or ''} expected rank {int(rank)} or higher, got rank {found}")
+        raise ValueError(f"{message or ''} expected rank {int(rank)} or higher, found rank {found}")
 
 
 def assert_scalar(tensor: Any, message: Any = None, name: Any = None) -> None:
     """Raises ValueError unless a tensor is a scalar."""
     found = convert_to_tensor(tensor)
     if found.ndim:
-        raise ValueError(f"{message or ''} expected a scalar, got shape {found.shape}")
+        raise ValueError(f"{message or ''} expected a scalar, found shape {found.shape}")
 
 
 def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: Any = None) -> None:
     """Raises TypeError unless a tensor has a dtype."""
     if (found := convert_to_tensor(tensor).dtype) != as_dtype(tf_type):
-        raise TypeError(f"{message or ''} expected a tensor of {as_dtype(tf_type)}, got {found}")
+        raise TypeError(f"{message or ''} expected a tensor of {as_dtype(tf_type)}, found {found}")
 
 
 def assert_shapes(
@@ -100,11 +99,13 @@ def assert_shapes(
             symbols = symbols[1:]
             shape = shape[max(len(shape) - len(symbols), 0) :]
         if len(shape) != len(symbols):
-            raise ValueError(f"{message or ''} expected rank {len(symbols)}, got {len(shape)}")
+            raise ValueError(f"{message or ''} expected rank {len(symbols)}, found {len(shape)}")
         for symbol, size in zip(symbols, shape, strict=True):
             fixed = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, size)
             if symbol not in (None, ".") and fixed != size:
-                raise ValueError(f"{message or ''} expected size {fixed} for {symbol}, got {size}")
+                raise ValueError(
+                    f"{message or ''} expected size {fixed} for {symbol}, found {size}"
+                )
 
 
 def assert_near(
@@ -155,4 +156,4 @@ CHECKS: dict[str, Any] = {
     "assert_type": assert_type,
     "check_numerics": check_numerics,
 }
-debugging = Namespace("debugging", **CHECKS)
+debugging: Namespace = Namespace("debugging", **CHECKS)

@@ -1,4 +1,4 @@
-"""The dtypes under TensorFlow's names; all are :class:`tfwire.features.DType`."""
+"""The dtypes under TensorFlow's names; all are :class:`tfwire._parsing.features.DType`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._examples.dtypes import data_type_of
-from tfwire.features import DType, as_dtype as _as_dtype, float32, int32, int64, string
+from tfwire._parsing.features import DType, as_dtype as _as_dtype, float32, int32, int64, string
 
 __all__ = [
     "DType",
@@ -73,10 +73,22 @@ def _bfloat16() -> DType | None:
     return _as_dtype(np.dtype(bfloat16))
 
 
+int8: DType
+int16: DType
+uint8: DType
+uint16: DType
+uint32: DType
+uint64: DType
+float16: DType
+float64: DType
+complex64: DType
+complex128: DType
+half: DType
+double: DType
 int8, int16 = _as_dtype("int8"), _as_dtype("int16")
 uint8, uint16, uint32, uint64 = (_as_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
 float16, float64 = _as_dtype("float16"), _as_dtype("float64")
 complex64, complex128 = _as_dtype("complex64"), _as_dtype("complex128")
-bfloat16 = _bfloat16()
-bool = _as_dtype("bool")
+bfloat16: DType | None = _bfloat16()
+bool: DType = _as_dtype("bool")
 half, double = float16, float64

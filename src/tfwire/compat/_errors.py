@@ -1,9 +1,8 @@
-"""``tf.errors``: what tfwire raises, under TensorFlow's names.
+"""``tf.errors``: the errors of tfwire under TensorFlow's names.
 
 OpError, DataLossError and InvalidArgumentError are tfwire's own classes, so that ``except`` clauses
 written for TensorFlow catch what readers and parsers raise. Errors of the operating system are both
-what TensorFlow makes of them and what Python does: a missing file is a NotFoundError, an OpError
-and a FileNotFoundError.
+TensorFlow's and Python's: a missing file is a NotFoundError, an OpError and a FileNotFoundError.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, NoReturn, TypeVar
 
-from tfwire._text import printable
+from tfwire._base.arguments import printable
+from tfwire._base.errors import DataLossError, Error, InvalidArgumentError
 from tfwire.compat._missing import Namespace
-from tfwire.errors import DataLossError, Error, InvalidArgumentError
 
 __all__ = [
     "AlreadyExistsError",
@@ -66,7 +65,7 @@ _CODES = {
 
 
 class CancelledError(Error):
-    """An operation was broken off."""
+    """An operation was cancelled."""
 
     error_code = 1
 
@@ -94,7 +93,7 @@ class AbortedError(Error):
 
 
 class OutOfRangeError(Error):
-    """An iterator has come to its end."""
+    """An iterator is at its end."""
 
     error_code = 11
 
@@ -118,7 +117,7 @@ class InternalError(Error):
 
 
 class UnavailableError(Error):
-    """Something that may work later."""
+    """An operation that may work later."""
 
     error_code = 14
 
@@ -189,7 +188,7 @@ def _made(parts: tuple[Any, ...], arguments: tuple[Any, ...]) -> Error:
     return made
 
 
-# As TensorFlow sorts them; what is not here is UNKNOWN.
+# As TensorFlow sorts them; all others are UNKNOWN.
 _ERRNOS: dict[type[Error], tuple[int, ...]] = {
     InvalidArgumentError: (errno.EINVAL, errno.ENAMETOOLONG, errno.ESPIPE, errno.ENOTTY),
     DeadlineExceededError: (errno.ETIMEDOUT,),
@@ -210,7 +209,7 @@ _ERRNOS: dict[type[Error], tuple[int, ...]] = {
     AbortedError: (errno.EDEADLK, errno.ESTALE),
 }
 _BY_ERRNO = {number: cls for cls, numbers in _ERRNOS.items() for number in numbers}
-_BY_CLASS: dict[type[OSError], type[Error]] = {  # of those that are raised without a number
+_BY_CLASS: dict[type[OSError], type[Error]] = {  # of errors without a number
     FileNotFoundError: NotFoundError,
     FileExistsError: AlreadyExistsError,
     PermissionError: PermissionDeniedError,
@@ -218,8 +217,7 @@ _BY_CLASS: dict[type[OSError], type[Error]] = {  # of those that are raised with
 
 
 def as_tensorflow(error: OSError) -> OSError:
-    """What TensorFlow raises for an error of the operating system; the error itself where it is
-    TensorFlow's already, or of neither."""
+    """TensorFlow's error for one of the operating system; any other error as it is."""
     if isinstance(error, Error):
         return error
     python = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
@@ -257,7 +255,7 @@ def raise_translated(error: OSError) -> NoReturn:
 
 
 def with_file_errors(function: Function) -> Function:
-    """The function, which raises errors of the operating system as TensorFlow's."""
+    """The function, raising errors of the operating system as TensorFlow's."""
 
     @wraps(function)
     def translated(*args: Any, **kwargs: Any) -> Any:
@@ -274,10 +272,10 @@ def with_file_errors(function: Function) -> Function:
 
 @contextmanager
 def refusing_arguments(*kinds: type[Exception]) -> Iterator[None]:
-    """Raises what numpy says of shapes, axes and indices as InvalidArgumentError.
+    """Raises numpy's errors of shapes, axes and indices as InvalidArgumentError.
 
     Args:
-        kinds: The exceptions to translate; none: all that numpy raises for arguments.
+        kinds: The exceptions to translate; by default all that numpy raises for arguments.
     """
     try:
         yield
@@ -290,12 +288,12 @@ def refusing_arguments(*kinds: type[Exception]) -> Iterator[None]:
 
 
 def as_argument_error(error: Exception) -> Error:
-    """What numpy says of an argument as InvalidArgumentError."""
+    """An error of numpy as InvalidArgumentError."""
     return error if isinstance(error, Error) else InvalidArgumentError(str(error))
 
 
 def refusing_values(function: Function) -> Function:
-    """The function, whose ValueErrors are InvalidArgumentErrors, which are ValueErrors too."""
+    """The function, raising ValueErrors as InvalidArgumentError, which is a ValueError too."""
 
     @wraps(function)
     def refusing(*args: Any, **kwargs: Any) -> Any:
@@ -305,7 +303,7 @@ def refusing_values(function: Function) -> Function:
     return refusing  # type: ignore[return-value]
 
 
-errors = Namespace(
+errors: Namespace = Namespace(
     "errors",
     OpError=Error,
     DataLossError=DataLossError,

@@ -1,4 +1,4 @@
-"""Local files: ``tf.io.read_file`` and its kin, and ``tf.io.gfile``."""
+"""tf.io and tf.gfile: files and records."""
 
 from __future__ import annotations
 
@@ -6,32 +6,45 @@ import errno
 import glob as _glob
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import tfwire as tfw
+from tfwire._base.errors import DataLossError, InvalidArgumentError
+from tfwire._records.damage import RecordPosition
+from tfwire._records.options import AS_TENSORFLOW
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import as_array, is_tensor, scalar_string, string_array
 from tfwire.compat._errors import (
+    ClosedError,
     FailedPreconditionError,
-    InvalidArgumentError,
     OutOfRangeError,
     errors,
+    raise_translated,
     translating_files,
     with_file_errors,
 )
 from tfwire.compat._missing import Explained, Namespace
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["GFile", "gfile", "gfile_v1", "matching_files", "read_file", "write_file"]
+__all__ = [
+    "GFile",
+    "RecordIterator",
+    "TFRecordWriter",
+    "gfile",
+    "gfile_v1",
+    "matching_files",
+    "read_file",
+    "tf_record_iterator",
+    "write_file",
+]
 
 _STRING = np.dtype(object)
 
 
 # ---- Whole files as tensors ---------------------------------------------------------------------
-
-
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The bytes of a file, as a scalar string.
 
@@ -60,8 +73,6 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
 
 
 # ---- tf.io.gfile --------------------------------------------------------------------------------
-
-
 def _path(path: Any) -> str:
     """A path as str.
 
@@ -71,7 +82,7 @@ def _path(path: Any) -> str:
     if is_tensor(path):
         path = path.numpy()
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"a path must be a str, bytes or os.PathLike, got {type(path).__name__}")
+        raise TypeError(f"a path must be a str, bytes or os.PathLike, found {type(path).__name__}")
     return os.fsdecode(path)
 
 
@@ -128,17 +139,20 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
     Raises:
         AlreadyExistsError: There is a file, and ``overwrite`` is False.
+        InvalidArgumentError: ``src`` is a directory.
     """
     with translating_files():
         os.stat(_path(src))
         _check_free(dst, overwrite)
+        if isdir(src):
+            raise InvalidArgumentError(f"{_path(src)} is a directory")
         with open(_path(src), "rb") as file:
             check_ends(file, _path(src))
         shutil.copyfile(_path(src), _path(dst))
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Gives a file or directory another name.
+    """Renames a file or directory.
 
     Raises:
         AlreadyExistsError: There is a file, and ``overwrite`` is False.
@@ -167,7 +181,7 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Removes a directory and all that is in it, or a file."""
+    """Removes a file, or a directory with everything in it."""
     with translating_files():
         if isdir(path):
             shutil.rmtree(_path(path))
@@ -222,13 +236,13 @@ class GFile(Explained):
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if not isinstance(mode, str):
-            raise TypeError(f"mode must be a str, got {type(mode).__name__}")
+            raise TypeError(f"mode must be a str, found {type(mode).__name__}")
         self.name = name
         self.mode = mode
         self._binary = "b" in mode
         self._plain_mode = mode.replace("b", "")
         if self._plain_mode not in _MODES:
-            raise InvalidArgumentError(f"mode must be one of {sorted(_MODES)}, got {mode!r}")
+            raise InvalidArgumentError(f"mode must be one of {sorted(_MODES)}, found {mode!r}")
 
     def _open(self, writing: bool = False) -> Any:
         """The file, opened at first use; it must have been opened for this."""
@@ -250,7 +264,7 @@ class GFile(Explained):
 
     @with_file_errors
     def read(self, n: int = -1) -> Any:
-        """``n`` bytes, or all that are left, as bytes or str."""
+        """``n`` bytes, or all that remain, as bytes or str."""
         return self._shown(self._open().read(n))
 
     @with_file_errors
@@ -260,7 +274,7 @@ class GFile(Explained):
 
     @with_file_errors
     def readlines(self) -> list[Any]:
-        """The lines that are left."""
+        """The remaining lines."""
         return list(self)
 
     @with_file_errors
@@ -278,7 +292,7 @@ class GFile(Explained):
         """Writes str (as UTF-8) or bytes."""
         if isinstance(file_content, str):
             file_content = file_content.encode()
-        data = memoryview(file_content)  # what is no bytes must not empty the file
+        data = memoryview(file_content)  # refuses other types before the file is emptied
         self._open(writing=True).write(data)
 
     @with_file_errors
@@ -292,12 +306,12 @@ class GFile(Explained):
 
     @with_file_errors
     def tell(self) -> int:
-        """The number of the byte that is next."""
+        """The offset of the next byte."""
         place: int = self._opened().tell()
         return place
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         return stat(self.name).length
 
     def seekable(self) -> bool:
@@ -306,7 +320,7 @@ class GFile(Explained):
 
     @with_file_errors
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Hands written data to the operating system."""
         if self._file is not None:
             self._file.flush()
 
@@ -332,8 +346,8 @@ _CURRENT = {
     for function in (copy, exists, glob, isdir, join, listdir, makedirs, mkdir)
     + (remove, rename, rmtree, stat, walk)
 }
-gfile = Namespace("io.gfile", GFile=GFile, **_CURRENT)
-gfile_v1 = Namespace(
+gfile: Namespace = Namespace("io.gfile", GFile=GFile, **_CURRENT)
+gfile_v1: Namespace = Namespace(
     "gfile",
     GFile=GFile,
     FastGFile=GFile,
@@ -351,3 +365,98 @@ gfile_v1 = Namespace(
     Stat=stat,
     Walk=walk,
 )
+
+
+# ---- Records ------------------------------------------------------------------------------------
+
+
+class TFRecordWriter(tfw.TFRecordWriter):
+    """As :class:`tfwire.TFRecordWriter`, with the errors of TensorFlow."""
+
+    @with_file_errors
+    def __init__(self, path: Any, options: Any = None, **others: Any) -> None:
+        super().__init__(path, options, **others)
+
+    def _run(self, operation: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return super()._run(operation, *arguments)
+        except OSError as error:
+            raise_translated(error)
+
+    def _fail(self, failure: Exception) -> None:
+        super()._fail(ClosedError(str(failure)) if type(failure) is ValueError else failure)
+
+
+class RecordIterator:
+    """Iterates over the records of one file, and continues when the file has grown.
+
+    ``next`` raises StopIteration at the end of the file, and DataLossError within a record. It
+    may be called again later.
+
+    Args:
+        path: The file.
+        compression: As for ``tfwire.read_records``.
+
+    Raises:
+        NotFoundError: There is no such file.
+    """
+
+    def __init__(self, path: Any, compression: Any) -> None:
+        self._path = path
+        self._compression = compression
+        self._position = RecordPosition()
+        self._records: tfw.RecordIterator | None = None
+        self._closed = False
+        with translating_files(), open(path, "rb"):
+            pass
+
+    def __iter__(self) -> RecordIterator:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._closed:
+            raise StopIteration
+        if self._records is None:
+            self._records = tfw.read_records(
+                self._path, self._compression, start=self._position, on_corrupt=AS_TENSORFLOW
+            )
+        try:
+            return next(self._records)
+        except (StopIteration, DataLossError):
+            self._pause()
+            raise
+        except OSError as error:
+            raise_translated(error)
+
+    def _pause(self) -> None:
+        """Closes the file; the next call looks at it again."""
+        if self._records is not None:
+            self._position = self._records.position
+            self._records.close()
+            self._records = None
+
+    def close(self) -> None:
+        """Closes the file: ``next`` raises StopIteration then. Closing again is allowed."""
+        self._pause()
+        self._closed = True
+
+    def reopen(self) -> None:
+        """Continues after ``close`` with the record after the last one.
+
+        Raises:
+            FailedPreconditionError: The iterator is not closed.
+        """
+        if not self._closed:
+            raise FailedPreconditionError(None, None, "Reader is not closed.")
+        self._closed = False
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
+    """Iterates over the records of one file; see :class:`RecordIterator`.
+
+    Args:
+        path: The file.
+        options: TFRecordOptions or a compression type; None looks at the file.
+    """
+    name = os.fsdecode(path.numpy() if hasattr(path, "numpy") else path)
+    return RecordIterator(name, "auto" if options is None else options)

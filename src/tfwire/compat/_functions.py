@@ -1,4 +1,4 @@
-"""Python functions called as TensorFlow calls them, and what wraps code without effect here."""
+"""py_function and its relatives, and the wrappers of code that have no effect here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.errors import InvalidArgumentError
 from tfwire.compat._convert import is_tensor
 from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import InvalidArgumentError
 from tfwire.compat._ops import convert_to_tensor
 from tfwire.compat._tensor import Tensor
 
@@ -77,10 +77,10 @@ py_func = numpy_function
 
 
 def _results(result: Any, types: Any, exact: bool = False) -> Any:
-    """What a function returned as tensors of the dtypes that were asked for."""
+    """The results of a function as tensors of the dtypes in Tout."""
     if not isinstance(types, (list, tuple)):
         if types is None:
-            raise TypeError("Tout must be a dtype or a list of dtypes, got None")
+            raise TypeError("Tout must be a dtype or a list of dtypes, found None")
         return _as_declared(result, types, exact)
     if len(types) == 0:
         return []
@@ -126,7 +126,7 @@ def cond(
     false_fn: Callable[[], Any],
     name: str | None = None,
 ) -> Any:
-    """What one of two functions returns."""
+    """The result of one of two functions."""
     return true_fn() if pred else false_fn()
 
 

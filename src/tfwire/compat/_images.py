@@ -1,4 +1,4 @@
-"""Images, as far as Pillow goes."""
+"""tf.image, and the functions of tf.io that decode images, by Pillow."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def decode_jpeg(
     return _decode(contents, channels, uint8, False)
 
 
-def _decode(contents: Any, channels: int, dtype: Any, frames: bool) -> Tensor:
+def _decode(contents: Any, channels: Any, dtype: Any, frames: bool) -> Tensor:
     if dtype != uint8:
         raise ValueError(f"images are decoded to uint8, found dtype {dtype!r}; cast the result")
     data = scalar_string(contents, "contents")
@@ -76,10 +76,10 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     if array.ndim not in (3, 4) or 0 in array.shape[-3:]:
         raise ValueError(
             "an image must have the shape (height, width, channels), or that of a batch of images, "
-            f"with no size of 0, got {array.shape}"
+            f"with no size of 0, found {array.shape}"
         )
     if height < 1 or width < 1:
-        raise ValueError(f"the target size must be positive, got {height} x {width}")
+        raise ValueError(f"the target size must be positive, found {height} x {width}")
     if array.ndim == 3:
         return Tensor(images.crop_or_pad(array, height, width))
     pixels = images.crop_or_pad(np.moveaxis(array, 0, -1), height, width)

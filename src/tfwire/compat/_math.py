@@ -7,11 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tfwire.compat._arithmetic import NUMBERS, OPERATORS, SIGNED, check_kind
-from tfwire.compat._convert import Array, as_array, is_tensor
-from tfwire.compat._dtypes import int64, numpy_dtype
+from tfwire._parsing.features import int64
+from tfwire.compat._convert import (
+    NUMBERS,
+    OPERATORS,
+    SIGNED,
+    Array,
+    as_array,
+    check_kind,
+    is_tensor,
+)
+from tfwire.compat._dtypes import numpy_dtype
 from tfwire.compat._errors import refusing_arguments
-from tfwire.compat._ops import _axes
+from tfwire.compat._ops import normalized_axes
 from tfwire.compat._tensor import Tensor, binary, like
 
 __all__ = ["BINARY", "REDUCTIONS", "UNARY", "argmax", "argmin", "clip_by_value", "cumsum"]
@@ -28,7 +36,7 @@ def _make_binary(name: str, function: Callable[[Any, Any], Any], kinds: str) -> 
 
 
 def _operands(x: Any, y: Any, dtype: Any) -> tuple[Array, Array]:
-    """Both in one dtype: the one that is given, a tensor's, or else the first one's."""
+    """Both in one dtype: ``dtype``, that of a tensor among them, or else that of the first."""
     if is_tensor(y) and not is_tensor(x):
         second = as_array(y)
         return like(x, second), second
@@ -105,7 +113,7 @@ UNARY = {name: _make_unary(name, *of) for name, of in _UNARY_FUNCTIONS.items()}
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """The values, those outside of the limits as the limits."""
+    """The values, limited to a range."""
     array = as_array(t)
     lowest, highest = like(clip_value_min, array), like(clip_value_max, array)
     check_kind(array, "iuf")
@@ -122,7 +130,7 @@ def _make_reduction(name: str, function: Callable[..., Any], kinds: str) -> Any:
     ) -> Tensor:
         array = as_array(input_tensor, np.dtype(bool) if kinds == "b" else None)
         check_kind(array, kinds)
-        axes = None if axis is None else _axes(axis, array.ndim)
+        axes = None if axis is None else normalized_axes(axis, array.ndim)
         with refusing_arguments(), np.errstate(all="ignore"):
             return Tensor._of(np.asarray(function(array, axes, keepdims), array.dtype))
 
@@ -138,7 +146,7 @@ def _prod(array: Array, axes: Any, keepdims: bool) -> Any:
 
 
 def _mean(array: Array, axes: Any, keepdims: bool) -> Any:
-    """Of integers, the sum divided and cut towards zero."""
+    """The mean; of integers, cut towards zero."""
     if array.dtype.kind in "fc":
         return array.mean(axes, keepdims=keepdims)
     total = np.asarray(array.sum(axes, keepdims=keepdims))
@@ -175,21 +183,21 @@ REDUCTIONS = {
 def argmax(
     input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
-    """Where the largest value is along an axis, by default the first."""
+    """The index of the largest value along an axis, by default the first axis."""
     return _place(np.argmax, input, axis, output_type)
 
 
 def argmin(
     input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
-    """Where the smallest value is along an axis, by default the first."""
+    """The index of the smallest value along an axis, by default the first axis."""
     return _place(np.argmin, input, axis, output_type)
 
 
 def _place(function: Any, input: Any, axis: Any, output_type: Any) -> Tensor:
     array = as_array(input)
     check_kind(array, "biuf")
-    (along,) = _axes(0 if axis is None else axis, array.ndim)
+    (along,) = normalized_axes(0 if axis is None else axis, array.ndim)
     with refusing_arguments():
         return Tensor._of(np.asarray(function(array, along)).astype(numpy_dtype(output_type)))
 
@@ -200,7 +208,7 @@ def cumsum(
     """Sums of the values up to each place along an axis."""
     array = as_array(x)
     check_kind(array, NUMBERS)
-    (along,) = _axes(axis, array.ndim)
+    (along,) = normalized_axes(axis, array.ndim)
     array = np.flip(array, along) if reverse else array
     sums = np.cumsum(array, along, array.dtype)
     sums = sums - array if exclusive else sums

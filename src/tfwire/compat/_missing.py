@@ -1,4 +1,4 @@
-"""What compat does not have: one table of replacements, and the errors that name them."""
+"""Names that compat does not have: the table of replacements, and the errors that name them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODELS = "Keras, JAX or PyTorch, fed with numpy batches of tfwire.Parser(...).p
 _RANDOM = "numpy.random.default_rng(seed)"
 _PILLOW = "Pillow, on x.numpy()"
 
-# What is not here, and what to use.
+# Names after ``tf.``, and what to use instead.
 INSTEAD = {
     "while_loop": "a while statement",
     "map_fn": "tf.stack([f(x) for x in tensor])",
@@ -108,7 +108,7 @@ INSTEAD = {
 
 
 class Namespace(SimpleNamespace):
-    """Names under ``tf.``; a name that is not here says what to use instead."""
+    """Names under ``tf.``; the error of a missing name says what to use instead."""
 
     def __init__(self, path: str, **names: Any) -> None:
         super().__init__(**names)

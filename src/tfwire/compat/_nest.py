@@ -73,10 +73,10 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
         ValueError: It has another number of leaves.
     """
     if not is_nested(flat_sequence):
-        raise TypeError(f"`flat_sequence` must be a list, got {type(flat_sequence).__name__}")
+        raise TypeError(f"`flat_sequence` must be a list, found {type(flat_sequence).__name__}")
     leaves, needed = list(flat_sequence), len(flatten(structure))
     if len(leaves) != needed:
-        raise ValueError(f"expected {needed} leaves, got {len(leaves)}")
+        raise ValueError(f"expected {needed} leaves, found {len(leaves)}")
     return _packed(structure, iter(leaves))
 
 
@@ -102,7 +102,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
         TypeError, ValueError: As :func:`assert_same_structure`; ``func`` is not callable.
     """
     if not callable(func):
-        raise TypeError(f"`func` must be callable, got {type(func).__name__}")
+        raise TypeError(f"`func` must be callable, found {type(func).__name__}")
     if not structure:
         raise ValueError("Must provide at least one structure")
     for other in structure[1:]:
@@ -111,7 +111,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     return pack_sequence_as(structure[0], results)
 
 
-nest = Namespace(
+nest: Namespace = Namespace(
     "nest",
     assert_same_structure=assert_same_structure,
     flatten=flatten,

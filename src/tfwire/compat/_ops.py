@@ -1,4 +1,4 @@
-"""Making tensors, and changing their shape."""
+"""Functions that make, reshape, join, cut and index tensors."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._parsing.features import float32, int32
 from tfwire.compat._convert import Array, as_array, is_tensor
-from tfwire.compat._dtypes import as_dtype, float32, int32, numpy_dtype
-from tfwire.compat._errors import (
-    DtypeError,
-    InvalidArgumentError,
-    UnimplementedError,
-    refusing_arguments,
-)
-from tfwire.compat._shapes import TensorShape
-from tfwire.compat._tensor import Tensor, like
+from tfwire.compat._dtypes import as_dtype, numpy_dtype
+from tfwire.compat._errors import DtypeError, UnimplementedError, refusing_arguments
+from tfwire.compat._tensor import Tensor, TensorShape, like
 
 __all__ = [
     "boolean_mask",
@@ -31,6 +27,7 @@ __all__ = [
     "fill",
     "gather",
     "identity",
+    "normalized_axes",
     "one_hot",
     "ones",
     "ones_like",
@@ -111,10 +108,10 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """The values in another dtype; numbers are cut to integers, and wrap around.
+    """The values in another dtype. Floats are cut to integers; integers wrap around.
 
     Raises:
-        UnimplementedError: Strings to numbers, or numbers to strings.
+        UnimplementedError: Strings are cast to numbers, or numbers to strings.
     """
     array, target = as_array(x), numpy_dtype(as_dtype(dtype))
     if array.dtype == target:
@@ -166,7 +163,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """One value in every place."""
     array = as_array(value)
     if array.size != 1:
-        raise InvalidArgumentError(f"`value` must be a scalar, got shape {array.shape}")
+        raise InvalidArgumentError(f"`value` must be a scalar, found shape {array.shape}")
     return Tensor._of(np.full(_shape_of(dims), array.reshape(()), array.dtype))
 
 
@@ -195,13 +192,13 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Vectors of ``depth`` values with ``on_value`` at each index; none where it is outside."""
+    """Vectors of ``depth`` values with ``on_value`` at each index, if that is below ``depth``."""
     given = [value for value in (on_value, off_value) if value is not None]
     values = as_array(given).dtype if given and dtype is None else numpy_dtype(dtype or float32)
     on = as_array(1 if on_value is None else on_value, values)
     off = as_array(0 if off_value is None else off_value, values)
     if as_array(depth) < 0:
-        raise InvalidArgumentError(f"`depth` must not be negative, got {depth}")
+        raise InvalidArgumentError(f"`depth` must not be negative, found {depth}")
     hot = as_array(indices)[..., None] == np.arange(int(as_array(depth)))
     with refusing_arguments():
         return Tensor._of(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
@@ -211,7 +208,7 @@ def one_hot(
 
 
 def _shape_of(value: Any) -> list[int]:
-    """A shape in any form as a list; -1 is left to those who take it."""
+    """A shape in any form as a list, which may hold -1."""
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
     if not is_tensor(value) and isinstance(value, (list, tuple)) and len(value) == 0:
@@ -223,7 +220,7 @@ def _shape_of(value: Any) -> list[int]:
     return sizes
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """One axis or several, counted from the front.
 
     Raises:
@@ -251,10 +248,10 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same values in another shape; -1 is the size that is left, ``()`` gives a scalar."""
+    """The values in another shape; -1 is the size that remains, ``()`` gives a scalar."""
     array, target = as_array(tensor), _shape_of(shape)
     if min(target, default=0) < -1:
-        raise InvalidArgumentError(f"a size must not be negative, got {min(target)}")
+        raise InvalidArgumentError(f"a size must not be negative, found {min(target)}")
     with refusing_arguments():
         return Tensor._of(array.reshape(target))
 
@@ -263,7 +260,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor itself.
 
     Raises:
-        InvalidArgumentError: Its shape is another.
+        InvalidArgumentError: It has another shape.
     """
     tensor = convert_to_tensor(x)
     if not tensor.shape.is_compatible_with(shape):
@@ -272,19 +269,19 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of size 1, or without those that are named."""
+    """The tensor without its axes of size 1, or without the named axes."""
     array = as_array(input)
     if axis is None or axis == []:
         return Tensor._of(array.squeeze())
     with refusing_arguments():
-        return Tensor._of(array.squeeze(_axes(axis, array.ndim)))
+        return Tensor._of(array.squeeze(normalized_axes(axis, array.ndim)))
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """With an axis of size 1 in this place."""
+    """The tensor with a new axis of size 1."""
     array = as_array(input)
     with refusing_arguments():
-        return Tensor._of(np.expand_dims(array, _axes(axis, array.ndim + 1)))
+        return Tensor._of(np.expand_dims(array, normalized_axes(axis, array.ndim + 1)))
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -295,7 +292,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
-    """The axes in another order; None: the other way round."""
+    """The tensor with its axes in another order, by default reversed."""
     array = as_array(a)
     if conjugate:
         array = array.conj()
@@ -304,7 +301,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """The tensor several times along every axis."""
+    """The tensor repeated along every axis."""
     array, times = as_array(input), _shape_of(multiples)
     if len(times) != array.ndim or min(times, default=0) < 0:
         raise InvalidArgumentError(f"multiples {times} for a tensor of rank {array.ndim}")
@@ -316,7 +313,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     array = as_array(tensor)
     if array.ndim == 0:
         return Tensor._of(array)
-    return Tensor._of(np.flip(array, _axes(axis, array.ndim)))
+    return Tensor._of(np.flip(array, normalized_axes(axis, array.ndim)))
 
 
 def pad(
@@ -326,14 +323,14 @@ def pad(
     constant_values: Any = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The tensor with so many values before and after it along every axis."""
+    """The tensor with ``paddings[i]`` values before and after it along axis i."""
     array, widths = as_array(tensor), as_array(paddings)
     if widths.shape != (array.ndim, 2) or (widths < 0).any():
         raise InvalidArgumentError(
-            f"paddings must be of shape {(array.ndim, 2)} and not negative, got {widths.shape}"
+            f"paddings must be of shape {(array.ndim, 2)} and not negative, found {widths.shape}"
         )
     if mode.upper() not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
-        raise ValueError(f"mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}")
+        raise ValueError(f"mode must be CONSTANT, REFLECT or SYMMETRIC, found {mode!r}")
     if mode.upper() != "CONSTANT":
         limits = np.array(array.shape)[:, None] - (mode.upper() == "REFLECT")
         if (widths > limits).any():
@@ -351,7 +348,7 @@ def pad(
 
 
 def _matching(values: Any) -> list[Array]:
-    """Tensors of one dtype: of the first that has one, or else of the first value."""
+    """Arrays of one dtype: that of the first tensor, or else of the first value."""
     if is_tensor(values) or isinstance(values, np.ndarray):
         return list(map(as_array, as_array(values)))
     given = [value for value in values if is_tensor(value)] or values
@@ -392,12 +389,12 @@ def unstack(
         raise ValueError(f"axis {axis} of a tensor of rank {array.ndim}")
     rows = [Tensor(row) for row in np.moveaxis(array, axis, 0)]
     if num is not None and num != len(rows):
-        raise InvalidArgumentError(f"expected {num} slices, got {len(rows)}")
+        raise InvalidArgumentError(f"expected {num} slices, found {len(rows)}")
     return rows
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors one after the other along an axis."""
+    """Tensors joined along an axis."""
     if not is_tensor(values) and len(values) == 0:
         raise InvalidArgumentError("concat of no tensors")
     arrays = _matching(values)
@@ -410,9 +407,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 def split(
     value: Any, num_or_size_splits: Any, axis: int = 0, num: Any = None, name: str = "split"
 ) -> list[Tensor]:
-    """A tensor in so many equal parts, or in parts of these sizes (-1: what is left)."""
+    """A tensor cut into equal parts, or into parts of given sizes (-1: the rest)."""
     array, sizes = as_array(value), as_array(num_or_size_splits)
-    (place,) = _axes(axis, array.ndim)
+    (place,) = normalized_axes(axis, array.ndim)
     length = array.shape[place]
     if sizes.ndim == 0:
         count = int(sizes)
@@ -440,14 +437,14 @@ def gather(
     array, places = as_array(params), as_array(indices)
     if batch_dims:
         raise UnimplementedError("gather with batch_dims")
-    (along,) = _axes(axis or 0, array.ndim)
+    (along,) = normalized_axes(axis or 0, array.ndim)
     if places.size and not (0 <= places.min() and places.max() < array.shape[along]):
         raise InvalidArgumentError(f"indices must be within [0, {array.shape[along]})")
     return Tensor._of(array.take(places.astype(np.int64), along))
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The values from ``begin`` on, ``size`` along every axis; -1 is all that are left."""
+    """The values from ``begin`` on, ``size`` along every axis; -1 means all that follow."""
     array, first, sizes = as_array(input_), _shape_of(begin), _shape_of(size)
     if not len(first) == len(sizes) == array.ndim:
         raise InvalidArgumentError(f"begin and size must have {array.ndim} values")
@@ -464,7 +461,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
     """The slices where the mask is True."""
     array, chosen = as_array(tensor), as_array(mask, np.dtype(bool))
-    start = 0 if axis is None else _axes(axis, array.ndim)[0]
+    start = 0 if axis is None else normalized_axes(axis, array.ndim)[0]
     if chosen.ndim == 0:
         raise ValueError("the mask must not be a scalar")
     if array.shape[start : start + chosen.ndim] != chosen.shape:
@@ -473,7 +470,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where the condition is True, else ``y``; without them, where it is True (int64)."""
+    """``x`` where the condition is True, else ``y``; without both, the indices of True (int64)."""
     if x is None and y is None:
         found = as_array(condition)
         if found.dtype.kind == "O" or found.ndim == 0:

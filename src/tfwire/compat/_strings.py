@@ -1,4 +1,4 @@
-"""``tf.strings``: functions of byte strings. Every result is bytes, whole, zeros at the end too."""
+"""``tf.strings``: functions of byte strings. Results keep zero bytes at their ends."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tfwire import columns
-from tfwire.compat._columns import RaggedTensor
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._examples import columns
+from tfwire._parsing.features import float32
 from tfwire.compat._convert import Array, as_array, scalar_string, string_array
-from tfwire.compat._dtypes import as_dtype, float32, numpy_dtype
-from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError, refusing_arguments
+from tfwire.compat._dtypes import as_dtype, numpy_dtype
+from tfwire.compat._errors import OutOfRangeError, refusing_arguments
 from tfwire.compat._missing import Namespace
-from tfwire.compat._ops import _axes
+from tfwire.compat._ops import normalized_axes
+from tfwire.compat._parsing import RaggedTensor
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["as_string", "strings"]
@@ -42,13 +44,13 @@ def _each(function: Callable[[bytes], Any], input: Any, dtype: Any = _STRING) ->
 
 
 def join(inputs: Any, separator: Any = "", name: str | None = None) -> Tensor:
-    """Strings of the same place joined; scalars go with tensors of any shape.
+    """The strings of tensors joined element by element; scalars fit any shape.
 
     Raises:
         InvalidArgumentError: Shapes differ.
     """
     if isinstance(inputs, (str, bytes)):
-        raise TypeError("join takes a list of tensors, got a string")
+        raise TypeError("join takes a list of tensors, found a string")
     arrays = [as_array(value, _STRING) for value in inputs]
     between = scalar_string(separator, "separator")
     shapes = {array.shape for array in arrays if array.ndim}
@@ -70,7 +72,7 @@ def reduce_join(
     """The strings along some axes, or all of them, joined into one; the first axis first."""
     array, between = as_array(inputs, _STRING), scalar_string(separator, "separator")
     try:
-        axes = _axes(range(array.ndim)[::-1] if axis is None else axis, array.ndim)
+        axes = normalized_axes(range(array.ndim)[::-1] if axis is None else axis, array.ndim)
     except InvalidArgumentError as error:
         raise OutOfRangeError(str(error)) from None
     others = [i for i in range(array.ndim) if i not in axes]
@@ -106,7 +108,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _cut(string: bytes, separator: bytes | None, maxsplit: int) -> list[bytes]:
-    if separator is None and maxsplit < 0:  # bytes.split knows two more kinds of whitespace
+    if separator is None and maxsplit < 0:  # bytes.split takes two more bytes for whitespace
         string = string.strip(_SPACES)
     return string.split(separator, maxsplit)
 
@@ -123,7 +125,7 @@ def bytes_split(input: Any, name: str | None = None) -> Tensor:
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Without whitespace at both ends."""
+    """The strings without whitespace at both ends."""
     return _each(lambda string: string.strip(_SPACES), input)
 
 
@@ -152,18 +154,18 @@ def _substring(string: bytes, position: int, count: int, unit: str) -> bytes:
 
 
 def _characters(string: bytes) -> list[bytes]:
-    """Strings of one character each: every byte that does not continue one begins another."""
+    """The characters of UTF-8: a byte that does not continue one begins the next."""
     starts = [i for i, byte in enumerate(string) if byte & 0xC0 != 0x80]
     return [string[a:b] for a, b in pairwise([*starts, len(string)])]
 
 
 def _check_unit(unit: str) -> None:
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise InvalidArgumentError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}")
+        raise InvalidArgumentError(f"unit must be BYTE or UTF8_CHAR, found {unit!r}")
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """Bytes or characters of every string, int32."""
+    """The length of every string in bytes or characters, int32."""
     _check_unit(unit)
     count = len if unit == "BYTE" else lambda string: len(_characters(string))
     return _each(count, input, np.int32)
@@ -173,18 +175,18 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """In lower case: ASCII only or, with ``encoding="utf-8"``, all characters."""
+    """The strings in lower case: ASCII only or, with ``encoding="utf-8"``, all characters."""
     return _each(_cased(bytes.lower, str.lower, encoding), input)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """In upper case: ASCII only or, with ``encoding="utf-8"``, all characters."""
+    """The strings in upper case: ASCII only or, with ``encoding="utf-8"``, all characters."""
     return _each(_cased(bytes.upper, str.upper, encoding), input)
 
 
 def _cased(of_bytes: Any, of_text: Any, encoding: str) -> Callable[[bytes], bytes]:
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(f'encoding must be "" or "utf-8", got {encoding!r}')
+        raise InvalidArgumentError(f'encoding must be "" or "utf-8", found {encoding!r}')
     if not encoding:
         return lambda string: of_bytes(string)
     return lambda string: of_text(string.decode()).encode()
@@ -277,9 +279,9 @@ def as_string(
         input: The numbers.
         precision: Digits after the point; -1 is 6.
         scientific: With an exponent.
-        shortest: In the shorter of both forms.
+        shortest: In the shorter form, with or without an exponent.
         width: The least number of characters.
-        fill: What fills up to it: a space, or "0".
+        fill: Fills up to ``width``: a space, or "0".
     """
     array = as_array(input)
     if array.dtype == object:
@@ -308,7 +310,7 @@ def _text(value: Any, pattern: str) -> str:
     return text
 
 
-strings = Namespace(
+strings: Namespace = Namespace(
     "strings",
     as_string=as_string,
     bytes_split=bytes_split,

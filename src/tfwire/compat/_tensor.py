@@ -1,21 +1,35 @@
-"""Tensor: a numpy value that looks like TensorFlow's eager tensor."""
+"""Tensors and their shapes."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tfwire.compat._arithmetic import OPERATORS, SIGNED, check_kind
-from tfwire.compat._convert import Array, Held, as_array, is_tensor, to_numpy
-from tfwire.compat._dtypes import DType, numpy_dtype, of_numpy, string
+from tfwire._parsing.features import DType, string
+from tfwire.compat._convert import (
+    OPERATORS,
+    SIGNED,
+    Array,
+    Held,
+    as_array,
+    check_kind,
+    is_tensor,
+    to_numpy,
+)
+from tfwire.compat._dtypes import numpy_dtype, of_numpy
 from tfwire.compat._errors import DtypeError, as_argument_error, refusing_arguments
 from tfwire.compat._missing import Explained
-from tfwire.compat._shapes import TensorShape
 
-__all__ = ["Tensor", "binary", "like"]
+__all__ = [
+    "Dimension",
+    "Tensor",
+    "TensorShape",
+    "binary",
+    "like",
+]
 
 
 class Tensor(Explained, Held):
@@ -34,12 +48,44 @@ class Tensor(Explained, Held):
     __slots__ = ()
     __array_priority__ = 100
 
+    if TYPE_CHECKING:  # made below, in loops
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self._value = to_numpy(value, numpy_dtype(dtype))
 
     @classmethod
     def _of(cls, value: Any) -> Tensor:
-        """A tensor of what numpy or tfwire computed: nothing is converted or copied."""
+        """A tensor of a result of numpy or tfwire, which is neither converted nor copied."""
         tensor = cls.__new__(cls)
         tensor._value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
         return tensor
@@ -57,7 +103,7 @@ class Tensor(Explained, Held):
         """Checks the shape.
 
         Raises:
-            ValueError: The tensor has another.
+            ValueError: The tensor has another shape.
         """
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"a tensor of shape {self.shape} does not have shape {shape}")
@@ -135,8 +181,6 @@ class Tensor(Explained, Held):
 
 
 # ---- Indices ------------------------------------------------------------------------------------
-
-
 def _index(key: Any) -> Any:
     """An index or slice as numpy takes it."""
     if isinstance(key, slice):
@@ -155,19 +199,21 @@ def _number(key: Any) -> int:
     if array.ndim or array.dtype.kind not in "iu":
         raise DtypeError(
             "an index must be an integer, a slice, an Ellipsis, None or a scalar integer tensor, "
-            f"got {type(key).__name__}"
+            f"found {type(key).__name__}"
         )
     return int(array)
 
 
 # ---- Operators ----------------------------------------------------------------------------------
+# Kinds of dtype for which the ufuncs of the operators never warn, so that errstate is not needed.
+_SILENT = "biuO"
 
 
 def like(value: Any, array: Array) -> Array:
     """A value in the dtype of an array.
 
     Raises:
-        DtypeError: It is a tensor of another dtype, or does not fit.
+        DtypeError: The value is a tensor of another dtype, or does not fit.
     """
     try:
         return as_array(value, array.dtype)
@@ -182,22 +228,29 @@ def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) 
         InvalidArgumentError: The kind of dtype is not one of ``kinds``, or the shapes do not fit.
     """
     check_kind(x, kinds)
-    try:  # no with statement: this is called for every element of many a map
+    try:
+        if type(function) is np.ufunc and x.dtype.kind in _SILENT:
+            return Tensor._of(function(x, y))
         with np.errstate(all="ignore"):
             return Tensor._of(function(x, y))
     except (ValueError, IndexError, TypeError) as error:
         raise as_argument_error(error) from error
 
 
+def _operand(tensor: Tensor) -> Any:
+    """The value of a tensor for a ufunc: an array, or a numpy scalar, which costs less to make."""
+    return as_array(tensor) if type(tensor._value) is bytes else tensor._value
+
+
 def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
     function, kinds = OPERATORS[name]
 
     def forward(self: Tensor, other: Any) -> Tensor:
-        mine = as_array(self)
+        mine = _operand(self)
         return binary(function, kinds, mine, like(other, mine))
 
     def backward(self: Tensor, other: Any) -> Tensor:
-        mine = as_array(self)
+        mine = _operand(self)
         return binary(function, kinds, like(other, mine), mine)
 
     return backward if reflected else forward
@@ -244,3 +297,183 @@ _SPECIAL = {
 }
 for _name, _method in _SPECIAL.items():
     setattr(Tensor, _name, _method)
+
+
+# ---- TensorShape --------------------------------------------------------------------------------
+
+Sizes = tuple[int | None, ...]
+
+
+class Dimension(NamedTuple):
+    """One size, as ``TensorShape.dims`` gives it."""
+
+    value: int | None
+
+
+class TensorShape(Explained):
+    """A shape: a sequence of sizes, None for those that are not known.
+
+    Args:
+        dims: The sizes; an int means rank 1; None: not even the rank is known.
+
+    Raises:
+        TypeError: A size is not an integer.
+        ValueError: A size is negative.
+    """
+
+    _tf_name = "TensorShape"
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: Any = None) -> None:
+        if isinstance(dims, TensorShape):
+            dims = dims.dims
+        if hasattr(dims, "__index__") and not hasattr(dims, "__len__"):
+            dims = (dims,)
+        if hasattr(dims, "numpy"):
+            dims = dims.numpy().tolist()
+        self._dims: Sizes | None = None if dims is None else tuple(map(_size, dims))
+
+    @property
+    def rank(self) -> int | None:
+        return None if self._dims is None else len(self._dims)
+
+    ndims = rank
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The sizes as objects with a ``value``."""
+        return None if self._dims is None else [Dimension(size) for size in self._dims]
+
+    def as_list(self) -> list[int | None]:
+        """The sizes as a list.
+
+        Raises:
+            ValueError: The rank is not known.
+        """
+        return list(self._known())
+
+    def _known(self) -> Sizes:
+        if self._dims is None:
+            raise ValueError("the rank of this TensorShape is not known")
+        return self._dims
+
+    def num_elements(self) -> int | None:
+        """The product of the sizes, None where one is not known."""
+        product = 1
+        for size in self._dims or (None,) * (self._dims is None):
+            if size is None:
+                return None
+            product *= size
+        return product
+
+    def is_fully_defined(self) -> bool:
+        """True if every size is known."""
+        return self._dims is not None and None not in self._dims
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True if some array could have both shapes."""
+        theirs = TensorShape(other)._dims
+        if self._dims is None or theirs is None:
+            return True
+        pairs = zip(self._dims, theirs, strict=False)
+        return len(self._dims) == len(theirs) and all(
+            a is None or b is None or a == b for a, b in pairs
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError unless :meth:`is_compatible_with`."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"shapes {self} and {TensorShape(other)} are incompatible")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises ValueError unless :meth:`is_fully_defined`."""
+        if not self.is_fully_defined():
+            raise ValueError(f"shape {self} is not fully defined")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises ValueError if the shape has another rank."""
+        self.with_rank(rank)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape, whose rank must be ``rank``.
+
+        Raises:
+            ValueError: It has another rank.
+        """
+        if self._dims is None:
+            return TensorShape([None] * rank)
+        if len(self._dims) != rank:
+            raise ValueError(f"shape {self} must have rank {rank}")
+        return self
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The sizes that either shape knows.
+
+        Raises:
+            ValueError: They are incompatible.
+        """
+        self.assert_is_compatible_with(other)
+        theirs = TensorShape(other)._dims
+        if self._dims is None or theirs is None:
+            return self if theirs is None else TensorShape(theirs)
+        pairs = zip(self._dims, theirs, strict=True)
+        return TensorShape([b if a is None else a for a, b in pairs])
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """This shape's sizes, then the other's."""
+        theirs = TensorShape(other)._dims
+        if self._dims is None or theirs is None:
+            return TensorShape(None)
+        return TensorShape(self._dims + theirs)
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self._known())
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._dims is None:
+            return TensorShape(None) if isinstance(key, slice) else None
+        found = self._dims[key]
+        return TensorShape(found) if isinstance(key, slice) else found
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._dims == TensorShape(other)._dims
+        except (TypeError, ValueError):
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
+
+    def __str__(self) -> str:
+        return "<unknown>" if self._dims is None else str(self._dims)
+
+
+def _size(value: Any) -> int | None:
+    if isinstance(value, Dimension):
+        return value.value
+    if value is None:
+        return None
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"a size must be an integer or None, found {type(value).__name__}"
+        ) from None
+    if size < 0:
+        raise ValueError(f"a size must not be negative, found {size}")
+    return size

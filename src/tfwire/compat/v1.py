@@ -6,13 +6,14 @@ changed; ``tfwire.compat`` has the same names. Variables, layers and training ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.options import Options
-from tfwire.compat._graph import batching, iterators, mode, queues
+from tfwire.compat._graph import iterators, mode, queues
 from tfwire.compat._graph.coordinator import Coordinator
-from tfwire.compat._graph.deferred import Operation
 from tfwire.compat._graph.mode import (
     Graph,
     disable_eager_execution,
@@ -29,6 +30,7 @@ from tfwire.compat._graph.readers import (
 )
 from tfwire.compat._graph.session import (
     InteractiveSession,
+    Operation,
     Session,
     get_default_session,
     group,
@@ -69,16 +71,16 @@ __all__ = [
 disable_v2_behavior = disable_eager_execution
 
 
-# ---- What there is nothing of -----------------------------------------------------------------
-
-
+# ---- Without effect ---------------------------------------------------------------------------
 def global_variables_initializer() -> Operation:
     """An operation without effect: there are no variables."""
     return no_op()
 
 
-local_variables_initializer = tables_initializer = global_variables_initializer
-initialize_all_variables = initialize_local_variables = global_variables_initializer
+local_variables_initializer: Callable[[], Operation] = global_variables_initializer
+tables_initializer: Callable[[], Operation] = global_variables_initializer
+initialize_all_variables: Callable[[], Operation] = global_variables_initializer
+initialize_local_variables: Callable[[], Operation] = global_variables_initializer
 
 
 class ConfigProto(SimpleNamespace):
@@ -89,16 +91,9 @@ GPUOptions = ConfigProto
 
 
 # ---- Namespaces -------------------------------------------------------------------------------
-
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
-    "input_producer": queues.input_producer,
-    "match_filenames_once": queues.match_filenames_once,
-    "range_input_producer": queues.range_input_producer,
-    "slice_input_producer": queues.slice_input_producer,
-    "start_queue_runners": queues.start_queue_runners,
-    "string_input_producer": queues.string_input_producer,
-    **{name: getattr(batching, name) for name in batching.__all__},
+    **{name: getattr(queues, name) for name in queues.__all__ if name.islower()},
 }
 
 _DATA: dict[str, Any] = {
@@ -112,20 +107,20 @@ _DATA: dict[str, Any] = {
 
 
 class _DataNamespace(Namespace):
-    """tf.compat.v1.data: the names of tf.data, and those of its own."""
+    """tf.compat.v1.data: the names of tf.data, and some of its own."""
 
     def __getattr__(self, name: str) -> Any:
-        from tfwire import compat
-
-        return getattr(compat.data, name)
+        return getattr(_tf_data, name)
 
 
-data = _DataNamespace("data", **_DATA)
+data: _DataNamespace = _DataNamespace("data", **_DATA)
+
+
+# The names of tfwire.compat, set there: it imports this module.
+_COMPAT: dict[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    from tfwire import compat
-
-    if name in vars(compat):
-        return vars(compat)[name]
+    if name in _COMPAT:
+        return _COMPAT[name]
     raise missing(name)

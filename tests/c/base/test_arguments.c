@@ -1,6 +1,6 @@
 /* Every function of tfwire.h with every flag, with nothing, and with numbers at the edges: an error
  * or a result, but no access outside of what it was given. Buffers have exactly the size stated, so
- * that the sanitizer sees more. tests/test_architecture.py asks for every function here. */
+ * that the sanitizer sees more. tests/unit/test_architecture.py asks for every function here. */
 #include "proto.h"
 
 #include "records/frame.h"
@@ -323,8 +323,8 @@ static void spans_at_the_edges_stay_inside(void) {
             try_span(data, spans, 1);
             free(data);
             data = framed_record();
-            const tfw_span behind[] = {spans[1], spans[0]};
-            try_span(data, behind, 2); /* one that is right before one that may not be */
+            const tfw_span swapped[] = {spans[1], spans[0]};
+            try_span(data, swapped, 2); /* one that is right before one that may not be */
             free(data);
         }
     }

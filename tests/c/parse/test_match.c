@@ -220,7 +220,7 @@ static void compare_errors(const tfw_error *a, const tfw_error *b) {
     CHECK(strcmp(a->text, b->text) == 0);
 }
 
-/* Parses a message that ends with the readable memory or has room behind it. */
+/* Parses a message that ends with the readable memory or has room after it. */
 static void parse_both(table *complete, table *fast, blob message, bool sequence) {
     tfw_error errors[2];
     size_t room = one_in(2) ? 0 : below(2) * TFWI_MATCH_ROOM + below(300);
@@ -391,15 +391,15 @@ static void compare_varints(tfwi_varint_reader *reader) {
         for (size_t i = one_in(5) ? 1 + below(20) : 0; i > 0 && len > 0; i--) {
             block[below(len)] |= 0x80; /* longer varints, in the end too long ones */
         }
-        size_t behind = one_in(2) ? 200 : below(100), room = one_in(3) ? below(values + 1) : 300;
-        guarded page = guarded_new(len + behind, true);
+        size_t after = one_in(2) ? 200 : below(100), room = one_in(3) ? below(values + 1) : 300;
+        guarded page = guarded_new(len + after, true);
         memcpy(page.data, block, len);
-        memset(page.data + len, (int)below(256), behind);
+        memset(page.data + len, (int)below(256), after);
         size_t counts[2] = {0, 0};
         tfwi_fault fault;
         const uint8_t *end = page.data + len;
         const uint8_t *a = tfwi_read_varints(page.data, end, expected, room, &counts[0], &fault);
-        const uint8_t *b = reader(page.data, end, end + behind, actual, room, &counts[1]);
+        const uint8_t *b = reader(page.data, end, end + after, actual, room, &counts[1]);
         if (b != NULL) {
             CHECK(a == b);
             CHECK_EQ(counts[0], counts[1]);

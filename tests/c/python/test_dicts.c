@@ -304,7 +304,7 @@ static void test_malformed_values_are_refused(void) {
         tfw_dicts dicts = {.pickle = NULL};
         CHECK_EQ(TFW_E_WIRE, decode(field(2, bad_lists[i]), TFW_SEQUENCE, &dicts, NULL));
         tfw_dicts_free(&dicts);
-        /* Not looked into by those who read Examples. */
+        /* Not looked into where Examples are read. */
         CHECK_EQ(TFW_OK, decode(field(2, bad_lists[i]), 0, &dicts, NULL));
         tfw_dicts_free(&dicts);
     }

@@ -150,7 +150,7 @@ static void test_a_stream_of_every_kind_of_value(void) {
 }
 
 typedef struct row_case {
-    const char *bytes; /* of the list's only row, or of its second behind {"k": 7} */
+    const char *bytes; /* of the list's only row, or of its second after {"k": 7} */
     size_t len;
 } row_case;
 

@@ -322,7 +322,7 @@ static void what_is_not_one_bit_is_left_to_the_policy(void) {
     free(f.data);
 }
 
-/* The trap of resynchronising: behind a damaged header the records of an inner file look like any
+/* The trap of resynchronising: after a damaged header the records of an inner file look like any
  * other. Corrected, the header leads past them. */
 static void a_corrected_header_leads_past_records_within_its_payload(void) {
     file inner = file_random(14, 4, 50);
@@ -342,7 +342,7 @@ static void a_corrected_header_leads_past_records_within_its_payload(void) {
     free(f.data);
 }
 
-/* A bit of the footer behind a long payload, which flips an even run of bits of the CRC as two bits
+/* A bit of the footer after a long payload, which flips an even run of bits of the CRC as two bits
  * of the payload would. */
 static size_t ambiguous_bit(const uint8_t *record, size_t length) {
     uint32_t stored = tfwi_load32(record + TFW_HEADER_SIZE + length);

@@ -87,7 +87,7 @@ static void scanning_finds_every_record(void) {
     }
 }
 
-static void scanning_stops_when_the_spans_are_full_and_goes_on_behind_them(void) {
+static void scanning_stops_when_the_spans_are_full_and_goes_on_after_them(void) {
     uint8_t data[MANY * 113];
     size_t ends[MANY];
     tfw_span spans[7];
@@ -108,7 +108,7 @@ static void scanning_stops_when_the_spans_are_full_and_goes_on_behind_them(void)
     CHECK_EQ(0, count + consumed);
 }
 
-/* At every cut, with an unreadable page right behind the window and then right before it. */
+/* At every cut, with an unreadable page right after the window and then right before it. */
 static void scanning_a_cut_window_reads_nothing_outside_it(void) {
     enum { FEW = 12 };
     uint8_t data[FEW * 113];
@@ -253,7 +253,7 @@ int main(void) {
     RUN(length_checksums_match_the_golden_ones);
     RUN(framing_in_place_equals_packing);
     RUN(scanning_finds_every_record);
-    RUN(scanning_stops_when_the_spans_are_full_and_goes_on_behind_them);
+    RUN(scanning_stops_when_the_spans_are_full_and_goes_on_after_them);
     RUN(scanning_a_cut_window_reads_nothing_outside_it);
     RUN(every_flipped_bit_is_found_in_its_record);
     RUN(hostile_lengths_are_refused);

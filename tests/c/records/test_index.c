@@ -138,7 +138,7 @@ static void a_file_cut_under_the_walk_is_an_error(void) {
         walked w = walk_all(fd, f.len, 3, 50);
         bool has_headers = len >= file_begin(&f, f.count - 1) + TFW_HEADER_SIZE;
         CHECK_EQ(has_headers ? TFW_END : TFW_E_TRUNCATED, w.status);
-        if (len < TFW_HEADER_SIZE) { /* said of what is there: nothing behind it is looked at */
+        if (len < TFW_HEADER_SIZE) { /* said of what is there: nothing after it is looked at */
             CHECK_EQ(TFW_HEADER_SIZE, w.error.expected);
             CHECK_EQ(len, w.error.found);
         }

@@ -108,7 +108,7 @@ static void empty_input_ends_at_once(void) {
     options.fd = file_open(&f);
     found = read_all(&f, &options, &how);
     CHECK_EQ(TFW_END, found.status);
-    options.offset = 1000; /* behind the end */
+    options.offset = 1000; /* past the end */
     found = read_all(&f, &options, &how);
     CHECK_EQ(TFW_END, found.status);
     close(options.fd);
@@ -172,7 +172,7 @@ static void feed_all(tfw_reader *reader, const uint8_t *bytes, size_t len) {
 }
 
 /* What was cut at an end stays cut. */
-static void input_that_goes_on_behind_an_end_begins_anew(void) {
+static void input_that_goes_on_after_an_end_begins_anew(void) {
     file f = file_random(3, 3, 40);
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader;
@@ -287,7 +287,7 @@ static void reading_errors_carry_errno_and_offset(void) {
     close(options.fd);
 }
 
-static void offsets_behind_every_file_are_an_end(void) {
+static void offsets_past_every_file_are_an_end(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     tfw_reader *reader = NULL;
     tfw_batch batch;
@@ -373,11 +373,11 @@ int main(void) {
     RUN(empty_input_ends_at_once);
     RUN(options_that_make_no_sense_are_refused);
     RUN(misuse_of_the_fed_source_is_refused);
-    RUN(input_that_goes_on_behind_an_end_begins_anew);
+    RUN(input_that_goes_on_after_an_end_begins_anew);
     RUN(short_interrupted_and_failing_reads_lose_nothing);
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
     RUN(reading_errors_carry_errno_and_offset);
-    RUN(offsets_behind_every_file_are_an_end);
+    RUN(offsets_past_every_file_are_an_end);
     RUN(seeking_goes_on_at_any_record_and_forgets_the_rest);
     RUN(every_failing_allocation_is_reported_and_survived);
     return check_report("reader");

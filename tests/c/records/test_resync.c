@@ -122,7 +122,7 @@ static bool ends_at(const file *f, size_t at) {
 /* A writer dies in a record and another appends: all that was appended is found, wherever the
  * first one died, although the torn record's length reaches into the new ones. Only where it
  * reaches just up to the end of one, nobody can tell the torn record from a damaged one. */
-static void records_appended_behind_a_torn_one_are_found(void) {
+static void records_appended_after_a_torn_one_are_found(void) {
     file torn = file_random(13, 3, 60), appended = file_random(14, 4, 30);
     for (size_t cut = torn.ends[1] + 1; cut < torn.len; cut++) {
         if (ends_at(&appended, torn.len - cut)) {
@@ -150,7 +150,7 @@ static void records_appended_behind_a_torn_one_are_found(void) {
     free(appended.data);
 }
 
-/* Neighbours that are damaged make one region; the numbers behind count each of them. */
+/* Neighbours that are damaged make one region; the numbers after count each of them. */
 static void neighbouring_regions_are_one(void) {
     file f = file_random(15, 6, 50);
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
@@ -325,7 +325,7 @@ static void hostile_lengths_are_refused_before_anything_is_read_for_them(void) {
     }
 }
 
-/* Headers that verify, one behind the other, each promising all that follows: with a checksum
+/* Headers that verify, one after the other, each promising all that follows: with a checksum
  * over each promise this would take hours. */
 static void many_plausible_headers_are_searched_in_linear_time(void) {
     const size_t len = 1 << 20;
@@ -508,7 +508,7 @@ static void damage_is_put_into_words(void) {
 int main(void) {
     RUN(every_flipped_bit_costs_its_record_and_no_other);
     RUN(every_truncation_keeps_the_records_before_it);
-    RUN(records_appended_behind_a_torn_one_are_found);
+    RUN(records_appended_after_a_torn_one_are_found);
     RUN(neighbouring_regions_are_one);
     RUN(skipped_regions_are_copied_from_any_first);
     RUN(of_very_many_regions_not_all_are_kept);

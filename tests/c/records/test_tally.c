@@ -99,7 +99,7 @@ static void a_block_that_does_not_end_with_a_record_adds_nothing(void) {
         for (size_t i = 0; i < COUNT; i++) {
             whole |= ends[i] == cut;
         }
-        uint8_t *part = malloc(cut); /* so that the sanitizer sees a read behind it */
+        uint8_t *part = malloc(cut); /* so that the sanitizer sees a read past it */
         memcpy(part, data, cut);
         tfw_tally tally = {.records = 7};
         tfw_error error;

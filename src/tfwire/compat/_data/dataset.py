@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import tfwire as tfw
-from tfwire import dataset
-from tfwire._arguments import integer
-from tfwire._datasets import stages
-from tfwire._datasets.replayed import Replayed
-from tfwire._datasets.structure import describe, leaves, map_structure
+from tfwire._base.arguments import integer
+from tfwire._data import dataset, stages
+from tfwire._data.prefetch import Replayed
+from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.options import AS_TENSORFLOW
-from tfwire.compat._columns import RaggedTensor, SparseTensor
 from tfwire.compat._convert import is_string_array, to_numpy
-from tfwire.compat._data import generators, signatures, specs, stored
-from tfwire.compat._data.cardinality import INFINITE, cardinality
-from tfwire.compat._data.iterators import Iterator
-from tfwire.compat._data.making import path_of, seed_of
-from tfwire.compat._data.transformations import FurtherTransformations
+from tfwire.compat._data import generators, keeping, specs
+from tfwire.compat._data.generators import path_of, seed_of
+from tfwire.compat._data.iterators import Iterator, graph
+from tfwire.compat._data.transformations import INFINITE, FurtherTransformations, cardinality
 from tfwire.compat._errors import (
     refusing_arguments,
     refusing_values,
     translating_files,
     with_file_errors,
 )
-from tfwire.compat._parsing import wrap
+from tfwire.compat._parsing import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._tensor import Tensor
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import CompressionType
 
 __all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
@@ -37,7 +37,7 @@ AUTOTUNE = -1
 _PLAIN = (bytes, np.ndarray, np.generic)
 
 
-class Dataset(FurtherTransformations, dataset.Dataset):
+class Dataset(FurtherTransformations, dataset.Dataset[Any]):
     """A dataset whose elements are tensors; see :class:`tfwire.Dataset`.
 
     Example:
@@ -49,7 +49,9 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @staticmethod
     def _show(leaf: Any) -> Any:
-        if type(leaf) is np.ndarray:
+        if type(leaf) is bytes:
+            return Tensor._of(leaf)
+        if type(leaf) is np.ndarray or isinstance(leaf, np.generic):
             dtype = leaf.dtype
             if (dtype.kind in "biufc" and dtype.isnative) or is_string_array(leaf):
                 return Tensor._of(leaf)
@@ -59,6 +61,8 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @staticmethod
     def _hide(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            return leaf._value
         if isinstance(leaf, dataset.Dataset):
             return leaf
         return leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
@@ -66,9 +70,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     @classmethod
     def _of(cls, stage: Any, name: str) -> Any:
         known = cardinality(stage)
-        if (
-            stage.length is None and known >= 0
-        ):  # take of an endless one, which the core leaves open
+        if stage.length is None and known >= 0:  # take of an endless dataset
             stage.length = known
         return super()._of(stage, name)
 
@@ -88,8 +90,8 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     def element_spec(self) -> Any:
         """The structure of an element with a TensorSpec, or its like, for every leaf.
 
-        After a function of the user, the first two elements are made to find out; None if there are
-        none.
+        After a function of the user it is found by making the first two elements; None if there are
+        no elements.
         """
         return specs.element_spec(self._stage)
 
@@ -130,14 +132,14 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         output_signature: Any = None,
         name: Any = None,
     ) -> Any:
-        """What a function generates, converted to the types that are named and checked.
+        """The elements that a function generates, converted to a signature and checked.
 
         Raises:
-            TypeError: While iterating: an element is not of the types, shapes or structure named.
+            TypeError: While iterating: an element does not fit the signature.
         """
         signature = output_signature
         if signature is None and output_types is not None:
-            signature = signatures.of_types(output_types, output_shapes)
+            signature = specs.of_types(output_types, output_shapes)
         arguments = tuple(map(to_numpy, args or ()))
         made = super().from_generator(partial(_generate, generator, signature), args=arguments)
         if signature is not None:
@@ -158,7 +160,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     def counter(
         cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: str | None = None
     ) -> Any:
-        """start, start + step and so on, without end."""
+        """start, start + step and so on, endlessly."""
         dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
         generate = partial(generators.numbers, start, step, dtype)
         spec = describe(dtype, ())
@@ -171,7 +173,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Any:
-        """Random int64 below 2**32, without end; not the numbers of TensorFlow."""
+        """Random int64 below 2**32, endlessly; not the numbers of TensorFlow."""
         generate = partial(generators.random_numbers, seed_of(seed))
         stage = Replayed("random", (), generate, spec="int64[]", quiet=True)
         return cls._of(stage, "random")
@@ -184,11 +186,11 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         compression: Any = None,
         reader_func: Any = None,
     ) -> Any:
-        """What ``save`` wrote; the other arguments are accepted, the file tells them."""
-        file = stored.stored_file(path_of(path))
+        """The elements that ``save`` wrote. ``element_spec`` and ``compression`` are ignored."""
+        file = keeping.stored_file(path_of(path))
         with translating_files():
             os.stat(file)
-        elements = partial(stored.load, file)
+        elements = partial(keeping.load, file)
         found = cls._of(Replayed("load", (), elements, quiet=True), "load")
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
 
@@ -206,7 +208,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
-        """A structure of one element of each of the datasets in a structure."""
+        """The structure of datasets, filled with one element of each."""
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = list(leaves(structure))
         zipped = super().zip(*parts)
@@ -222,6 +224,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         datasets = list(datasets)
         choose = partial(generators.choose, bool(stop_on_empty_dataset))
         sources = tuple(one._stage for one in (choice_dataset, *datasets))
+        specs.check_dtypes(sources[1:])
         spec = sources[1].spec if len({repr(one.spec) for one in sources[1:]}) == 1 else None
         stage = Replayed("choose_from_datasets", sources, choose, spec=spec, quiet=True)
         return cls._of(stage, "choose_from_datasets")
@@ -239,9 +242,9 @@ class Dataset(FurtherTransformations, dataset.Dataset):
 
         Args:
             datasets: Some datasets.
-            weights: How often each is drawn: numbers, or a dataset of them; None: equally often.
-                A dataset of weight 0 is left out.
-            seed: Makes the choice repeat; it is not the one that TensorFlow makes of it.
+            weights: The weight of each: numbers, or a dataset of such lists; None: all the same. A
+                dataset of weight 0 is left out.
+            seed: Makes the choices repeat; they are not those that TensorFlow makes of it.
             stop_on_empty_dataset: End with the first dataset that ends, not with the last.
         """
         datasets = list(datasets)
@@ -249,7 +252,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         if not isinstance(weights, dataset.Dataset):
             given = to_numpy(weights)
             if len(given) != len(datasets):
-                raise ValueError(f"expected {len(datasets)} weights, got {len(given)}")
+                raise ValueError(f"expected {len(datasets)} weights, found {len(given)}")
             if len(given) and not given.all():  # one that is never drawn would never end
                 drawn = given.nonzero()[0] if given.any() else np.arange(1)
                 datasets = [datasets[i] for i in drawn]
@@ -261,7 +264,7 @@ class Dataset(FurtherTransformations, dataset.Dataset):
         choices = cls._of(Replayed("choices", (weights._stage,), draw, quiet=True), "choices")
         return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
 
-    # ---- What takes tensors here --------------------------------------------------------------
+    # ---- Tensors as arguments -----------------------------------------------------------------
 
     def padded_batch(
         self,
@@ -282,17 +285,12 @@ class Dataset(FurtherTransformations, dataset.Dataset):
     # ---- TensorFlow 1 -------------------------------------------------------------------------
 
     def make_one_shot_iterator(self) -> Any:
-        """An iterator whose ``get_next`` is a value of ``Session.run``, or of eager execution if
-        that was enabled."""
-        from tfwire.compat._graph.mode import graph_iterator
-
-        return graph_iterator(self, needs_initializer=False)
+        """An iterator whose ``get_next`` is for ``Session.run``, or eager if that was enabled."""
+        return graph.iterator(self, needs_initializer=False)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
-        """The same, to be begun by running its ``initializer``."""
-        from tfwire.compat._graph.mode import graph_iterator
-
-        return graph_iterator(self, needs_initializer=True)
+        """The same; a session must run its ``initializer`` first."""
+        return graph.iterator(self, needs_initializer=True)
 
     @property
     def output_types(self) -> Any:
@@ -337,7 +335,7 @@ class TFRecordDataset(Dataset, dataset.TFRecordDataset):
 class DatasetWriter:
     """tf.data.experimental.TFRecordWriter: writes a whole dataset of strings."""
 
-    def __init__(self, filename: Any, compression_type: str | None = None) -> None:
+    def __init__(self, filename: Any, compression_type: CompressionType = None) -> None:
         self.filename = to_numpy(filename)
         self.compression_type = compression_type
 
@@ -353,7 +351,7 @@ def _words_of(leaf: Any) -> str | None:
 
 def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
     elements = generator(*arguments)
-    return elements if signature is None else (signatures.convert(signature, e) for e in elements)
+    return elements if signature is None else (specs.convert(signature, e) for e in elements)
 
 
 def _arranged(structure: Any, parts: Any) -> Any:

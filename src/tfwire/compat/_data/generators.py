@@ -1,31 +1,123 @@
-"""What tf.data's transformations give, as generators over the elements of their sources.
+"""Transformations as generator functions, and the class that makes datasets of them.
 
-Each is the second half of a :class:`tfwire._datasets.replayed.Replayed`: it takes the epoch and the
-iterators of the sources last, so that ``functools.partial`` binds what comes before.
+Each function takes the epoch and the iterators of its sources last, as
+:class:`tfwire._data.prefetch.Replayed` calls it: ``functools.partial`` binds what comes before.
 """
 
 from __future__ import annotations
 
+import os
+import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tfwire._datasets.random import draws, key_of
-from tfwire._datasets.replayed import elements_of
-from tfwire._datasets.structure import leaves, map_structure
-from tfwire._warnings import warn
-from tfwire.columns import SparseTensor
-from tfwire.compat._errors import FailedPreconditionError, InvalidArgumentError
+from tfwire._base.arguments import integer
+from tfwire._base.errors import InvalidArgumentError, warn
+from tfwire._data.iterator import Pipeline
+from tfwire._data.prefetch import Replayed, elements_of
+from tfwire._data.shuffle import draws, key_of
+from tfwire._data.structure import leaves, map_structure
+from tfwire._examples.columns import SparseTensor
+from tfwire.compat._convert import to_numpy
+from tfwire.compat._errors import FailedPreconditionError
+from tfwire.compat._missing import Explained
+
+__all__ = [
+    "Generating",
+    "check_dataset",
+    "integer_of",
+    "path_of",
+    "scalar_bool",
+    "seed_of",
+]
 
 Elements = Iterator[Any]
+P = TypeVar("P", bound="Generating")
 
 
+class Generating(Explained, Pipeline[Any]):
+    """A pipeline that is continued by generator functions."""
+
+    _tf_name = "data.Dataset"
+
+    def _generated(
+        self: P, name: str, generate: Any, *arguments: Any, others: Any = (), **facts: Any
+    ) -> P:
+        """The dataset of what a generator function yields for the elements of this one.
+
+        Args:
+            name: Of the transformation.
+            generate: Takes the arguments, the epoch and the iterators of this and other datasets.
+            arguments: Its first arguments.
+            others: More datasets to draw on.
+            facts: Length, spec and quiet of the new stage, where they are known.
+        """
+        sources = (self._stage, *(other._stage for other in others))
+        generate = partial(generate, *arguments)
+        return self._next(Replayed(name, sources, generate, **facts), name)
+
+    def _shown(self, structure: Any) -> Any:
+        return map_structure(self._show, structure)
+
+    def _hidden(self, structure: Any) -> Any:
+        return map_structure(self._hide, structure)
+
+    def _opening(self, map_func: Callable[..., Any]) -> Callable[[Any, str], Iterator[Any]]:
+        """Opens the dataset that a function makes of an element."""
+        return partial(_open_inner, self._calling(map_func))
+
+    def _listed(self, values: list[Any], spec: Any = None) -> Any:
+        """A dataset of values in memory."""
+        facts = {"length": len(values), "spec": spec, "quiet": True}
+        return self._next(Replayed("list", (), partial(listed, values), **facts), "list")
+
+
+# ---- Arguments ----------------------------------------------------------------------------------
+# Functions of modules and methods, no closures: pipelines pickle with their functions.
+def _open_inner(call: Callable[[Any], Any], element: Any, epoch: str) -> Iterator[Any]:
+    inner = call(element)
+    check_dataset("the result of map_func", inner)
+    return elements_of(inner._stage, epoch)
+
+
+def check_dataset(name: str, value: Any) -> None:
+    if not isinstance(value, Generating):
+        raise TypeError(f"{name} must be a Dataset, found {type(value).__name__}")
+
+
+def scalar_bool(call: Callable[[Any], Any], element: Any) -> np.bool_:
+    """What a predicate says of an element.
+
+    Raises:
+        InvalidArgumentError: It returns something other than one bool.
+    """
+    found = call(element)
+    if not isinstance(found, np.bool_):
+        kind = getattr(found, "dtype", type(found).__name__)
+        raise InvalidArgumentError(f"`predicate` must return a scalar bool, found {kind}")
+    return found
+
+
+def integer_of(call: Callable[[Any], Any], element: Any) -> int:
+    return int(call(element))
+
+
+def seed_of(seed: Any) -> int:
+    return random.randrange(2**63) if seed is None else integer("seed", to_numpy(seed))
+
+
+def path_of(path: Any) -> str:
+    return os.fsdecode(to_numpy(os.fspath(path) if isinstance(path, os.PathLike) else path))
+
+
+# ---- Generator functions ------------------------------------------------------------------------
 def in_turn(epoch: str, *sources: Elements) -> Elements:
-    """The elements of one source after those of another."""
+    """The elements of one source after another."""
     for source in sources:
         yield from source
 
@@ -45,7 +137,7 @@ def interleave(
 ) -> Elements:
     """``block_length`` elements of each of ``cycle_length`` datasets in turn.
 
-    A dataset that ends gives its turn away; the next input takes its place one round later.
+    A dataset that ends loses its turn; the next input takes its place one round later.
     """
     numbered = enumerate(source)
     open_now: list[Elements | None] = [None] * cycle_length
@@ -96,7 +188,7 @@ def unbatch(epoch: str, source: Elements) -> Elements:
     for element in source:
         sizes = {_num_rows(leaf) for leaf in leaves(element)}
         if len(sizes) != 1:
-            raise ValueError(f"unbatch needs leaves of one first axis, got sizes {sorted(sizes)}")
+            raise ValueError(f"unbatch needs leaves of one first axis, found sizes {sorted(sizes)}")
         for row in range(sizes.pop()):
             yield map_structure(partial(_row, row), element)
 
@@ -105,7 +197,7 @@ def _num_rows(leaf: Any) -> int:
     if isinstance(leaf, SparseTensor):
         return int(leaf.dense_shape[0])
     if not np.ndim(leaf) and not hasattr(leaf, "row_splits"):
-        raise ValueError("unbatch needs leaves of rank 1 or more, got a scalar")
+        raise ValueError("unbatch needs leaves of rank 1 or more, found a scalar")
     return len(leaf)
 
 
@@ -128,7 +220,7 @@ def scan(
 def tolerant_map(
     function: Callable[[Any], Any], warns: bool, epoch: str, source: Elements
 ) -> Elements:
-    """A function of the elements, without those for which it fails."""
+    """A function of the elements, without those for which it raises."""
     for element in source:
         try:
             result = function(element)
@@ -148,7 +240,7 @@ def take_while(predicate: Callable[[Any], Any], epoch: str, source: Elements) ->
 
 
 def unique(epoch: str, source: Elements) -> Elements:
-    """The elements without those that were there before."""
+    """The elements that did not come before."""
     seen = set()
     for element in source:
         value = np.asarray(element)
@@ -190,7 +282,9 @@ def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Element
     for choice in choices:
         number = int(choice)
         if not 0 <= number < len(sources):
-            raise InvalidArgumentError(f"a choice must be within [0, {len(sources)}), got {number}")
+            raise InvalidArgumentError(
+                f"a choice must be within [0, {len(sources)}), found {number}"
+            )
         for element in islice(sources[number], 1):
             yield element
             break
@@ -217,7 +311,7 @@ def resample(
     epoch: str,
     source: Elements,
 ) -> Elements:
-    """Elements left out at random, so that their classes come as often as a distribution says."""
+    """Elements, some left out at random, so that their classes follow a distribution."""
     key = key_of(seed, epoch)
     seen = np.zeros(len(target)) if initial is None else np.asarray(initial, np.float64)
     for place, element in enumerate(source):
@@ -230,7 +324,7 @@ def resample(
 
 
 def random_numbers(seed: int, epoch: str) -> Elements:
-    """Numbers below 2**32, without end."""
+    """Random numbers below 2**32, endlessly."""
     key = key_of(seed, epoch)
     for place in count(0, 256):
         yield from (draws(key, place, 256) >> np.uint64(32)).astype(np.int64)
@@ -241,7 +335,7 @@ def _uniform(key: int, place: int) -> float:
 
 
 def numbers(start: int, step: int, dtype: Any, epoch: str) -> Elements:
-    """start, start + step and so on, without end."""
+    """start, start + step and so on, endlessly."""
     return map(np.dtype(dtype).type, count(start, step))
 
 
@@ -252,12 +346,12 @@ def enumerated(start: int, epoch: str, source: Elements) -> Elements:
 
 
 def repeated(value: Any, epoch: str) -> Elements:
-    """One value, without end."""
+    """One value, endlessly."""
     return repeat(value)
 
 
 def counted(expected: int, epoch: str, source: Elements) -> Elements:
-    """The elements, which must be so many; any number for a negative one."""
+    """The elements, whose number must be ``expected`` unless that is negative."""
     found = 0
     for element in source:
         found += 1
@@ -272,12 +366,12 @@ def counted(expected: int, epoch: str, source: Elements) -> Elements:
 
 
 def listed(values: list[Any], epoch: str) -> Elements:
-    """Values that are there already."""
+    """Values that are in memory."""
     return iter(values)
 
 
 def cached(kept: list[list[Any]], stage: Any, epoch: str) -> Elements:
-    """The elements of a stage, which a whole first pass keeps in ``kept``."""
+    """The elements of a stage; the first whole pass keeps them in ``kept``."""
     if kept:
         yield from kept[0]
         return

@@ -1,20 +1,21 @@
-"""The transformations of tf.data that make groups of elements, or take them apart."""
+"""Transformations of tf.data that group: windows, groups, buckets."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tfwire._arguments import integer
-from tfwire._datasets.replayed import elements_of
-from tfwire._datasets.structure import stack, zip_structures
-from tfwire.columns import RaggedTensor
+from tfwire._base.arguments import integer
+from tfwire._data.prefetch import elements_of
+from tfwire._data.structure import map_structure, stack, zip_structures
+from tfwire._examples.columns import RaggedTensor
 from tfwire.compat._convert import to_numpy
-from tfwire.compat._data import buckets, generators, specs
-from tfwire.compat._data.making import Making, check_dataset, integer_of
+from tfwire.compat._data import generators, specs
+from tfwire.compat._data.generators import Generating, check_dataset, integer_of
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["Grouping"]
@@ -22,8 +23,8 @@ __all__ = ["Grouping"]
 P = TypeVar("P", bound="Grouping")
 
 
-class Grouping(Making):
-    """Methods with the names, arguments and results of ``tf.data.Dataset``."""
+class Grouping(Generating):
+    """The methods of ``tf.data.Dataset`` that group elements."""
 
     def window(
         self: P,
@@ -37,8 +38,8 @@ class Grouping(Making):
 
         Args:
             size: Elements of a window.
-            shift: By how many elements a window begins after the one before; None: ``size``.
-            stride: How far apart the elements of a window are.
+            shift: Elements from the start of a window to the start of the next; None: ``size``.
+            stride: Distance between the elements of a window.
             drop_remainder: Leave out windows of fewer elements.
         """
         size, stride = integer("size", size, 1), integer("stride", stride, 1)
@@ -48,7 +49,7 @@ class Grouping(Making):
             span = (size - 1) * stride + 1 if drop_remainder else 1
             length = max(0, (length - span) // shift + 1)
         arguments = (self._as_window, size, shift, stride, bool(drop_remainder))
-        return self._made("window", generators.windows, *arguments, length=length, quiet=True)
+        return self._generated("window", generators.windows, *arguments, length=length, quiet=True)
 
     def _as_window(self, elements: list[Any]) -> Any:
         return zip_structures(lambda *leaves: self._listed(list(leaves)), *elements)
@@ -58,7 +59,7 @@ class Grouping(Making):
         rows, spec = specs.of_rows(self._stage.spec)
         length = self._stage.length
         length = None if length is None or rows is None else length * rows
-        return self._made("unbatch", generators.unbatch, length=length, spec=spec, quiet=True)
+        return self._generated("unbatch", generators.unbatch, length=length, spec=spec, quiet=True)
 
     def rebatch(
         self, batch_size: int, drop_remainder: bool = False, name: str | None = None
@@ -75,12 +76,12 @@ class Grouping(Making):
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> P:
-        """What ``reduce_func`` makes of groups of elements with one key.
+        """The elements of the datasets that ``reduce_func`` makes of groups with one key.
 
         Args:
             key_func: The key of an element, an int64.
             reduce_func: A dataset made of a key and of a dataset of elements with that key.
-            window_size: How many elements a group has; the last ones have fewer.
+            window_size: Elements of a group; the last groups have fewer.
             window_size_func: The same as a function of the key.
 
         Raises:
@@ -91,7 +92,9 @@ class Grouping(Making):
         key_of = partial(integer_of, self._calling(key_func))
         size_of = partial(_window_size, window_size, window_size_func)
         opening = partial(self._open_reduced, reduce_func)
-        return self._made("group_by_window", generators.group_by_window, key_of, size_of, opening)
+        return self._generated(
+            "group_by_window", generators.group_by_window, key_of, size_of, opening
+        )
 
     def _open_reduced(
         self, reduce_func: Callable[..., Any], key: int, elements: list[Any], epoch: str
@@ -120,28 +123,20 @@ class Grouping(Making):
             bucket_batch_sizes: The batch size of each bucket, one more than there are boundaries.
             padded_shapes, padding_values, drop_remainder: As for ``padded_batch``.
             pad_to_bucket_boundary: Pad sizes that are None to the boundary of the bucket minus 1.
-            no_padding: Only batch.
+            no_padding: Batch without padding.
         """
-        bounds, sizes = buckets.check(bucket_boundaries, bucket_batch_sizes)
+        bounds, sizes = _buckets(bucket_boundaries, bucket_batch_sizes)
         length_of = partial(integer_of, self._calling(element_length_func))
         if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
-            padded_shapes = buckets.open_shapes(self.element_spec)
-        batching = buckets.Batching(
-            bounds,
-            sizes,
-            padded_shapes,
-            padding_values,
-            pad_to_bucket_boundary,
-            no_padding,
-            drop_remainder,
-        )
-
+            padded_shapes = map_structure(lambda leaf: leaf.shape, self.element_spec)
+        padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
+        batching = _Batching(bounds, sizes, *padding, drop_remainder)
         bucket_of = partial(_bucket, bounds, length_of)
         arguments = (bucket_of, sizes.__getitem__, partial(self._open_bucket, batching))
-        return self._made("bucket_by_sequence_length", generators.group_by_window, *arguments)
+        return self._generated("bucket_by_sequence_length", generators.group_by_window, *arguments)
 
     def _open_bucket(
-        self, batching: buckets.Batching, key: int, elements: list[Any], epoch: str
+        self, batching: _Batching, key: int, elements: list[Any], epoch: str
     ) -> Iterator[Any]:
         return elements_of(batching(key, self._listed(elements, self._stage.spec))._stage, epoch)
 
@@ -152,7 +147,7 @@ class Grouping(Making):
         row_splits_dtype: Any = np.int64,
         name: str | None = None,
     ) -> P:
-        """Batches of elements whose first axes differ, as RaggedTensors."""
+        """Batches of elements of different lengths, as RaggedTensors."""
         size = integer("batch_size", batch_size, 1)
         splits = np.dtype(getattr(row_splits_dtype, "as_numpy_dtype", row_splits_dtype))
         make = partial(_stack_ragged, splits)
@@ -160,7 +155,7 @@ class Grouping(Making):
         if length is not None:
             length = length // size if drop_remainder else -(-length // size)
         arguments = (make, size, size, 1, bool(drop_remainder))
-        return self._made("ragged_batch", generators.windows, *arguments, length=length)
+        return self._generated("ragged_batch", generators.windows, *arguments, length=length)
 
 
 def _stack_ragged(splits: Any, elements: list[Any]) -> Any:
@@ -182,8 +177,62 @@ def _window_size(size: Any, function: Callable[[Any], Any] | None, key: int) -> 
 
 
 def _bucket(bounds: list[int], length_of: Callable[[Any], int], element: Any) -> int:
-    return buckets.number(bounds, length_of(element))
+    return bisect_right(bounds, length_of(element))
 
 
 def _key(key: int) -> Tensor:
     return Tensor(np.int64(key))
+
+
+# ---- bucket_by_sequence_length ------------------------------------------------------------------
+def _buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[int]]:
+    """The boundaries and batch sizes as ints.
+
+    Raises:
+        ValueError: Their counts do not fit, or the boundaries are not in order.
+    """
+    bounds, sizes = [int(b) for b in boundaries], [int(s) for s in batch_sizes]
+    if len(sizes) != len(bounds) + 1:
+        raise ValueError(
+            f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1 but "
+            f"found {len(sizes)} and {len(bounds)}"
+        )
+    if bounds != sorted(bounds) or min(sizes) < 1:
+        raise ValueError("`bucket_boundaries` must be in order, and batch sizes at least 1")
+    return bounds, sizes
+
+
+class _Batching(NamedTuple):
+    """How the elements of a bucket become a batch."""
+
+    bounds: list[int]
+    sizes: list[int]
+    padded_shapes: Any
+    padding_values: Any
+    pad_to_bucket_boundary: bool
+    no_padding: bool
+    drop_remainder: bool
+
+    def __call__(self, bucket: int, dataset: Any) -> Any:
+        size = self.sizes[bucket]
+        if self.no_padding:
+            return dataset.batch(size, self.drop_remainder)
+        shapes = self.padded_shapes
+        if self.pad_to_bucket_boundary:
+            if bucket == len(self.bounds):
+                raise ValueError(
+                    "with pad_to_bucket_boundary, elements must be shorter than the last of "
+                    "`bucket_boundaries`"
+                )
+            shapes = _filled(shapes, self.bounds[bucket] - 1)
+        return dataset.padded_batch(size, shapes, self.padding_values, self.drop_remainder)
+
+
+def _filled(shapes: Any, size: int) -> Any:
+    """Shapes with a size in place of None and -1."""
+    if isinstance(shapes, dict):
+        return {key: _filled(shape, size) for key, shape in shapes.items()}
+    if isinstance(shapes, tuple) and not all(one is None or isinstance(one, int) for one in shapes):
+        return tuple(_filled(shape, size) for shape in shapes)
+    sizes = shapes.numpy().tolist() if hasattr(shapes, "numpy") else shapes
+    return [size if one in (None, -1) else one for one in sizes]

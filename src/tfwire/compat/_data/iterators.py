@@ -1,20 +1,32 @@
-"""The iterators of datasets: get_next, and values that may be missing."""
+"""tf.data.Iterator and tf.data.experimental.Optional."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tfwire._datasets.iterator import DatasetIterator, iterate
-from tfwire._datasets.structure import map_structure
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._data.iterator import DatasetIterator, iterate
+from tfwire._data.structure import map_structure
 from tfwire.compat._data.specs import spec_of
-from tfwire.compat._errors import InvalidArgumentError, OutOfRangeError, as_tensorflow
+from tfwire.compat._errors import OutOfRangeError, as_tensorflow
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["Iterator", "Optional", "get_next_as_optional"]
+__all__ = ["Iterator", "Optional", "get_next_as_optional", "graph"]
 
 
-class Iterator(Explained, DatasetIterator):
+class _Graph:
+    """Makes TensorFlow 1's iterators. ``tfwire.compat`` sets both functions, so that datasets need
+    not import the graphs, which are made of datasets."""
+
+    iterator: Any
+    from_structure: Any
+
+
+graph = _Graph()
+
+
+class Iterator(Explained, DatasetIterator[Any]):
     """One pass over a dataset, made by ``iter(dataset)``.
 
     Its state can be saved and loaded, as that of :class:`tfwire.DatasetIterator`.
@@ -34,7 +46,7 @@ class Iterator(Explained, DatasetIterator):
 
     @classmethod
     def over(cls, dataset: Any, show: Any) -> Iterator:
-        """An iterator over a dataset, whose elements are shown by a function."""
+        """An iterator over a dataset; ``show`` is applied to its elements."""
         elements = iterate(dataset._stage, show, kind=cls)
         assert isinstance(elements, Iterator)
         elements._dataset = dataset
@@ -44,10 +56,8 @@ class Iterator(Explained, DatasetIterator):
 
     @staticmethod
     def from_structure(output_types: Any, output_shapes: Any = None, **others: Any) -> Any:
-        """An iterator of TensorFlow 1 that ``make_initializer`` gives datasets."""
-        from tfwire.compat._graph.iterators import GraphIterator
-
-        return GraphIterator.from_structure(output_types, output_shapes)
+        """An iterator of TensorFlow 1; ``make_initializer`` gives it a dataset."""
+        return graph.from_structure(output_types, output_shapes)
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element.

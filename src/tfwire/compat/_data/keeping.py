@@ -1,27 +1,34 @@
-"""The transformations of tf.data that keep elements, in memory or in files."""
+"""Transformations that keep elements, in memory or in files."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from tfwire._datasets.replayed import Replayed
-from tfwire._datasets.stage import Stage
-from tfwire.compat._data import generators, stored
-from tfwire.compat._data.making import Making, path_of
+import numpy as np
+
+import tfwire as tfw
+from tfwire._data.prefetch import Replayed, elements_of
+from tfwire._data.stages import Stage
+from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire.compat._data import generators
+from tfwire.compat._data.generators import Generating, path_of
+from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import translating_files
 
-__all__ = ["Keeping"]
+__all__ = ["Keeping", "load", "stored_file"]
 
 P = TypeVar("P", bound="Keeping")
 
 
-class Keeping(Making):
-    """Methods with the names, arguments and results of ``tf.data.Dataset``."""
+class Keeping(Generating):
+    """The methods of ``tf.data.Dataset`` that keep elements."""
 
     def cache(self: P, filename: Any = "", name: str | None = None) -> P:
-        """The same elements, kept by the first whole pass in memory or in a file.
+        """The same elements. The first whole pass keeps them in memory or in a file.
 
         Args:
             filename: A path; "" keeps them in memory. The file is tfwire's own: see
@@ -29,10 +36,10 @@ class Keeping(Making):
         """
         path = path_of(filename)
         if path:
-            keep = partial(stored.kept, path, None, self._stage)
+            keep = partial(_kept, path, None, self._stage)
         else:
             keep = partial(generators.cached, [], self._stage)
-        return self._next(self._keeping("cache", keep), "cache")
+        return self._next(_Kept("cache", self._stage, keep), "cache")
 
     def snapshot(
         self: P,
@@ -42,23 +49,17 @@ class Keeping(Making):
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> P:
-        """The same elements, kept by the first whole pass in a file in the folder ``path``.
+        """The same elements. The first whole pass keeps them in a file in the folder ``path``.
 
         Args:
             path: The folder.
             compression: "GZIP", or "AUTO" or None for none.
-            reader_func: Is called with a dataset of datasets, of which there is one.
+            reader_func: Takes a dataset that holds one dataset, and returns the one to use.
             shard_func: Accepted; there is one file.
         """
-        keep = partial(
-            stored.kept, stored.stored_file(path_of(path)), _codec(compression), self._stage
-        )
-        found = self._next(self._keeping("snapshot", keep), "snapshot")
+        keep = partial(_kept, stored_file(path_of(path)), _codec(compression), self._stage)
+        found = self._next(_Kept("snapshot", self._stage, keep), "snapshot")
         return found if reader_func is None else reader_func(self._listed([found]))
-
-    def _keeping(self, name: str, keep: Any) -> Stage:
-        """A stage that reads this pipeline in its first pass only."""
-        return _Kept(name, self._stage, keep)
 
     def save(
         self,
@@ -70,11 +71,12 @@ class Keeping(Making):
         """Writes the elements to a file in the folder ``path``, for ``Dataset.load``."""
         elements = self.as_numpy_iterator()
         with translating_files():
-            stored.save(stored.stored_file(path_of(path)), _codec(compression), elements)
+            for _ in _saving(stored_file(path_of(path)), _codec(compression), elements):
+                pass
 
 
 class _Kept(Replayed):
-    """A Replayed whose function opens the source itself, if it needs it."""
+    """A stage that reads its source in the first pass only: its function opens the source."""
 
     def __init__(self, name: str, source: Stage, generate: Any) -> None:
         facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
@@ -88,3 +90,93 @@ class _Kept(Replayed):
 
 def _codec(compression: Any) -> Any:
     return None if compression in ("AUTO", "NONE") else compression
+
+
+# ---- Files of elements: cache(filename), snapshot, save and load --------------------------------
+# A file of elements is a TFRecord file. Each record is an Example with two features: "structure",
+# the JSON of an element with numbers in place of its tensors, and "tensors", those tensors
+# serialized.
+
+_FILE = "elements.tfrecord"
+
+
+def stored_file(folder: str) -> str:
+    """The file of elements in a folder that ``save`` or ``snapshot`` makes."""
+    return os.path.join(folder, _FILE)
+
+
+def load(path: str, epoch: str = "") -> Iterator[Any]:
+    """The elements of a file."""
+    for record in tfw.read_records(path):
+        yield _decode(record)
+
+
+def _kept(path: str, compression: Any, stage: Any, epoch: str) -> Iterator[Any]:
+    """The elements of a stage; the first whole pass writes them to a file."""
+    if os.path.exists(path):
+        return load(path)
+    return _saving(path, compression, elements_of(stage, "cache"))
+
+
+def _saving(path: str, compression: Any, elements: Iterator[Any]) -> Iterator[Any]:
+    """Yields elements while it writes them to a file, which replaces an earlier one at the end."""
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, exist_ok=True)
+    with tfw.TFRecordWriter(path, compression, atomic=True) as writer:
+        for element in elements:
+            writer.write(_encode(element))
+            yield element
+
+
+# ---- An element as a record -------------------------------------------------------------------
+def _encode(element: Any) -> bytes:
+    tensors: list[bytes] = []
+    structure = json.dumps(_flatten(element, tensors))
+    found: bytes = tfw.encode_example({"structure": structure, "tensors": tensors})
+    return found
+
+
+def _flatten(element: Any, tensors: list[bytes]) -> Any:
+    """The structure of an element; its serialized tensors are appended to a list."""
+    if isinstance(element, dict):
+        return {"dict": [[key, _flatten(value, tensors)] for key, value in element.items()]}
+    if isinstance(element, SparseTensor):
+        return {"sparse": [_flatten(np.asarray(part), tensors) for part in element]}
+    if isinstance(element, RaggedTensor):
+        parts = (np.asarray(element.flat_values), *element.nested_row_splits)
+        return {"ragged": [_flatten(part, tensors) for part in parts]}
+    if isinstance(element, tuple):
+        return {"tuple": [_flatten(value, tensors) for value in element]}
+    tensors.append(tfw.serialize_tensor(element))
+    dtype = as_dtype(object if isinstance(element, bytes) else element.dtype)
+    return {"tensor": [len(tensors) - 1, dtype.name]}
+
+
+def _decode(record: bytes) -> Any:
+    example = tfw.decode_example(record)
+    return _unflatten(json.loads(example["structure"][0]), example.get("tensors", ()))
+
+
+def _unflatten(node: Any, tensors: Any) -> Any:
+    ((kind, parts),) = node.items()
+    if kind == "tensor":
+        number, dtype = parts
+        return tfw.parse_tensor(tensors[number], dtype)
+    if kind == "dict":
+        return {key: _unflatten(value, tensors) for key, value in parts}
+    values = [_unflatten(part, tensors) for part in parts]
+    return _MAKE[kind](values)
+
+
+def _ragged(parts: list[Any]) -> Any:
+    values, *splits = parts
+    for row_splits in reversed(splits):
+        values = RaggedTensor(values, row_splits)
+    return values
+
+
+_MAKE: dict[str, Callable[[list[Any]], Any]] = {
+    "tuple": tuple,
+    "sparse": lambda parts: SparseTensor(*parts),
+    "ragged": _ragged,
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import os
@@ -12,22 +11,22 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tfwire._arguments import integer
-from tfwire._datasets.replayed import Replayed
+from tfwire._base.arguments import integer
+from tfwire._base.errors import DataLossError, InvalidArgumentError
+from tfwire._data.dataset import _paths as paths_of
+from tfwire._data.prefetch import Replayed
 from tfwire._records.compression import compression_name
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.dataset import Dataset
-from tfwire.compat._errors import InvalidArgumentError, refusing_values
-from tfwire.dataset import _paths as paths_of
-from tfwire.errors import DataLossError
+from tfwire.compat._errors import refusing_values
 
 __all__ = ["FixedLengthRecordDataset", "TextLineDataset", "chunks", "lines"]
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:
     """The lines of a file, without their ends."""
-    with _damage(path), _open(path, compression) as file:
+    with _opened(path, compression) as file:
         for line in file:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
@@ -36,7 +35,7 @@ def chunks(
     size: int, header: int, footer: int, hop: int, path: str, compression: Any = None
 ) -> Iterator[bytes]:
     """Records of one length, which begin ``hop`` bytes apart between the ends of a file."""
-    with _damage(path), _open(path, compression) as file:
+    with _opened(path, compression) as file:
         end = file.seek(0, os.SEEK_END) - footer
         for begin in range(header, end - size + 1, hop):
             file.seek(begin)
@@ -45,34 +44,35 @@ def chunks(
 
 def _whole(size: int, header: int, footer: int, path: str, compression: Any) -> Iterator[bytes]:
     """The records of a file that holds nothing but whole ones between its ends."""
-    with _damage(path), _open(path, compression) as file:
+    with _opened(path, compression) as file:
         body = file.seek(0, os.SEEK_END) - header - footer
     if body < 0 or body % size:
-        raise InvalidArgumentError(
+        message = (
             f"{path}: expected records of {size} bytes between a header of {header} bytes and a "
             f"footer of {footer} bytes, found {body} bytes there"
         )
+        if compression and body > 0:
+            raise DataLossError(message, path=path, reason="truncated")
+        raise InvalidArgumentError(message)
     return chunks(size, header, footer, size, path, compression)
 
 
 @contextmanager
-def _damage(path: str) -> Iterator[None]:
-    """Raises DataLossError for what is wrong with a compressed file."""
+def _opened(path: str, compression: Any) -> Iterator[Any]:
+    """A file to read, inflated; what is wrong with a compressed one is a DataLossError."""
+    name = compression_name(compression)
     try:
-        yield
+        with open(path, "rb") as file:
+            check_ends(file, path)
+            if name == "ZLIB":
+                yield io.BytesIO(zlib.decompress(file.read()))
+            elif name:
+                with gzip.open(file) as inflated:
+                    yield inflated
+            else:
+                yield file
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataLossError(f"{path}: {error}", path=path, reason="compressed stream") from error
-
-
-def _open(path: str, compression: Any) -> Any:
-    name = compression_name(compression)
-    with contextlib.ExitStack() as opened:
-        file = opened.enter_context(open(path, "rb"))
-        check_ends(file, path)
-        if name == "ZLIB":
-            return io.BytesIO(zlib.decompress(file.read()))
-        opened.pop_all()
-    return gzip.open(file) if name else file
 
 
 class _FileDataset(Dataset):

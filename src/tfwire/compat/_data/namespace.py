@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from tfwire.compat._data import generators, options
-from tfwire.compat._data.cardinality import INFINITE, UNKNOWN
 from tfwire.compat._data.dataset import AUTOTUNE, Dataset, DatasetWriter, TFRecordDataset
 from tfwire.compat._data.iterators import Iterator, Optional, get_next_as_optional
 from tfwire.compat._data.lines import FixedLengthRecordDataset, TextLineDataset
 from tfwire.compat._data.specs import DatasetSpec
+from tfwire.compat._data.transformations import INFINITE, UNKNOWN
 from tfwire.compat._missing import Namespace
 
 __all__ = ["data"]
@@ -68,20 +68,11 @@ def _checked(expected: int, dataset: Any) -> Any:
     """A dataset that says how many elements it has, and raises where that is wrong."""
     checking = partial(generators.counted, expected)
     facts = {"length": max(expected, 0) if expected >= 0 else None, "spec": dataset._stage.spec}
-    return dataset._made("assert_cardinality", checking, **facts)
-
-
-def _cardinality(dataset: Any) -> Any:
-    return dataset.cardinality()
+    return dataset._generated("assert_cardinality", checking, **facts)
 
 
 def _prefetch_to_device(device: Any, buffer_size: int | None = None) -> Any:
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
-
-
-def _words(**values: Any) -> Any:
-    """The members of an enumeration that only options use."""
-    return SimpleNamespace(**values)
 
 
 _METHODS = (
@@ -96,16 +87,18 @@ _METHODS = (
     "unique",
 )
 
-experimental = Namespace(
+experimental: Namespace = Namespace(
     "data.experimental",
     **{name: _applying(name) for name in _METHODS},
     AUTOTUNE=AUTOTUNE,
-    AutoShardPolicy=_words(OFF=-1, AUTO=0, FILE=1, DATA=2, HINT=3),
-    AutotuneAlgorithm=_words(DEFAULT=0, HILL_CLIMB=1, GRADIENT_DESCENT=2, MAX_PARALLELISM=3),
+    AutoShardPolicy=SimpleNamespace(OFF=-1, AUTO=0, FILE=1, DATA=2, HINT=3),
+    AutotuneAlgorithm=SimpleNamespace(
+        DEFAULT=0, HILL_CLIMB=1, GRADIENT_DESCENT=2, MAX_PARALLELISM=3
+    ),
     AutotuneOptions=options.AutotuneOptions,
     Counter=Dataset.counter,
     DistributeOptions=options.DistributeOptions,
-    ExternalStatePolicy=_words(WARN=0, IGNORE=1, FAIL=2),
+    ExternalStatePolicy=SimpleNamespace(WARN=0, IGNORE=1, FAIL=2),
     INFINITE_CARDINALITY=INFINITE,
     OptimizationOptions=options.OptimizationOptions,
     Optional=Optional,
@@ -114,7 +107,7 @@ experimental = Namespace(
     ThreadingOptions=options.ThreadingOptions,
     UNKNOWN_CARDINALITY=UNKNOWN,
     assert_cardinality=_assert_cardinality,
-    cardinality=_cardinality,
+    cardinality=lambda dataset: dataset.cardinality(),
     choose_from_datasets=Dataset.choose_from_datasets,
     dense_to_ragged_batch=_applying("ragged_batch"),
     enumerate_dataset=_applying("enumerate"),
@@ -131,7 +124,7 @@ experimental = Namespace(
     shuffle_and_repeat=_shuffle_and_repeat,
 )
 
-data = Namespace(
+data: Namespace = Namespace(
     "data",
     AUTOTUNE=AUTOTUNE,
     Dataset=Dataset,

@@ -1,32 +1,38 @@
-"""What an element is like: TensorSpec and its kin, and the element_spec of a pipeline."""
+"""The specs of elements, and the signatures of generators."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from tfwire import columns
-from tfwire._datasets.replayed import elements_of
-from tfwire._datasets.stage import Stage
-from tfwire._datasets.structure import describe, leaves, map_structure, zip_structures
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._data.prefetch import elements_of
+from tfwire._data.stages import Stage
+from tfwire._data.structure import describe, leaves, map_structure, zip_structures
+from tfwire._examples import columns
+from tfwire._parsing.features import DType
 from tfwire.compat._convert import to_numpy
-from tfwire.compat._dtypes import as_dtype
+from tfwire.compat._dtypes import as_dtype, numpy_dtype
 from tfwire.compat._errors import translating_files
 from tfwire.compat._missing import Explained
-from tfwire.compat._shapes import TensorShape
+from tfwire.compat._tensor import TensorShape
 
 __all__ = [
     "DatasetSpec",
     "RaggedTensorSpec",
     "SparseTensorSpec",
     "TensorSpec",
+    "check_dtypes",
+    "convert",
     "described",
     "element_spec",
     "fits",
     "of_rows",
+    "of_types",
     "spec_of",
 ]
 
@@ -37,7 +43,7 @@ class TensorSpec(Explained):
     Args:
         shape: The sizes, None where one is not known; None for any shape.
         dtype: Any name of a dtype.
-        name: Kept, and part of nothing.
+        name: Kept, and not compared.
 
     Example:
         >>> import tfwire.compat as tf
@@ -74,7 +80,7 @@ class TensorSpec(Explained):
         return self._name
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or what another spec stands for, is of this dtype and shape."""
+        """True if a tensor or spec has this dtype, and a shape that this one allows."""
         other = spec_or_tensor
         if not isinstance(other, TensorSpec):
             other = TensorSpec.from_tensor(other)
@@ -129,8 +135,8 @@ class RaggedTensorSpec(TensorSpec):
     ) -> None:
         super().__init__(shape, dtype)
         rank = self.shape.rank
-        self.ragged_rank = ragged_rank if ragged_rank is not None else (rank or 1) - 1
-        self.row_splits_dtype = as_dtype(row_splits_dtype)
+        self.ragged_rank: int = ragged_rank if ragged_rank is not None else (rank or 1) - 1
+        self.row_splits_dtype: DType = as_dtype(row_splits_dtype)
 
     def __repr__(self) -> str:
         return (
@@ -159,8 +165,6 @@ class DatasetSpec(Explained):
 
 
 # ---- Specs of values --------------------------------------------------------------------------
-
-
 def spec_of(leaf: Any) -> Any:
     """The spec of a leaf: of a tensor, a SparseTensor, a RaggedTensor or a dataset."""
     plain = getattr(leaf, "plain", leaf)
@@ -178,12 +182,11 @@ def _dtype_of(value: Any) -> Any:
 
 
 # ---- Specs of pipelines -----------------------------------------------------------------------
-
 _DESCRIBED = re.compile(r"(\w+)\[(.*)\]")
 
 
 def described(spec: Any) -> Any:
-    """A spec in the words of a stage ("int64[28, ?]"); None where it has none for it."""
+    """A spec in a stage's words ("int64[28, ?]"); None where there are none."""
     if type(spec) is not TensorSpec or spec.shape.rank is None:
         return None
     return describe(spec.dtype.as_numpy_dtype, spec.shape)
@@ -192,15 +195,14 @@ def described(spec: Any) -> Any:
 def element_spec(stage: Stage) -> Any:
     """The specs of the elements of a stage.
 
-    Where a function of the user makes the elements, nobody knows their specs before it runs: the
-    first two elements are then made, and a size that differs between them is None.
+    Where a function of the user makes the elements, the first two are made to find out. A size that
+    differs between them is None.
 
     Returns:
         The structure of an element with a spec for every leaf; None if there is no element.
     """
-    known = stage.spec
-    if known is not None and all(_DESCRIBED.fullmatch(leaf or "") for leaf in leaves(known)):
-        return map_structure(_from_words, known)
+    if _is_known(stage.spec):
+        return map_structure(_from_words, stage.spec)
     elements = elements_of(stage, "spec")
     with translating_files():
         found = [map_structure(spec_of, element) for element in islice(elements, 2)]
@@ -209,17 +211,47 @@ def element_spec(stage: Stage) -> Any:
 
 
 def of_rows(spec: Any) -> tuple[int | None, Any]:
-    """How many rows every element has, and the spec of a row; None where a stage's spec does not
-    tell."""
-    words = [] if spec is None else [leaf or "" for leaf in leaves(spec)]
-    if not words or not all(_DESCRIBED.fullmatch(word) for word in words):
+    """The number of rows in every element, and the spec of a row; None where a stage's spec does
+    not tell.
+
+    Raises:
+        InvalidArgumentError: A leaf is a scalar, or the numbers of rows differ.
+    """
+    if not _is_known(spec):
         return None, None
-    shapes = [_from_words(word).shape for word in words]
+    shapes = [_from_words(words).shape for words in leaves(spec)]
     if not all(shape.rank for shape in shapes):
-        return None, None
+        raise InvalidArgumentError("unbatch needs leaves of rank 1 or more, found a scalar")
     sizes = {shape[0] for shape in shapes}
-    row = map_structure(lambda word: _without_rows(_from_words(word)), spec)
+    if len(sizes - {None}) > 1:
+        raise InvalidArgumentError("unbatch needs leaves of one first axis, found different sizes")
+    row = map_structure(lambda words: _without_rows(_from_words(words)), spec)
     return (sizes.pop() if len(sizes) == 1 else None), row
+
+
+def check_dtypes(stages: Sequence[Stage]) -> None:
+    """Checks that elements of several stages may follow each other, as far as specs are known.
+
+    Raises:
+        TypeError: Their structures or dtypes differ.
+    """
+    known = [stage.spec for stage in stages if _is_known(stage.spec)]
+    for spec in known[1:]:
+        if map_structure(_name_of, spec) != map_structure(_name_of, known[0]):
+            raise TypeError(
+                f"datasets must have elements of one structure and the same dtypes, "
+                f"found {known[0]!r} and {spec!r}"
+            )
+
+
+def _name_of(words: str) -> str:
+    return words.partition("[")[0]
+
+
+def _is_known(spec: Any) -> bool:
+    """True if a stage's spec describes every leaf."""
+    words = [] if spec is None else list(leaves(spec))
+    return bool(words) and all(_DESCRIBED.fullmatch(leaf or "") for leaf in words)
 
 
 def _without_rows(spec: TensorSpec) -> Any:
@@ -235,7 +267,7 @@ def _from_words(words: str) -> TensorSpec:
 
 
 def _common(first: Any, *others: Any) -> Any:
-    """A spec for both of two values."""
+    """The spec of two values."""
     if not others or first == others[0] or not isinstance(first, TensorSpec):
         return first
     one, other = first.shape, others[0].shape
@@ -245,3 +277,99 @@ def _common(first: Any, *others: Any) -> Any:
     if isinstance(first, RaggedTensorSpec):
         return RaggedTensorSpec(shape, first.dtype, first.ragged_rank, first.row_splits_dtype)
     return type(first)(shape, first.dtype)
+
+
+# ---- The signature of from_generator ------------------------------------------------------------
+
+
+def of_types(types: Any, shapes: Any) -> Any:
+    """The signature of the older arguments: types, and shapes or None."""
+    types = map_structure(as_dtype, _tuples(types))
+    if shapes is None:
+        return map_structure(lambda dtype: TensorSpec(None, dtype), types)
+    return zip_structures(
+        lambda dtype, leaf: TensorSpec(leaf.shape, dtype), types, _leaves_of(shapes, types)
+    )
+
+
+class _Leaf:
+    """A shape as a leaf: a tuple would be structure."""
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = TensorShape(shape)
+
+
+def _leaves_of(shapes: Any, types: Any) -> Any:
+    """Shapes in the structure of types."""
+    if isinstance(types, dict):
+        return {key: _leaves_of(shapes[key], types[key]) for key in types}
+    if isinstance(types, tuple):
+        return tuple(_leaves_of(s, t) for s, t in zip(shapes, types, strict=True))
+    return _Leaf(shapes)
+
+
+def _tuples(structure: Any) -> Any:
+    """A signature with tuples for its lists."""
+    if isinstance(structure, dict):
+        return {key: _tuples(item) for key, item in structure.items()}
+    if isinstance(structure, (list, tuple)) and not hasattr(structure, "_fields"):
+        return tuple(map(_tuples, structure))
+    return structure
+
+
+def convert(signature: Any, element: Any) -> Any:
+    """An element as plain values of the dtypes of a signature.
+
+    Raises:
+        TypeError: It has another structure, or a value of another dtype or shape.
+    """
+    signature = _tuples(signature)
+    if isinstance(signature, dict):
+        _check_keys(signature, element)
+        return {key: convert(signature[key], element[key]) for key in signature}
+    if isinstance(signature, tuple):
+        if not isinstance(element, tuple) or len(element) != len(signature):
+            raise TypeError(
+                f"expected an element of {len(signature)} parts, found {_kind(element)}"
+            )
+        return tuple(convert(s, e) for s, e in zip(signature, element, strict=True))
+    return _leaf(signature, element)
+
+
+def _check_keys(signature: dict[Any, Any], element: Any) -> None:
+    if not isinstance(element, dict) or element.keys() != signature.keys():
+        raise TypeError(
+            f"expected an element with the keys {sorted(signature)}, found {_kind(element)}"
+        )
+
+
+def _kind(element: Any) -> str:
+    if isinstance(element, dict):
+        return f"the keys {sorted(element)}"
+    size = f" of {len(element)}" if isinstance(element, (tuple, list)) else ""
+    return f"a {type(element).__name__}{size}"
+
+
+def _leaf(spec: TensorSpec, value: Any) -> Any:
+    plain = getattr(value, "plain", value)
+    if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
+        wanted = (
+            columns.SparseTensor if isinstance(spec, SparseTensorSpec) else columns.RaggedTensor
+        )
+        if not isinstance(plain, wanted):
+            raise TypeError(f"expected a {wanted.__name__}, found {type(value).__name__}")
+        return plain
+    if isinstance(plain, (columns.SparseTensor, columns.RaggedTensor)):
+        raise TypeError(f"expected a tensor, found a {type(plain).__name__}")
+    try:
+        found = to_numpy(value, numpy_dtype(spec.dtype))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`generator` yielded an element that is no tf.{spec.dtype.name}: {error}"
+        ) from error
+    if not fits(spec.shape, TensorShape(np.shape(found))):
+        raise TypeError(
+            f"`generator` yielded an element of shape {np.shape(found)} where an element of shape "
+            f"{spec.shape} was expected"
+        )
+    return found

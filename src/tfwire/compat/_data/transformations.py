@@ -1,4 +1,4 @@
-"""The transformations of tf.data that tfwire's own Dataset does not have."""
+"""Further transformations of tf.data, and how many elements they have."""
 
 from __future__ import annotations
 
@@ -9,51 +9,53 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tfwire._arguments import integer
-from tfwire._datasets import stages
-from tfwire._datasets.arguments import check_callable
-from tfwire._datasets.replayed import Replayed
-from tfwire._datasets.sources import Records
-from tfwire._datasets.stage import Stage
+from tfwire._base.arguments import integer
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._data import batches, prefetch, shuffle, stages
+from tfwire._data.prefetch import Replayed
+from tfwire._data.sources import Records
+from tfwire._data.stages import Stage
+from tfwire._data.structure import check_callable
 from tfwire.compat._convert import to_numpy
-from tfwire.compat._data import generators
-from tfwire.compat._data.cardinality import cardinality
+from tfwire.compat._data import generators, specs
+from tfwire.compat._data.generators import check_dataset, integer_of, scalar_bool, seed_of
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._data.keeping import Keeping
-from tfwire.compat._data.making import check_dataset, integer_of, seed_of
 from tfwire.compat._data.options import Options
-from tfwire.compat._errors import InvalidArgumentError
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["FurtherTransformations"]
+__all__ = ["INFINITE", "UNKNOWN", "FurtherTransformations", "cardinality"]
 
 P = TypeVar("P", bound="FurtherTransformations")
-
 _AUTO = -1
 
 
 class FurtherTransformations(Grouping, Keeping):
-    """Methods with the names, arguments and results of ``tf.data.Dataset``.
+    """The methods of ``tf.data.Dataset`` that :class:`tfwire.Dataset` does not have.
 
-    Like those of :class:`tfwire.Dataset`, they return new datasets and read nothing, except where
-    they return tensors.
+    They return new datasets and read nothing, except those that return tensors.
     """
 
     # ---- One dataset of several ---------------------------------------------------------------
 
     def concatenate(self: P, dataset: Any, name: str | None = None) -> P:
-        """The elements of this dataset, then those of another."""
+        """The elements of this dataset, then those of another.
+
+        Raises:
+            TypeError: The structures or dtypes of their elements are known and differ.
+        """
         check_dataset("dataset", dataset)
+        specs.check_dtypes([self._stage, dataset._stage])
         lengths = (self._stage.length, dataset._stage.length)
         length = None if None in lengths else sum(lengths)
         spec = self._stage.spec if self._stage.spec == dataset._stage.spec else None
         facts = {"length": length, "spec": spec, "quiet": True}
-        return self._made("concatenate", generators.in_turn, others=[dataset], **facts)
+        return self._generated("concatenate", generators.in_turn, others=[dataset], **facts)
 
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that ``map_func`` makes, one dataset after another."""
         check_callable("map_func", map_func)
-        return self._made("flat_map", generators.flat_map, self._opening(map_func))
+        return self._generated("flat_map", generators.flat_map, self._opening(map_func))
 
     def interleave(
         self: P,
@@ -68,9 +70,9 @@ class FurtherTransformations(Grouping, Keeping):
 
         Args:
             map_func: Makes a dataset of an element.
-            cycle_length: How many datasets take turns; None or AUTOTUNE: as many as there are
-                CPUs, as in TensorFlow.
-            block_length: How many elements a turn has; None: one.
+            cycle_length: Number of datasets in turn; None or AUTOTUNE: one for each CPU, as in
+                TensorFlow.
+            block_length: Elements of a turn; None: one.
             num_parallel_calls, deterministic: Accepted; the order is always the same.
         """
         check_callable("map_func", map_func)
@@ -78,8 +80,8 @@ class FurtherTransformations(Grouping, Keeping):
         cycle = len(os.sched_getaffinity(0)) if cycle == _AUTO else cycle
         block = integer("block_length", 1 if block_length is None else block_length, 1)
         if cycle < 1:
-            raise ValueError(f"`cycle_length` must be at least 1, got {cycle}")
-        return self._made(
+            raise ValueError(f"`cycle_length` must be at least 1, found {cycle}")
+        return self._generated(
             "interleave", generators.interleave, self._opening(map_func), cycle, block
         )
 
@@ -90,31 +92,44 @@ class FurtherTransformations(Grouping, Keeping):
         spec = self._stage.spec and ("int64[]", self._stage.spec)
         first = integer("start", start)
         facts = {"length": self._stage.length, "spec": spec, "quiet": True}
-        return self._made("enumerate", generators.enumerated, first, **facts)
+        return self._generated("enumerate", generators.enumerated, first, **facts)
 
     def scan(
         self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> P:
         """The outputs of ``scan_func(state, element)``, which returns (next state, output)."""
         check_callable("scan_func", scan_func)
-
         state, step = self._hidden(initial_state), partial(self._step, scan_func)
-        return self._made("scan", generators.scan, step, state, length=self._stage.length)
+        return self._generated("scan", generators.scan, step, state, length=self._stage.length)
 
     def _step(self, function: Callable[..., Any], state: Any, element: Any) -> tuple[Any, Any]:
         state, output = function(self._shown(state), self._shown(element))
         return self._hidden(state), self._hidden(output)
 
-    def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
-        """The elements before the first for which ``predicate`` is false."""
+    def filter(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements for which ``predicate`` is true.
+
+        Raises:
+            InvalidArgumentError: While iterating: ``predicate`` does not return a scalar bool.
+        """
         check_callable("predicate", predicate)
-        call = self._calling(predicate)
-        return self._made("take_while", generators.take_while, call, spec=self._stage.spec)
+        decide = partial(scalar_bool, self._calling(predicate))
+        return self._next(stages.Filter(self._stage, decide), "filter")
+
+    def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements before the first for which ``predicate`` is false.
+
+        Raises:
+            InvalidArgumentError: While iterating: ``predicate`` does not return a scalar bool.
+        """
+        check_callable("predicate", predicate)
+        decide = partial(scalar_bool, self._calling(predicate))
+        return self._generated("take_while", generators.take_while, decide, spec=self._stage.spec)
 
     def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
-        """Passes over elements whose making fails: of a ``map``, and of the records below it.
+        """Leaves out elements that raise: of a ``map``, and of the records below it.
 
-        After damage in a file the next file follows, as in TensorFlow.
+        After damage in a file comes the next file, as in TensorFlow.
 
         Args:
             log_warning: Warn of each error.
@@ -133,7 +148,7 @@ class FurtherTransformations(Grouping, Keeping):
 
     def unique(self: P, name: str | None = None) -> P:
         """The elements without repetitions; each is kept in memory."""
-        return self._made("unique", generators.unique, spec=self._stage.spec, quiet=True)
+        return self._generated("unique", generators.unique, spec=self._stage.spec, quiet=True)
 
     def rejection_resample(
         self: P,
@@ -147,15 +162,15 @@ class FurtherTransformations(Grouping, Keeping):
 
         Args:
             class_func: The class of an element, from 0.
-            target_dist: How often the classes are to come.
-            initial_dist: How often they come in this dataset; None: as often as so far.
+            target_dist: The probability of each class in the result.
+            initial_dist: The probability of each class in this dataset; None: counted on the way.
             seed: Makes the choice repeat.
         """
         class_of = partial(integer_of, self._calling(class_func))
         target = np.asarray(to_numpy(target_dist), np.float64)
         initial = None if initial_dist is None else np.asarray(to_numpy(initial_dist), np.float64)
         arguments = (class_of, target, initial, seed_of(seed))
-        return self._made("rejection_resample", generators.resample, *arguments)
+        return self._generated("rejection_resample", generators.resample, *arguments)
 
     # ---- Values -------------------------------------------------------------------------------
 
@@ -169,7 +184,7 @@ class FurtherTransformations(Grouping, Keeping):
         return self._shown(state)
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The element of a dataset that has one.
+        """The only element of a dataset.
 
         Raises:
             InvalidArgumentError: It has none, or more than one.
@@ -181,7 +196,7 @@ class FurtherTransformations(Grouping, Keeping):
         return found[0]
 
     def cardinality(self, name: str | None = None) -> Tensor:
-        """The number of elements, as int64; -1 if there is no end, -2 if nobody knows."""
+        """The number of elements, as int64; -1 for endless ones, -2 if unknown."""
         return Tensor(np.int64(cardinality(self._stage)))
 
     # ---- The rest -----------------------------------------------------------------------------
@@ -196,14 +211,61 @@ class FurtherTransformations(Grouping, Keeping):
     def with_options(self: P, options: Any, name: str | None = None) -> P:
         """The same dataset: no option changes the elements or their order."""
         if not isinstance(options, Options):
-            raise TypeError(f"`options` must be a tf.data.Options, got {type(options).__name__}")
+            raise TypeError(f"`options` must be a tf.data.Options, found {type(options).__name__}")
         return self
 
 
 def _tolerant(stage: Stage) -> Stage:
-    """What a map works on, or records, such that damage ends a file without an error."""
+    """The source of a map, or records; damage in records ends a file without an error."""
     source = stage.source if isinstance(stage, stages.Map) else stage
     if not isinstance(source, Records):
         return source
     options = {**source.options, "on_corrupt": "stop"}
     return Records(source.paths, source.compression_type, source.cycle, **options)
+
+
+# ---- Cardinality: known where TensorFlow knows it -----------------------------------------------
+
+INFINITE, UNKNOWN = -1, -2
+_ENDLESS = {"counter", "random", "repeated"}
+_AS_MANY = {"cache", "concatenate", "enumerate", "scan", "snapshot", "window"}
+_AS_MANY_STAGES = (
+    batches.Batch,
+    batches.Parse,
+    prefetch.Prefetch,
+    shuffle.Shuffle,
+    stages.Map,
+    stages.Shard,
+)
+
+
+def cardinality(stage: Stage) -> int:
+    """The number of elements, INFINITE or UNKNOWN; nothing is read."""
+    if stage.length is not None:
+        return stage.length
+    if isinstance(stage, stages.Zip):
+        return _of_zip([cardinality(source) for source in stage.sources])
+    if isinstance(stage, Replayed):
+        below = [cardinality(source) for source in stage.sources]
+        endless = stage.name in _ENDLESS or (stage.name in _AS_MANY and INFINITE in below)
+        return INFINITE if endless else UNKNOWN
+    if stage.source is None:
+        return UNKNOWN
+    return _of_derived(stage, cardinality(stage.source))
+
+
+def _of_zip(found: list[int]) -> int:
+    if UNKNOWN in found:
+        return UNKNOWN
+    return min((count for count in found if count != INFINITE), default=INFINITE)
+
+
+def _of_derived(stage: Stage, below: int) -> int:
+    if isinstance(stage, stages.Repeat):
+        if stage.count is None:
+            return below and INFINITE
+        return below if stage.count else 0
+    if isinstance(stage, stages.Take) and stage.count >= 0:
+        return stage.count if below == INFINITE else UNKNOWN
+    keeps = isinstance(stage, (*_AS_MANY_STAGES, stages.Take, stages.Skip))
+    return INFINITE if keeps and below == INFINITE else UNKNOWN

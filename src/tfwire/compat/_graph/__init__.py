@@ -1,6 +1,6 @@
-"""TensorFlow 1's graphs, sessions and input queues, imitated over datasets.
+"""TensorFlow 1's graphs, sessions and input queues, made of datasets.
 
-A call on a deferred tensor gives another one: a function and its inputs. ``Session.run`` evaluates
-what it is asked for, each node once. No thread runs ahead; queues are datasets that a session draws
-from.
+A call with a deferred tensor returns a deferred tensor: a function and its inputs. ``Session.run``
+evaluates its fetches, each node once. No thread runs ahead: a queue is a dataset that a session
+draws from.
 """

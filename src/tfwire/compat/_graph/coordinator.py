@@ -1,4 +1,4 @@
-"""tf.train.Coordinator: tells threads of the user when to stop."""
+"""tf.train.Coordinator, which stops the threads of the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Coordinator"]
 
 
 class Coordinator(Explained):
-    """Tells threads when to stop, and raises what one of them stopped for.
+    """Asks threads to stop, and raises the error that one of them stopped for.
 
     Args:
         clean_stop_exception_types: Exceptions that are a reason to stop and no error; None:
@@ -68,7 +68,7 @@ class Coordinator(Explained):
             self._stop.clear()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until a stop is requested; False after so many seconds without."""
+        """Waits until a stop is requested; False if that takes longer than ``timeout`` seconds."""
         return self._stop.wait(timeout)
 
     def raise_requested_exception(self) -> None:
@@ -100,7 +100,7 @@ class Coordinator(Explained):
         Args:
             threads: Threads to wait for beside those registered.
             stop_grace_period_secs: How long threads may go on after a stop was requested.
-            ignore_live_threads: Leave threads that go on longer without an error.
+            ignore_live_threads: Do not raise for threads that go on longer.
 
         Raises:
             RuntimeError: A thread did not end in time.

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tfwire._datasets.structure import map_structure
-from tfwire.compat._graph.deferred import Next, Operation, Run
+from tfwire._data.structure import map_structure
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.queues import Source
+from tfwire.compat._graph.session import Next, Operation, Run
 
-__all__ = ["GraphIterator", "make_initializable_iterator", "make_one_shot_iterator"]
+__all__ = ["GraphIterator"]
 
 
 class GraphIterator(Source):
     """The elements of a dataset as values of a graph: each run takes the next element.
 
     Args:
-        dataset: The dataset, or None if there is only its structure yet.
-        needs_initializer: It must be initialized in every session.
+        dataset: The dataset, or None if only its structure is known yet.
+        needs_initializer: Every session must run its ``initializer`` first; running it again begins
+            anew.
         structure: That of an element, where there is no dataset yet: None for every tensor.
     """
 
@@ -45,7 +46,7 @@ class GraphIterator(Source):
         structure = self._structure
         if self._dataset is not None:
             structure = map_structure(lambda spec: None, self._dataset.element_spec)
-        return parts(Next(self), structure, lambda node, key: node[key])
+        return parts(Next(self), structure)
 
     @property
     def initializer(self) -> Operation:
@@ -68,13 +69,3 @@ class _Begin(Operation):
 
     def _evaluate(self, run: Run) -> None:
         run.session.begin(self._iterator, iter(self._dataset))
-
-
-def make_one_shot_iterator(dataset: Any) -> GraphIterator:
-    """An iterator that needs no initializer."""
-    return GraphIterator(dataset, False)
-
-
-def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> GraphIterator:
-    """An iterator whose ``initializer`` must run first; running it again begins anew."""
-    return GraphIterator(dataset, True)

@@ -1,8 +1,8 @@
-"""Eager execution or graphs: what the iterators of TensorFlow 1 give.
+"""Eager execution or graphs: which iterators TensorFlow 1's functions return.
 
-Everything here runs at once, save what a graph is made of: queues, readers, placeholders, and the
-iterators of ``dataset.make_one_shot_iterator()``. Those iterators are eager ones after
-``enable_eager_execution``; the functions of ``tf.compat.v1.data`` give eager ones unless
+Everything runs at once except queues, readers, placeholders and the iterators of
+``dataset.make_one_shot_iterator()``, which belong to a graph. After ``enable_eager_execution``
+those iterators are eager. The functions of ``tf.compat.v1.data`` return eager iterators unless
 ``disable_eager_execution`` was called, as in TensorFlow 2.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tfwire.compat._graph import iterators
+from tfwire.compat._graph.iterators import GraphIterator
 from tfwire.compat._graph.session import Session
 
 __all__ = [
@@ -29,16 +29,16 @@ __all__ = [
 
 
 class _Mode:
-    eager: bool | None = None  # None: nobody said
+    eager: bool | None = None  # None: neither was called
 
 
 def executing_eagerly() -> bool:
-    """Whether the iterators of ``tf.compat.v1.data`` give values at once."""
+    """True if the iterators of ``tf.compat.v1.data`` give values at once."""
     return _Mode.eager is not False
 
 
 def enable_eager_execution(config: Any = None, **others: Any) -> None:
-    """Makes all iterators of datasets eager ones."""
+    """Makes all iterators of datasets eager."""
     _Mode.eager = True
 
 
@@ -53,7 +53,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
     if executing_eagerly():
         Session.eager_elements = _Mode.eager is None
         return iter(dataset)
-    return iterators.make_one_shot_iterator(dataset)
+    return GraphIterator(dataset, needs_initializer=False)
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Any:
@@ -67,22 +67,22 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
             "make_initializable_iterator is for graphs: call tf.compat.v1.disable_eager_execution "
             "first, or use iter(dataset)"
         )
-    return iterators.make_initializable_iterator(dataset)
+    return GraphIterator(dataset, needs_initializer=True)
 
 
 def graph_iterator(dataset: Any, needs_initializer: bool) -> Any:
     """The iterator of a dataset's own method, of TensorFlow 1."""
     if _Mode.eager and not needs_initializer:
         return iter(dataset)
-    return iterators.GraphIterator(dataset, needs_initializer)
+    return GraphIterator(dataset, needs_initializer)
 
 
 class Graph:
-    """Stands for a graph: deferred values need none."""
+    """A graph, for code that asks for one; deferred values do not need it."""
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Gives graph iterators inside of the ``with`` statement."""
+        """Makes iterators of a graph within the ``with`` statement."""
         before, _Mode.eager = _Mode.eager, False
         try:
             yield self
@@ -90,16 +90,16 @@ class Graph:
             _Mode.eager = before
 
     def finalize(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
 
 _graph = Graph()
 
 
 def get_default_graph() -> Graph:
-    """The one graph there is."""
+    """The only graph."""
     return _graph
 
 
 def reset_default_graph() -> None:
-    """Nothing to do: nothing is kept in a graph."""
+    """Does nothing: graphs hold nothing."""

@@ -16,12 +16,12 @@ def structure_of(name: str, args: Any, kwargs: Any) -> Any:
     return None if known is None else known(args, kwargs)
 
 
-def parts(node: Any, structure: Any, part: Callable[[Any, Any], Any]) -> Any:
-    """A node in the parts of its structure."""
+def parts(node: Any, structure: Any) -> Any:
+    """A deferred tensor as the parts of its structure, ``node[key]`` and so on."""
     if isinstance(structure, dict):
-        return {key: parts(part(node, key), inner, part) for key, inner in structure.items()}
+        return {key: parts(node[key], inner) for key, inner in structure.items()}
     if isinstance(structure, (list, tuple)):
-        made = [parts(part(node, i), inner, part) for i, inner in enumerate(structure)]
+        made = [parts(node[i], inner) for i, inner in enumerate(structure)]
         if hasattr(structure, "_fields"):
             return type(structure)(*made)
         return made if isinstance(structure, list) else tuple(made)

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 import tfwire as tfw
-from tfwire._arguments import integer
+from tfwire._base.arguments import integer
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.lines import chunks, lines
-from tfwire.compat._graph.batching import batch
-from tfwire.compat._graph.deferred import Deferred, Next
-from tfwire.compat._graph.queues import Queue, Source, parts_of
+from tfwire.compat._graph.outputs import parts
+from tfwire.compat._graph.queues import Queue, Source, batch
+from tfwire.compat._graph.session import Deferred, Next
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
 
@@ -54,7 +54,7 @@ class Reader(Explained):
     def _source(self, queue: Queue) -> _Reading:
         if not isinstance(queue, Queue):
             raise TypeError(
-                f"`queue` must be what string_input_producer returned, got {type(queue).__name__}"
+                f"`queue` must be what string_input_producer returned, found {type(queue).__name__}"
             )
         if queue not in self._sources:
             self._sources[queue] = _Reading(self._open_file, queue)
@@ -62,7 +62,7 @@ class Reader(Explained):
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Deferred, Deferred]:
         """The key (file name and place) and the bytes of the next record."""
-        key, value = parts_of(Next(self._source(queue)), (None, None))
+        key, value = parts(Next(self._source(queue)), (None, None))
         return key, value
 
     def read_up_to(
@@ -123,7 +123,7 @@ class FixedLengthRecordReader(Reader):
         encoding: str | None = None,
     ) -> None:
         if encoding not in (None, ""):
-            raise ValueError(f"`encoding` must be None, got {encoding!r}")
+            raise ValueError(f"`encoding` must be None, found {encoding!r}")
         size = integer("record_bytes", record_bytes, 1)
         super().__init__(
             partial(_chunks, size, header_bytes or 0, footer_bytes or 0, hop_bytes or size)
@@ -131,8 +131,7 @@ class FixedLengthRecordReader(Reader):
 
 
 def _records(options: Any, path: str) -> Keyed:
-    compression = "" if options is None else options
-    records = tfw.read_records(path, compression)
+    records = tfw.read_records(path, "" if options is None else options)
     with records:
         for _, _, offset, record in records.with_positions():
             yield _key(path, offset), record

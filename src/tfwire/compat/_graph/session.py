@@ -1,27 +1,30 @@
-"""Session: evaluates deferred values, and holds what its sources have yet to give."""
+"""Values of a graph, and Session.run that evaluates them."""
 
 from __future__ import annotations
 
+import functools
+import operator
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
-from tfwire.compat._columns import RaggedTensor, SparseTensor
-from tfwire.compat._errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    OutOfRangeError,
-    translating_files,
-)
-from tfwire.compat._graph.deferred import Deferred, Operation, Run, plain, rebuilt
+from tfwire._base.errors import InvalidArgumentError
+from tfwire.compat._errors import FailedPreconditionError, OutOfRangeError, translating_files
+from tfwire.compat._graph import outputs
 from tfwire.compat._missing import Explained
-from tfwire.compat._tensor import Tensor
+from tfwire.compat._parsing import RaggedTensor, SparseTensor
+from tfwire.compat._tensor import Tensor, TensorShape
 
 __all__ = [
+    "Deferred",
     "InteractiveSession",
-    "Placeholder",
+    "Next",
+    "Operation",
+    "Run",
     "Session",
+    "deferring_all",
     "get_default_session",
     "group",
     "no_op",
@@ -29,6 +32,227 @@ __all__ = [
     "placeholder_with_default",
     "session_or_default",
 ]
+
+
+class Deferred(Tensor):
+    """A tensor whose value comes with ``Session.run``.
+
+    Args:
+        function: Is called with the values of the inputs.
+        args, kwargs: The inputs: deferred values, other values, and lists, tuples and dicts of
+            them.
+    """
+
+    def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        Deferred.exists = True
+        self._function = function
+        self._inputs = args, kwargs
+        self._shape = TensorShape(None)
+        self.name: str = f"{getattr(function, '__name__', 'tensor')}:0"
+
+    exists: bool = False  # True once there is one; before, calls do not look for them in arguments
+
+    def _evaluate(self, run: Run) -> Any:
+        """The value in one Session.run; asked for once."""
+        args, kwargs = run.value(self._inputs)
+        return self._function(*args, **kwargs)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, by a session or the default one."""
+        return session_or_default(session, "evaluate tensor using eval()").run(self, feed_dict)
+
+    # ---- What is known before there is a value -------------------------------------------------
+
+    @property
+    def op(self) -> Deferred:
+        return self
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape set by ``set_shape``; unknown before."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """As ``shape``."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Says what the shape will be. It is not checked."""
+        self._shape = TensorShape(shape)
+
+    @property
+    def values(self) -> Deferred:
+        """The values of a sparse or ragged tensor."""
+        return Deferred(operator.attrgetter("values"), self)
+
+    @property
+    def indices(self) -> Deferred:
+        """The indices of a sparse tensor."""
+        return Deferred(operator.attrgetter("indices"), self)
+
+    @property
+    def dense_shape(self) -> Deferred:
+        """The shape of a sparse tensor."""
+        return Deferred(operator.attrgetter("dense_shape"), self)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} shape={self.shape}, a value of Session.run>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __getitem__(self, key: Any) -> Deferred:
+        return Deferred(operator.getitem, self, key)
+
+    # Equality is identity, as in TensorFlow 1, so that a tensor can be a key of feed_dict.
+    __eq__: Callable[[Deferred, object], bool] = object.__eq__
+    __ne__: Callable[[Deferred, object], bool] = object.__ne__
+    __hash__: Callable[[Deferred], int] = object.__hash__  # type: ignore[assignment]
+
+    @property
+    def _value(self) -> Any:
+        raise _unknown("a value")
+
+    @property
+    def dtype(self) -> Any:
+        raise _unknown("one of a known dtype")
+
+    def __bool__(self) -> bool:
+        raise _unknown("a bool")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _unknown("an iterable")
+
+    def __len__(self) -> int:
+        raise _unknown("a sequence with a length")
+
+    def numpy(self) -> Any:
+        raise _unknown("a numpy value")
+
+
+def _unknown(what: str) -> TypeError:
+    return TypeError(f"a tensor of a graph is not {what}: its value comes with Session.run(tensor)")
+
+
+def _delegate(name: str, reflected: bool) -> Callable[..., Deferred]:
+    function = getattr(operator, name)
+
+    def forward(self: Deferred, *other: Any) -> Deferred:
+        return Deferred(function, self, *other)
+
+    def backward(self: Deferred, other: Any) -> Deferred:
+        return Deferred(function, other, self)
+
+    return backward if reflected else forward
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor"):
+    _stem = _name.rstrip("_")
+    setattr(Deferred, f"__{_stem}__", _delegate(_name, False))
+    setattr(Deferred, f"__r{_stem}__", _delegate(_name, True))
+for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "matmul"):
+    setattr(Deferred, f"__{_name}__", _delegate(_name, False))
+
+
+class Operation(Deferred):
+    """What is run for its effect; its value is None."""
+
+    def _evaluate(self, run: Run) -> None:
+        super()._evaluate(run)
+
+
+class Next(Deferred):
+    """The next element that a session draws from a source."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source.open)
+        self._source = source
+
+    def _evaluate(self, run: Run) -> Any:
+        return run.session.draw(self._source)
+
+
+# ---- Evaluating -------------------------------------------------------------------------------
+class Run:
+    """One evaluation of a graph: every node that is needed, once.
+
+    Args:
+        session: Whose sources are drawn from.
+        fed: The values of some nodes, given by the user.
+    """
+
+    def __init__(self, session: Any, fed: Any = ()) -> None:
+        self.session = session
+        self._values: dict[Deferred, Any] = dict(fed)
+
+    def value(self, structure: Any) -> Any:
+        """A structure with values in place of deferred ones."""
+        if isinstance(structure, Deferred):
+            if structure not in self._values:
+                # A function's result may be deferred itself, as that of tf.cond.
+                self._values[structure] = self.value(structure._evaluate(self))
+            return self._values[structure]
+        return rebuilt(self.value, structure)
+
+
+def rebuilt(function: Callable[[Any], Any], structure: Any) -> Any:
+    """A list, tuple or dict with a function applied to its items; anything else as it is."""
+    if isinstance(structure, (list, tuple)):
+        items = [function(item) for item in structure]
+        if hasattr(structure, "_fields"):
+            return type(structure)(*items)
+        return items if isinstance(structure, list) else tuple(items)
+    if isinstance(structure, dict):
+        return {key: function(item) for key, item in structure.items()}
+    return structure
+
+
+def defer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A call for later, in the structure that its result will have as far as that is known."""
+    node = Deferred(function, *args, **kwargs)
+    return outputs.parts(node, outputs.structure_of(function.__name__, args, kwargs))
+
+
+def _holds_deferred(structure: Any) -> bool:
+    if isinstance(structure, (list, tuple)):
+        return any(map(_holds_deferred, structure))
+    if isinstance(structure, dict):
+        return any(map(_holds_deferred, structure.values()))
+    return isinstance(structure, Deferred)
+
+
+@functools.cache
+def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is called at once with values, and deferred with a deferred one."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if Deferred.exists and (_holds_deferred(args) or _holds_deferred(kwargs)):
+            return defer(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def deferring_all(names: dict[str, Any]) -> None:
+    """Makes the public functions of a namespace deferring ones."""
+    for name, value in names.items():
+        if isinstance(value, FunctionType) and not name.startswith("_"):
+            names[name] = deferring(value)
+
+
+def _fetched(value: Any) -> Any:
+    """A value as Session.run returns it: numpy values, bytes, and structures of them."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, (SparseTensor, RaggedTensor)):
+        return value.plain
+    return rebuilt(_fetched, value)
+
+
+# ---- Session ------------------------------------------------------------------------------------
 
 _defaults = threading.local()
 
@@ -51,7 +275,7 @@ class Session(Explained):
     """
 
     _tf_name = "Session"
-    eager_elements = False  # whether eager iterators were made, whose elements are not for sessions
+    eager_elements = False  # True once an eager iterator was made: its elements cannot be fetched
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         self._iterators: dict[Any, Any] = {}
@@ -84,7 +308,7 @@ class Session(Explained):
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
             with translating_files():
-                return plain(Run(self, fed).value(fetches))
+                return _fetched(Run(self, fed).value(fetches))
 
     # ---- Sources ------------------------------------------------------------------------------
 
@@ -95,7 +319,7 @@ class Session(Explained):
         raise OutOfRangeError(None, None, f"{source.name} is closed and has no more elements")
 
     def iterator(self, source: Any) -> Iterator[Any]:
-        """What a source has yet to give in this session."""
+        """The rest of a source's elements in this session."""
         if source not in self._iterators:
             if source.needs_initializer:
                 raise FailedPreconditionError(
@@ -140,14 +364,14 @@ class Session(Explained):
 
 
 class InteractiveSession(Session):
-    """A session that is the default one until it is closed."""
+    """A session that is the default until it is closed."""
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
         _stack().append(self)
 
     def close(self) -> None:
-        """Closes the session; another is the default one from then on."""
+        """Closes the session, which is no longer the default."""
         if self in _stack():
             _stack().remove(self)
         super().close()
@@ -186,7 +410,6 @@ def session_or_default(session: Session | None, purpose: str) -> Session:
 
 
 # ---- Fetches and feeds ------------------------------------------------------------------------
-
 _FETCHABLE = (Deferred, Tensor, SparseTensor, RaggedTensor)
 
 
@@ -216,7 +439,8 @@ class Placeholder(Deferred):
 
     def __init__(self, dtype: Any, default: Any = None) -> None:
         super().__init__(Placeholder)
-        self.fed_dtype, self._default = dtype, default
+        self.fed_dtype: Any = dtype
+        self._default = default
 
     def _evaluate(self, run: Run) -> Any:
         if self._default is None:
@@ -227,7 +451,7 @@ class Placeholder(Deferred):
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Placeholder:
-    """A value that ``Session.run`` is told by ``feed_dict``."""
+    """A value that ``Session.run`` takes from ``feed_dict``."""
     made = Placeholder(dtype)
     made.set_shape(shape)
     made.name = f"{name or 'Placeholder'}:0"
@@ -235,7 +459,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Place
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Placeholder:
-    """A placeholder with a value for runs that are told none."""
+    """A placeholder with a value for runs that feed none."""
     made = Placeholder(None, input)
     made.set_shape(shape)
     return made

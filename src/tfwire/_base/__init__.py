@@ -1,0 +1,1 @@
+"""What every package needs: errors, arguments, byte strings, threads, the native module."""

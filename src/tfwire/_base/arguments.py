@@ -1,0 +1,152 @@
+"""Checks of arguments, and text of keys and paths for messages."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = [
+    "boolean",
+    "choice",
+    "escape",
+    "file_path",
+    "integer",
+    "printable",
+    "quoted",
+    "seconds",
+    "shorten",
+    "show_key",
+    "show_path",
+]
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Checks an argument that is a bool, also numpy's.
+
+    Raises:
+        TypeError: Not a bool. Numbers and strings are refused too: "no" would count as true.
+    """
+    numpy = sys.modules.get("numpy")  # not imported here: `tfwire --help` starts without it
+    if not (isinstance(value, bool) or (numpy and isinstance(value, numpy.bool_))):
+        raise TypeError(f"{name} must be a bool, found {type(value).__name__}")
+    return bool(value)
+
+
+def integer(name: str, value: Any, least: int | None = None) -> int:
+    """Checks an argument that is an integer, also numpy's, within 64 bits.
+
+    Raises:
+        TypeError: Not an integer. bool is refused too.
+        ValueError: It is below ``least``, or too large.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
+    if least is not None and number < least:
+        raise ValueError(f"{name} must be at least {least}, found {number}")
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"{name} must fit into 64 bits, found {number}")
+    return number
+
+
+def seconds(name: str, value: Any) -> float:
+    """Checks an argument that is a time in seconds.
+
+    Raises:
+        TypeError: Not a number.
+        ValueError: It is negative or NaN.
+    """
+    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a number, found {type(value).__name__}")
+    number = float(value)
+    if not number >= 0:
+        raise ValueError(f"{name} must be a number of seconds, 0 or more, found {value!r}")
+    return number
+
+
+def choice(name: str, value: Any, words: Iterable[str]) -> str:
+    """Checks an argument that is one of some words.
+
+    Raises:
+        ValueError: It is another value.
+    """
+    known = list(words)
+    if not isinstance(value, str) or value not in known:
+        shown = repr(value) if isinstance(value, (str, bytes)) else type(value).__name__
+        expected = " or ".join(map(repr, known)) if len(known) == 2 else f"one of {known}"
+        raise ValueError(f"{name} must be {expected}, found {shown}")
+    return known[known.index(value)]
+
+
+def file_path(name: str, value: Any) -> str:
+    """Checks an argument that is the path of a local file.
+
+    Raises:
+        TypeError: Not a path.
+        ValueError: It is empty, or holds a null character.
+    """
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a str or os.PathLike, found {type(value).__name__}")
+    path = os.fsdecode(value)
+    if not path or "\0" in path:
+        raise ValueError(f"{name} must not be empty or hold a null character")
+    return path
+
+
+# ---- Text for messages -------------------------------------------------------------------------
+#
+# Keys of features and names of files may hold anything: what a terminal would obey, or not show, is
+# escaped.
+
+_LONGEST_NAME = 60  # characters
+
+
+def escape(character: str) -> str:
+    r"""A character as Python writes it in a string, like ``\x1b`` or ``\u202e``."""
+    return ascii(character)[1:-1]
+
+
+def printable(text: str, escape: Callable[[str], str] = escape) -> str:
+    """Text with control, bidirectional and invisible characters escaped.
+
+    Args:
+        text: Any text; line ends are escaped too.
+        escape: Returns the text for one of these characters.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else escape(c) for c in text)
+
+
+def shorten(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Text of at most ``longest`` characters; longer text loses its middle."""
+    if len(text) <= longest:
+        return text
+    kept = longest - 3
+    return f"{text[: kept - kept // 2]}...{text[len(text) - kept // 2 :]}"
+
+
+def show_key(key: Any) -> str:
+    """A key of a feature, printable and shortened."""
+    if isinstance(key, bytes):
+        key = key.decode("utf-8", "surrogateescape")
+    key = str(key)
+    if len(key) > 4 * _LONGEST_NAME:  # first, as escapes are longer than their characters
+        key = shorten(key, 4 * _LONGEST_NAME)
+    return shorten(printable(key))
+
+
+def quoted(key: Any) -> str:
+    """The repr of a key, shortened."""
+    return shorten(repr(key))
+
+
+def show_path(path: str | bytes | os.PathLike[Any]) -> str:
+    """The name of a file, printable."""
+    return printable(os.fsdecode(path))

@@ -1,0 +1,245 @@
+"""Iterators that several threads share: one thread inside at a time, their states, how they end.
+
+An iterator is in one of these states:
+
+    new      nothing was asked of it; none of its own threads runs
+    running  it has returned something; its own threads, if any, prefetch
+    ended    everything was returned
+    failed   an error was raised, or an interrupt came: the result in progress is lost
+    closed   close() was called
+    forked   in a child that was forked while another thread was inside: stays so forever
+
+    new, running -> running   a step returns something
+    new, running -> ended     a step raises StopIteration
+    new, running -> failed    a step raises anything else, also KeyboardInterrupt; or the step
+                              itself asks the iterator for its next result, which raises
+                              ValueError (a step of a dataset goes on)
+    any          -> closed    close(), by any thread, at any time, also in a signal handler
+    any          -> forked    in the child
+    new, running, closed -> new    a state is loaded
+
+``next`` raises StopIteration when the iterator is ended or failed, ``closed_error()`` when it is
+closed, and RuntimeError when it is forked. A step that waits while another thread closes the
+iterator is woken. What the iterator holds (files, threads) is released once, with no thread
+inside: by ``close``, or by the thread inside when it leaves. A child that was forked with no
+thread inside goes on by itself; if the iterator has threads of its own, its next step fails with
+a RuntimeError.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+from queue import Empty, SimpleQueue
+from threading import get_ident
+from typing import Any, TypeVar
+
+from tfwire._base.workers import PATIENCE, acquirable
+
+__all__ = ["EXECUTING", "SharedIterator", "State"]
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+class State(Enum):
+    """The states of an iterator; the docstring of this module says what they mean."""
+
+    NEW = "new"
+    RUNNING = "running"
+    ENDED = "ended"
+    FAILED = "failed"
+    CLOSED = "closed"
+    FORKED = "forked"
+
+
+# Seconds that close() waits, again and again, for a thread inside: its read may never return.
+_WAITS = (0.01, 0.1, PATIENCE)
+EXECUTING = "the iterator is already executing, in this very thread"
+_FORKED = "a thread was using this iterator during the fork; start again"
+_GOING = (State.RUNNING, State.NEW)
+
+
+class SharedIterator(Iterator[Item]):
+    """Base of iterators that threads share: their states, and one thread inside at a time.
+
+    Subclasses define ``step``, ``stop`` and ``release``, and where they need it ``closed_error``
+    and ``over_now``.
+
+    Attributes:
+        error: What made it fail, or None.
+    """
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._progress = State.NEW
+        self._closed = False  # separate, so that no thread inside can undo a close
+        # The thread that gets the entry releases.
+        self._unreleased: SimpleQueue[None] = SimpleQueue()
+        self._unreleased.put(None)
+        self._lock = threading.Lock()
+        self._inside = 0  # the thread that holds the lock; 0: none
+        self._reentered = False  # by the thread inside, during its step
+        self._exits: SimpleQueue[None] = SimpleQueue()
+        self._pid = os.getpid()
+
+    def step(self) -> Item:
+        """The next result, with no other thread inside.
+
+        Raises:
+            StopIteration: There is none.
+        """
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Makes the iterator's own threads end, and wakes the thread that waits inside, if any: its
+        step raises something. Must not wait; any thread may call it at any time."""
+
+    def release(self) -> None:
+        """Releases files and threads. Called once, with no thread inside."""
+
+    def reentered(self) -> Item:
+        """Called when the thread inside asks for a result during its step: in a function that the
+        step calls, or in a signal handler. The step fails too: a chain over this iterator would be
+        at its end, and lose the step's result."""
+        self._reentered = True
+        raise ValueError(EXECUTING)
+
+    def entered(self) -> bool:
+        """Whether this thread is inside."""
+        return self._inside == get_ident()
+
+    def closed_error(self) -> Exception:
+        """What ``next`` raises when the iterator is closed."""
+        return StopIteration()
+
+    def over_now(self) -> None:
+        """Called after the step that ended or failed, with no thread inside."""
+
+    @property
+    def state(self) -> State:
+        if self._forked():
+            return State.FORKED
+        return State.CLOSED if self._closed else self._progress
+
+    def __next__(self) -> Item:
+        thread = get_ident()
+        if self._inside == thread:
+            return self.reentered()
+        if self._closed:  # known without waiting for a thread inside
+            self._end(StopIteration())
+            raise self.closed_error()
+        if self._pid != os.getpid() and self._forked():
+            raise RuntimeError(_FORKED)
+        try:
+            with self._lock:
+                self._inside = thread
+                try:
+                    if self._closed or self._progress not in _GOING:
+                        raise StopIteration
+                    self._reentered = False
+                    result = self.step()
+                    if self._closed:
+                        raise StopIteration
+                    if self._reentered:
+                        raise ValueError(EXECUTING)
+                    self._progress = State.RUNNING
+                    return result
+                finally:
+                    self._inside = 0
+        except BaseException as error:  # also an interrupt, wherever it comes
+            closed = self._closed
+            self._end(error)
+            if closed and isinstance(error, Exception):  # the close may have caused it
+                raise self.closed_error() from None
+            raise
+        finally:
+            self._leave()
+
+    def _end(self, error: BaseException) -> None:
+        """Notes how the iterator ended, if it is not at its end already."""
+        if self._progress not in _GOING:
+            return
+        if isinstance(error, StopIteration):
+            self._progress = State.ENDED
+        else:
+            self._progress, self.error = State.FAILED, error
+        self.stop()
+        self.over_now()
+
+    def exclusively(self, function: Callable[..., T], *arguments: Any) -> T:
+        """function(*arguments) with no other thread inside."""
+        thread = get_ident()
+        if self._inside == thread:
+            raise ValueError(EXECUTING)
+        if self._forked():
+            raise RuntimeError(_FORKED)
+        try:
+            with self._lock:
+                self._inside = thread
+                try:
+                    return function(*arguments)
+                finally:
+                    self._inside = 0
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Releases, if the iterator was closed while this thread was inside."""
+        if self._closed and not self._unreleased.empty():
+            self._exits.put(None)
+            self._release_once()
+
+    def close(self) -> None:
+        """Ends the iteration. Waits for a thread inside, but not forever."""
+        self._closed = True
+        if self._forked():
+            return
+        for seconds in _WAITS:
+            self.stop()  # each time: a step may have begun to wait just after the last call
+            if self._inside in (0, get_ident()):
+                break
+            with suppress(Empty):
+                self._exits.get(timeout=seconds)
+        self._release_once()
+
+    @contextmanager
+    def reopening(self) -> Iterator[None]:
+        """The thread inside resets the iterator: it is new then, unless an exception is raised.
+
+        Raises:
+            ValueError: The iterator is ended or failed.
+        """
+        if self._progress not in _GOING:
+            raise ValueError("the iterator is at its end; load the state into a new one")
+        closed, self._closed = self._closed, False  # first, so that a close from here on counts
+        try:
+            yield
+        except BaseException:
+            self._closed |= closed
+            raise
+        self._progress = State.NEW
+        if self._unreleased.empty():
+            self._unreleased.put(None)
+
+    def _release_once(self) -> None:
+        # A thread that enters now sees that the iterator is closed, and leaves.
+        if self._inside:  # that thread does it when it leaves
+            return
+        try:
+            self._unreleased.get_nowait()
+        except Empty:
+            return
+        self.release()
+
+    def _forked(self) -> bool:
+        """Whether this process was forked while another thread was inside."""
+        if self._pid == os.getpid() or self._inside == get_ident():
+            return False
+        if not acquirable(self._lock):
+            return self._pid != os.getpid()  # or a thread of this process has just entered
+        self._pid = os.getpid()
+        return False

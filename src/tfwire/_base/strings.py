@@ -1,0 +1,436 @@
+"""Byte strings in and out of C: batches of messages as spans, and bytes objects made in bulk."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.native import ffi, lib
+
+__all__ = [
+    "BYTES_LAYOUT",
+    "Spans",
+    "StringTable",
+    "addresses_of",
+    "as_array",
+    "as_bytes",
+    "bytes_array",
+    "bytes_of",
+    "first_leaf",
+    "gather",
+    "message_of",
+    "slices_of",
+    "splits_of",
+    "strings_of",
+    "strings_of_objects",
+]
+
+# Below this mean length, a pickle stream makes bytes objects faster than slices do.
+_SHORT = 2048
+# Messages that C gets at a time: their beginnings stay in the second-level cache until it parses
+# them.
+_SLICE = 4096
+# Bytes of a column that are copied at a time, for the same reason.
+_COLUMN_BYTES = 1 << 19
+Array = np.ndarray[Any, Any]
+
+
+class Spans(NamedTuple):
+    """Byte strings in one buffer: message i is ``data[spans[i].offset:][:spans[i].length]``.
+
+    Attributes:
+        owner: Keeps the memory of ``data`` and ``spans`` alive; hold it during the call into C.
+        data: ``const uint8_t *``.
+        data_len: Bytes at ``data``.
+        spans: ``tfw_span *``, ``num_spans`` of them.
+        num_spans: Number of messages.
+        first: Index of the first one in the whole list.
+        flags: TFW_ADDRESSES if offsets are addresses and ``data`` is NULL.
+    """
+
+    owner: Any
+    data: Any
+    data_len: int
+    spans: Any
+    num_spans: int
+    first: int = 0
+    flags: int = 0
+
+    def message(self, i: int) -> Any:
+        """The bytes of message i, not copied."""
+        return ffi.buffer(self.data + self.spans[i].offset, self.spans[i].length)
+
+
+class StringTable(Sequence[Any]):
+    """Byte strings in memory, as a list of bytes objects but without the objects.
+
+    Args:
+        table: uint64 of shape (n, 2): the address and the length of each string.
+        owner: Keeps the memory alive.
+    """
+
+    def __init__(self, table: Array, owner: Any) -> None:
+        self.table = table
+        self._owner = owner
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, index: Any) -> StringTable:
+        """The strings of a slice."""
+        return StringTable(self.table[index], self._owner)
+
+    def __add__(self, other: StringTable) -> StringTable:
+        return StringTable(np.concatenate([self.table, other.table]), (self._owner, other._owner))
+
+    def spans(self, first: int, count: int) -> Spans:
+        table = np.ascontiguousarray(self.table[first : first + count])
+        spans = ffi.from_buffer("tfw_span[]", table)
+        owner = (self._owner, spans)
+        return Spans(owner, _NOWHERE, 0, spans, len(table), first, lib.TFW_ADDRESSES)
+
+
+def bytes_of(value: Any, what: str = "a serialized message") -> Any:
+    """A value as an object with a contiguous buffer of bytes.
+
+    Bytes-like objects are returned as they are or copied, 0-d object arrays and objects with a
+    ``numpy()`` method are unwrapped, protobuf messages are serialized.
+
+    Raises:
+        TypeError: Not a bytes-like object. str is refused too.
+    """
+    if type(value) is bytes:
+        return value
+    if isinstance(value, str):
+        raise TypeError(f"{what} must be bytes-like, found str")
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
+        return bytes_of(value[()], what)
+    if hasattr(value, "numpy"):
+        return bytes_of(value.numpy(), what)
+    if hasattr(value, "SerializeToString"):
+        return value.SerializeToString()
+    try:
+        view = memoryview(value)
+    except TypeError:
+        raise TypeError(f"{what} must be bytes-like, found {type(value).__name__}") from None
+    return value if view.c_contiguous else view.tobytes()
+
+
+def message_of(value: Any, what: str = "a serialized message") -> bytes:
+    """As bytes_of, but a bytes object, which nobody can change while C reads it.
+
+    Raises:
+        TypeError: As bytes_of.
+    """
+    value = bytes_of(value, what)
+    return value if type(value) is bytes else memoryview(value).tobytes()
+
+
+def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
+    """Many byte strings as Spans, with the least work per string that Python allows.
+
+    Other threads may change the arguments meanwhile: the list is copied at once, and strings that
+    are not bytes objects are copied before C sees them.
+
+    Args:
+        serialized: A sequence or iterable of bytes-like objects, a rank-1 object array of them,
+            an object with a ``numpy()`` method that gives one, or a BytesColumn.
+
+    Returns:
+        The number of strings, and an iterator of Spans, each valid until the next.
+
+    Raises:
+        TypeError: ``serialized`` is a single byte string; from the iterator: an item is not a
+            bytes-like object.
+    """
+    if isinstance(serialized, StringTable):
+        count = len(serialized)
+        return count, (serialized.spans(i, _SLICE) for i in range(0, count, _SLICE))
+    if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
+        return _column_slices(serialized)
+    messages = _tuple_of(serialized)
+    return len(messages), _slices(messages)
+
+
+def _slices(messages: tuple[Any, ...]) -> Iterator[Spans]:
+    for first in range(0, len(messages), _SLICE):
+        some = messages[first : first + _SLICE]
+        yield _addresses(some, first) or _joined_spans(_bytes_objects(some, first), first)
+
+
+def _bytes_layout() -> Any:
+    """Where CPython stores the type, the length and the bytes of a bytes object; None if unknown.
+
+    The type is the last word of PyObject, and the length the first word after it, in PyVarObject;
+    both are part of the stable ABI. The bytes begin one byte before the end of the fixed part of
+    the object, which has room for their NUL. An example shows whether all this is so.
+    """
+    if sys.implementation.name != "cpython":
+        return None
+    head, word = object.__basicsize__, ffi.sizeof("uintptr_t")
+    layout = ffi.new("tfw_object_layout *", (id(bytes), head - word, head, bytes.__basicsize__ - 1))
+    example = bytes(range(256))
+    spans = _addresses((example,), 0, layout)
+    return layout if spans is not None and spans.message(0)[:] == example else None
+
+
+def _addresses(messages: tuple[Any, ...], first: int, layout: Any = None) -> Spans | None:
+    """Bytes objects in place; None if one is of another type. Copying the messages would cost as
+    much as parsing them."""
+    strings = _bytes_in_place(messages, layout or BYTES_LAYOUT)
+    return None if strings is None else strings.spans(0, len(strings))._replace(first=first)
+
+
+def _bytes_in_place(objects: Sequence[Any], layout: Any) -> StringTable | None:
+    if layout is None:
+        return None
+    addresses, held = addresses_of(objects)
+    table = np.empty((len(held), 2), np.uint64)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    status = lib.tfw_object_spans(addresses, len(held), layout, spans)
+    return StringTable(table, held) if status == lib.TFW_OK else None
+
+
+def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
+    """Copies bytes objects into one buffer; None if one is of another type.
+
+    Returns:
+        The bytes as uint8, and int64 offsets, one more than there are strings.
+    """
+    strings = _bytes_in_place(objects, BYTES_LAYOUT)
+    if strings is None:
+        return None
+    offsets = splits_of(strings.table[:, 1].view(np.int64))
+    return gather(strings.table, int(offsets[-1])), offsets
+
+
+def splits_of(lengths: Array) -> Array:
+    """Where parts of these lengths begin and end: int64, one more than there are lengths."""
+    splits = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
+def gather(table: Array, size: int) -> Array:
+    """Copies byte strings into one uint8 array.
+
+    Args:
+        table: As of a StringTable; the addresses are replaced by the offsets of the copies.
+        size: Their total size in bytes.
+    """
+    data, count = np.empty(size, np.uint8), ffi.new("size_t *")
+    spans = ffi.from_buffer("tfw_span[]", table)
+    status = lib.tfw_gather(spans, len(table), ffi.from_buffer("uint8_t[]", data), size, count)
+    assert status == lib.TFW_OK
+    return data
+
+
+def addresses_of(objects: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The addresses of objects in CPython.
+
+    Returns:
+        ``uintptr_t *`` to the addresses, and a tuple that keeps them and the objects alive: it
+        stores the addresses after its fixed part. No other copy of a list is as fast.
+    """
+    held = tuple(objects)
+    return ffi.cast("uintptr_t *", id(held) + tuple.__basicsize__), held
+
+
+def _bytes_objects(messages: tuple[Any, ...], first: int) -> list[bytes]:
+    """The messages as bytes objects; ``first`` is the index of the first, for errors."""
+    return [
+        message_of(message, f"serialized message {i}") for i, message in enumerate(messages, first)
+    ]
+
+
+def _tuple_of(serialized: Any) -> tuple[Any, ...]:
+    """The messages as a tuple, which no other thread can change."""
+    if hasattr(serialized, "numpy"):
+        serialized = serialized.numpy()
+    if isinstance(serialized, np.ndarray):
+        if serialized.dtype.kind == "S":
+            raise TypeError(
+                "numpy 'S' arrays drop trailing NUL bytes, so they cannot hold serialized "
+                "messages; use dtype=object"
+            )
+        if serialized.ndim != 1:
+            raise TypeError(f"expected messages of rank 1, found rank {serialized.ndim}")
+        return tuple(serialized)
+    if isinstance(serialized, (bytes, bytearray, memoryview, str)):
+        raise TypeError(
+            f"expected a list of serialized messages, found {type(serialized).__name__}"
+        )
+    if isinstance(serialized, Iterable):
+        return tuple(serialized)
+    raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
+
+
+def _joined_spans(messages: list[bytes], first: int) -> Spans:
+    """Messages joined into one buffer; a single one is not copied."""
+    joined = messages[0] if len(messages) == 1 else b"".join(messages)
+    table = np.empty((len(messages), 2), np.uint64)
+    table[:, 1] = np.fromiter(map(len, messages), np.uint64, len(messages))
+    np.cumsum(table[:, 1], out=table[:, 0])
+    table[:, 0] -= table[:, 1]
+    return _spans(joined, table, first)
+
+
+def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
+    """The strings of a BytesColumn: in place if their memory is a bytes object, else copied some at
+    a time, as other threads may change it."""
+    data = np.frombuffer(np.ascontiguousarray(column.data), np.uint8)
+    offsets = np.array(column.offsets, np.int64)
+    if offsets.ndim != 1 or len(offsets) == 0:
+        raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
+    table = np.empty((len(offsets) - 1, 2), np.uint64)
+    places, lengths = table.view(np.int64).T
+    np.subtract(offsets[1:], offsets[:-1], out=lengths)
+    if offsets[0] < 0 or offsets[-1] > len(data) or lengths.min(initial=0) < 0:
+        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+    if _is_constant(data):
+        places[:] = offsets[:-1]
+        return len(table), (
+            _spans(data, table[i : i + _SLICE], i) for i in range(0, len(table), _SLICE)
+        )
+    return len(table), _copies(data, offsets, table)
+
+
+def _is_constant(array: Array) -> bool:
+    """Whether the memory of an array belongs to a bytes object."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return type(owner) is bytes
+
+
+def _copies(data: Array, offsets: Array, table: Array) -> Iterator[Spans]:
+    """Copies of the strings, about _COLUMN_BYTES at a time, valid until the next.
+
+    Args:
+        data: Of the column.
+        offsets: Of the column, checked.
+        table: Of the spans; its lengths are filled in already.
+    """
+    places, lengths = table.view(np.int64).T
+    longest = int(lengths.max(initial=0))
+    room = np.empty(min(max(_COLUMN_BYTES, longest), len(data)), np.uint8)
+    first, count = 0, len(table)
+    while first < count:
+        begin = int(offsets[first])
+        last = int(np.searchsorted(offsets, begin + len(room), "right")) - 1
+        np.subtract(offsets[first:last], begin, out=places[first:last])
+        size = int(offsets[last]) - begin
+        room[:size] = data[begin : begin + size]
+        yield _spans(room, table[first:last], first)
+        first = last
+
+
+def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
+    data = ffi.from_buffer("uint8_t[]", buffer)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    return Spans((data, spans), data, len(data), spans, len(table), first)
+
+
+def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
+    """The strings of a buffer given by spans (rows of offset and length), as bytes objects."""
+    lengths = int(spans[:, 1].sum())
+    if len(spans) > 1 and lengths < _SHORT * len(spans):
+        out = np.empty(lib.tfw_pickle_bound(len(spans), lengths), np.uint8)
+        size = ffi.new("size_t *")
+        status = lib.tfw_pickle_spans(
+            ffi.from_buffer("uint8_t[]", buffer),
+            buffer.nbytes,
+            ffi.from_buffer("tfw_span[]", spans),
+            len(spans),
+            ffi.from_buffer("uint8_t[]", out),
+            len(out),
+            size,
+        )
+        if status == lib.TFW_OK:
+            strings: tuple[bytes, ...] = pickle.loads(out.data[: size[0]])
+            return strings
+    data = ffi.buffer(ffi.from_buffer(buffer))  # whose slices are bytes objects
+    return [data[begin : begin + length] for begin, length in spans.tolist()]
+
+
+_NOWHERE = ffi.cast("uint8_t *", 0)
+BYTES_LAYOUT: Any = None
+BYTES_LAYOUT = _bytes_layout()
+
+
+# ---- Object arrays of bytes ----
+
+
+def bytes_array(
+    data: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], shape: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """The strings ``data[offsets[i]:offsets[i + 1]]`` as bytes objects.
+
+    Args:
+        data: uint8 of rank 1.
+        offsets: int64 of rank 1, checked: not decreasing, within data. No other thread may change
+            them meanwhile.
+        shape: The shape of the result, with one element per string.
+
+    Returns:
+        A writable array of dtype object.
+    """
+    count = len(offsets) - 1
+    strings = _strings(data, offsets, count)
+    return np.fromiter(strings, object, count).reshape(shape)
+
+
+def _strings(
+    data: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], count: int
+) -> Sequence[bytes]:
+    num_bytes = int(offsets[count] - offsets[0])
+    if num_bytes >= _SHORT * count:
+        view = data.data
+        ends = offsets.tolist()
+        return [bytes(view[ends[i] : ends[i + 1]]) for i in range(count)]
+    stream = np.empty(lib.tfw_pickle_bound(count, num_bytes), np.uint8)
+    size = ffi.new("size_t *")
+    status = lib.tfw_pickle_offsets(
+        ffi.from_buffer("uint8_t[]", data),
+        len(data),
+        ffi.from_buffer("int64_t[]", offsets),
+        count,
+        ffi.from_buffer("uint8_t[]", stream),
+        len(stream),
+        size,
+    )
+    if status != lib.TFW_OK:
+        raise MemoryError(f"no room for the pickle of {count} strings")
+    strings: Sequence[bytes] = pickle.loads(stream.data[: size[0]])
+    return strings
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """A value as an array; strings become objects of bytes.
+
+    numpy's own string types drop trailing zeros, and pad every string to the longest.
+    """
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
+        return np.asarray(value)
+    strings = isinstance(first_leaf(value), (str, bytes))
+    array = np.asarray(value, object if strings else None)
+    if array.dtype.kind not in "OSU":
+        return array
+    objects = array if array.dtype.kind == "O" else np.asarray(value, object)
+    return np.fromiter(map(as_bytes, objects.flat), object, array.size).reshape(array.shape)
+
+
+def first_leaf(value: Any) -> Any:
+    """The first value of nested lists."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return value
+
+
+def as_bytes(item: Any) -> Any:
+    """A str as UTF-8; anything else unchanged."""
+    return item.encode() if isinstance(item, str) else item

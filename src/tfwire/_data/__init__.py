@@ -1,0 +1,1 @@
+"""Datasets: sources of elements and their transformations."""

@@ -1,0 +1,177 @@
+"""The stages Batch and Parse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._base.errors import ParseError
+from tfwire._data.shuffle import Shuffle
+from tfwire._data.sources import Records
+from tfwire._data.stages import (
+    Cursor,
+    Derived,
+    MapCursor,
+    Repeat,
+    Shard,
+    Skip,
+    Stage,
+    Take,
+    Through,
+)
+from tfwire._data.structure import describe, map_structure, pad_and_stack, stack
+from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
+
+__all__ = ["Batch", "Parse"]
+
+# Makes batches of a size from elements; the last may have fewer.
+Collate = Callable[[list[Any], int], Iterable[Any]]
+
+
+class Parse(Derived):
+    """Parses serialized Examples, one by one or in batches.
+
+    Args:
+        source: Gives records, or batches of records.
+        parser: A Parser.
+        features: Its specification.
+    """
+
+    def __init__(self, source: Stage, parser: Any, features: Mapping[Any, Any]) -> None:
+        if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
+            source = source.over(packing)
+        super().__init__(source, parser, features)
+        self.batched = any(isinstance(below, Batch) for below in source.chain())
+        plan, batch = parser._plans[0], (None,) if self.batched else ()
+        self.spec = {
+            key: _describe_feature(feature, plan.fields[key], batch)
+            for key, feature in plan.features.items()
+        }
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        parser = self.arguments[0]
+        if not self.batched:
+            return MapCursor(self.source.open(epoch, at), parser.parse_single)
+        if not isinstance(self.source, Batch):  # a stage that passes on batches
+            return MapCursor(self.source.open(epoch, at), parser.parse)
+        records = self.source.source
+        if isinstance(records, Records) and records.cycle <= 1:
+            return records.open_parsed(parser, self.source.count, self.source.drop_remainder, at)
+        return self.source.open_collated(partial(_parse, parser), epoch, at)
+
+    def describe(self) -> str:
+        return f"parse_example({', '.join(map(str, self.arguments[1]))})"
+
+
+def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
+    """Batches of a size, parsed in one call."""
+    try:
+        found: list[Any] = parser._parse_batches(records, size)
+        return found
+    except ParseError:
+        # Again, one by one: the batches before it, then the error with its number in the batch.
+        return (parser._parse_batches(some, None)[0] for some in _cut(records, size))
+
+
+def _packing(stage: Stage) -> Stage | None:
+    """The same stage, giving shuffled records without a Python object for each; None if a stage in
+    between may need the objects."""
+    if isinstance(stage, Shuffle):
+        records = stage.source
+        return stage.packing() if isinstance(records, Records) and records.cycle <= 1 else None
+    if isinstance(stage, (Repeat, Shard, Skip, Take)):
+        below = _packing(stage.source)
+        return None if below is None else stage.over(below)
+    return None
+
+
+def _describe_feature(feature: Any, field: Any, batch: tuple[None, ...]) -> str:
+    """A result's dtype and shape, batch axes first; the feature's name if it is not an array."""
+    if isinstance(feature, FixedLenFeature):
+        shape = field.shape
+    elif isinstance(feature, FixedLenSequenceFeature):
+        shape = (None, *field.shape)
+    else:
+        return type(feature).__name__
+    return describe(feature.dtype.as_numpy_dtype, batch + shape)
+
+
+# ---- Batches ----------------------------------------------------------------------------------
+class Batch(Derived):
+    """Stacks count elements at a time.
+
+    Args:
+        source: Gives the elements.
+        count: Elements of a batch.
+        drop_remainder: Leave out a last batch of fewer.
+        padding: None, or the padded_shapes, padding_values and max_padding of ``padded_batch``.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        count: int,
+        drop_remainder: bool = False,
+        padding: tuple[Any, Any, int | None] | None = None,
+    ) -> None:
+        count = integer("batch_size", count, 1)
+        drop_remainder = boolean("drop_remainder", drop_remainder)
+        super().__init__(source, count, drop_remainder, padding)
+        self.count = count
+        self.drop_remainder = drop_remainder
+        self.padding = padding
+        self.spec = source.spec and map_structure(self._with_batch_axis, source.spec)
+        if source.length is not None:
+            self.length = source.length // count
+            self.length += bool(source.length % count) and not drop_remainder
+
+    def _with_batch_axis(self, leaf: str | None) -> str | None:
+        if leaf is None or not leaf.endswith("]"):
+            return leaf
+        dtype, shape = leaf[:-1].split("[")
+        if self.padding is not None:
+            shape = ", ".join("?" for _ in shape.split(", ") if shape)
+        size = str(self.count) if self.drop_remainder else "?"
+        return f"{dtype}[{size}, {shape}]" if shape else f"{dtype}[{size}]"
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return self.open_collated(self._collate, epoch, at)
+
+    def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
+        if self.padding is None:
+            return map(stack, _cut(elements, size))
+        return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
+
+    def open_collated(self, collate: Collate, epoch: str, at: Any) -> Cursor:
+        """A pass whose batches are made by a function."""
+        return _BatchCursor(self.source.open(epoch, at), self, collate)
+
+    def describe(self) -> str:
+        return f"batch({self.count}, {self.drop_remainder})"
+
+
+class _BatchCursor(Through):
+    def __init__(self, below: Cursor, stage: Batch, collate: Collate) -> None:
+        super().__init__(below)
+        self._size = stage.count
+        self._drop_remainder = stage.drop_remainder
+        self._collate = collate
+
+    def take(self, count: int) -> list[Any]:
+        return self.gather(self._batches(count), count)
+
+    def _batches(self, count: int) -> Iterator[Any]:
+        size = self._size
+        while count > 0 and (elements := self._below.take(count * size)):
+            if self._drop_remainder:
+                elements = elements[: len(elements) // size * size]
+                if not elements:
+                    continue
+            yield from self._collate(elements, size)
+            count -= -(-len(elements) // size)
+
+
+def _cut(elements: list[Any], size: int) -> Iterator[list[Any]]:
+    return (elements[i : i + size] for i in range(0, len(elements), size))

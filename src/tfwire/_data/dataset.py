@@ -1,0 +1,317 @@
+"""Dataset and TFRecordDataset: small pipelines of numpy elements, with tf.data's method names."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._base.errors import public
+from tfwire._data import numbered, sources, stages
+from tfwire._data.iterator import Element
+from tfwire._data.stages import Stage
+from tfwire._data.structure import check_callable, map_structure
+from tfwire._data.transformations import Transformations
+from tfwire._records.options import make_options
+from tfwire._records.sources import is_url, split_paths
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tfwire._base.aliases import AnyPath, DetectedCompressionType, Input, OnCorrupt
+
+__all__ = ["Dataset", "TFRecordDataset"]
+
+D = TypeVar("D", bound="Dataset[Any]")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+K = TypeVar("K")
+
+
+@public
+class Dataset(Transformations[Element]):
+    """A re-iterable sequence of elements: numpy values, bytes, or tuples and dicts of them.
+
+    Made from arrays (``from_tensor_slices``), a generator (``from_generator``) or files
+    (``TFRecordDataset``). Every method returns a new dataset and reads nothing; iterating reads.
+    It is small on purpose: larger pipelines belong to Grain, torch or Ray.
+
+    Example:
+        >>> ds = Dataset.from_tensor_slices({"x": [1, 2, 3]}).map(lambda e: e["x"] * 10)
+        >>> next(iter(ds.batch(2)))
+        array([10, 20])
+    """
+
+    @overload
+    @classmethod
+    def from_tensor_slices(
+        cls, tensors: Sequence[str] | Sequence[bytes], name: str | None = None
+    ) -> Dataset[bytes]: ...
+    @overload
+    @classmethod
+    def from_tensor_slices(
+        cls, tensors: Mapping[K, object], name: str | None = None
+    ) -> Dataset[dict[K, Any]]: ...
+    @overload
+    @classmethod
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Dataset[Any]: ...
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Dataset[Any]:
+        """The slices of arrays along their first axis.
+
+        Args:
+            tensors: An array-like of rank 1 or more, or tuples and dicts of such arrays with equal
+                first axes. Strings become bytes (UTF-8). Numbers are copied only when they are
+                elements.
+            name: Ignored.
+
+        Returns:
+            A dataset with a length. Its elements have the structure and dtypes of ``tensors``, and
+            their shapes without the first axis.
+
+        Raises:
+            ValueError: A scalar, or arrays with different first axes.
+
+        Example:
+            >>> for x, name in Dataset.from_tensor_slices(([1.5, 2.5], ["cat", "dog"])):
+            ...     print(x, name)
+            1.5 b'cat'
+            2.5 b'dog'
+        """
+        dataset: Dataset[Any] = cls._of(sources.Slices(tensors), "from_tensor_slices")
+        return dataset
+
+    @classmethod
+    def from_generator(
+        cls,
+        generator: Callable[..., Iterable[A]],
+        output_types: object = None,
+        output_shapes: object = None,
+        args: Sequence[object] | None = None,
+        output_signature: object = None,
+        name: str | None = None,
+    ) -> Dataset[A]:
+        """The elements that a function generates, called again for every iteration.
+
+        Args:
+            generator: A function that returns an iterable of elements.
+            output_types: Ignored, as are ``output_shapes``, ``output_signature`` and ``name``:
+                numpy values have their own types.
+            args: Arguments for ``generator``.
+
+        Returns:
+            A dataset of unknown length. Iterating raises what the generator raises.
+
+        Raises:
+            TypeError: ``generator`` is not callable.
+
+        Example:
+            >>> def squares(count):
+            ...     for i in range(count):
+            ...         yield i * i
+            >>> list(Dataset.from_generator(squares, args=(4,)))
+            [0, 1, 4, 9]
+        """
+        check_callable("generator", generator)
+        if args is not None and not isinstance(args, (tuple, list)):
+            raise TypeError(f"args must be a tuple, found {type(args).__name__}")
+        generate = partial(_generate, generator, tuple(args or ()), cls._hide)
+        dataset: Dataset[Any] = cls._of(sources.Generator(generate), "from_generator")
+        return dataset
+
+    @classmethod
+    def range(cls, *args: SupportsIndex, name: str | None = None) -> Dataset[np.int64]:
+        """The numbers of Python's ``range``, as int64.
+
+        Args:
+            args: As for ``range``: an end; a beginning and an end; or those and a step.
+
+        Returns:
+            A dataset of numpy int64 scalars, with a length.
+
+        Raises:
+            TypeError, ValueError: As ``range``; and a number is not an int64.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(0, 10, 3)]
+            [0, 3, 6, 9]
+        """
+        for number in args:
+            if not hasattr(number, "__index__"):
+                raise TypeError(f"args must be integers, found {type(number).__name__}")
+        numbers = range(*args)
+        dataset: Dataset[Any] = cls._of(
+            sources.Numbers(numbers, str(numbers)), "from_tensor_slices"
+        )
+        return dataset
+
+    @overload
+    @classmethod
+    def zip(
+        cls, a: Dataset[A], b: Dataset[B], /, *, name: str | None = None
+    ) -> Dataset[tuple[A, B]]: ...
+    @overload
+    @classmethod
+    def zip(
+        cls,
+        a: Dataset[A],
+        b: Dataset[B],
+        c: Dataset[C],
+        /,
+        *,
+        name: str | None = None,
+    ) -> Dataset[tuple[A, B, C]]: ...
+    @overload
+    @classmethod
+    def zip(
+        cls,
+        *datasets: Dataset[Any] | tuple[Dataset[Any], ...],
+        name: str | None = None,
+    ) -> Dataset[tuple[Any, ...]]: ...
+    @classmethod
+    def zip(cls, *datasets: Any, name: str | None = None) -> Dataset[Any]:
+        """Tuples of one element of every dataset, as many as the shortest has.
+
+        Args:
+            datasets: Datasets, one or more, or a tuple of them.
+
+        Returns:
+            A dataset of tuples; its length is known where all lengths are.
+
+        Raises:
+            TypeError: Something is not a Dataset, or there are no datasets.
+
+        Example:
+            >>> pairs = Dataset.zip(Dataset.range(2), Dataset.from_tensor_slices(["a", "b", "c"]))
+            >>> [(int(i), letter) for i, letter in pairs]
+            [(0, b'a'), (1, b'b')]
+        """
+        parts = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
+        if not parts or not all(isinstance(part, Dataset) for part in parts):
+            found = ", ".join(type(part).__name__ for part in parts)
+            raise TypeError(f"datasets must be one or more Datasets, found ({found})")
+        dataset: Dataset[Any] = cls._of(stages.Zip(tuple(part._stage for part in parts)), "zip")
+        return dataset
+
+    @classmethod
+    def list_files(
+        cls,
+        file_pattern: AnyPath | Iterable[AnyPath],
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset[bytes]:
+        """The names of the files that match a pattern, as bytes.
+
+        Args:
+            file_pattern: A pattern of ``glob``, or several.
+            shuffle: Use a new random order in every pass, the default as in TensorFlow. False
+                sorts the names.
+            seed: As for :meth:`shuffle`.
+
+        Returns:
+            A dataset of bytes, with a length. The files are searched now; each name occurs once.
+
+        Raises:
+            ValueError: No file matches.
+
+        Example:
+            >>> list(Dataset.list_files("*.tfrecord", shuffle=False))
+            [b'a.tfrecord', b'b.tfrecord', b'train.tfrecord']
+        """
+        shuffled = shuffle is None or boolean("shuffle", shuffle)
+        seed = None if seed is None else integer("seed", seed)
+        patterns = map(os.fsdecode, split_paths(file_pattern, "file_pattern"))
+        names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
+        if not names:
+            raise ValueError(f"no files match {file_pattern!r}")
+        files: Dataset[bytes] = cls.from_tensor_slices(list(map(os.fsencode, names)))
+        return files.shuffle(len(names), seed) if shuffled else files
+
+
+@public
+class TFRecordDataset(Dataset[bytes]):
+    """The records of TFRecord files, as bytes; every checksum is verified.
+
+    Args:
+        filenames: A path (str or PathLike), a pattern like "train-*" (its files in the order of
+            their names), or an iterable of paths.
+        compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
+        buffer_size: Bytes read at a time; None chooses.
+        num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
+            them; None, 1 or -1 (AUTOTUNE) reads one file after the other.
+        on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
+            ``read_records``. A warning at the end of a file says what was left out.
+        indexed: Read by an index of each file: the one saved beside it (``tfwire index``), or one
+            made now from the headers. Then the length is known, shards are exact to the record, and
+            shuffling all records takes no memory. The index knows the compression of the file. Not
+            together with ``num_parallel_reads`` and ``on_corrupt``.
+
+    Raises:
+        ValueError: An unknown compression type; on iteration also OSError and DataLossError.
+
+    Example:
+        >>> for record in TFRecordDataset(["a.tfrecord", "b.tfrecord"]).take(3):
+        ...     print(record)
+        b'one'
+        b'two'
+        b'three'
+    """
+
+    _further = Dataset
+
+    def __init__(
+        self,
+        filenames: Input | Iterable[Input] | Dataset[bytes],
+        compression_type: DetectedCompressionType = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+        *,
+        on_corrupt: OnCorrupt = "raise",
+        indexed: bool = False,
+    ) -> None:
+        paths = _paths(filenames)
+        options: dict[str, Any] = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
+        compression_type = "" if compression_type is None else compression_type
+        make_options(compression_type, True, on_corrupt, None, buffer_size)  # checks them
+        cycle = 1
+        if num_parallel_reads is not None:
+            cycle = integer("num_parallel_reads", num_parallel_reads)
+            if cycle < 1 and cycle != -1:
+                raise ValueError(f"num_parallel_reads must be at least 1, or -1, found {cycle}")
+        indexed = boolean("indexed", indexed)
+        stage: Stage = sources.Records(paths, compression_type, cycle, **options)
+        if indexed:
+            if cycle > 1 or on_corrupt != "raise":
+                raise ValueError("indexed excludes num_parallel_reads and on_corrupt")
+            from tfwire._records.random_access import TFRecordFiles
+
+            files = TFRecordFiles(paths)
+            stage = numbered.IndexedRecords(files, range(len(files)))
+        super().__init__(stage, "TFRecordDataset")
+
+
+def _generate(
+    generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], hide: Callable[[Any], Any]
+) -> Iterable[Any]:
+    return (map_structure(hide, element) for element in generator(*args))
+
+
+def _paths(filenames: Any) -> list[Any]:
+    if hasattr(filenames, "as_numpy_iterator"):
+        filenames = list(filenames.as_numpy_iterator())
+    if hasattr(filenames, "numpy"):
+        filenames = filenames.numpy()
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        name = os.fsdecode(filenames)
+        if glob.has_magic(name) and not is_url(name) and not os.path.exists(name):
+            filenames = sorted(glob.glob(name)) or [name]  # so that the error names the pattern
+        else:
+            filenames = [filenames]
+    paths = split_paths(filenames, "filenames")
+    return [os.fsdecode(path) if isinstance(path, bytes) else path for path in paths]

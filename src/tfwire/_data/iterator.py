@@ -1,0 +1,446 @@
+"""DatasetIterator, and Pipeline, which makes one."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from tfwire._base.errors import public
+from tfwire._base.shared_iterator import EXECUTING, SharedIterator, State
+from tfwire._data.shuffle import Shuffle
+from tfwire._data.stages import Cursor, Stage
+from tfwire._data.states import COUNT, check_state, plain
+from tfwire._data.structure import map_structure
+
+__all__ = ["DatasetIterator", "Pipeline", "check_dataset", "iterate"]
+
+_VERSION = 1
+# Where no function of the user notices, elements are taken in pieces of as many as take about a
+# millisecond: pieces need little memory, and the first element comes soon. The elements are the
+# same for any size.
+_AT_ONCE = 256
+_SECONDS = 1e-3
+_FORM = {
+    "version": int,
+    "pipeline": list,
+    "pass": COUNT,
+    "at": object,
+    "given": range(_AT_ONCE + 1),
+}
+
+
+Item = TypeVar("Item")
+
+
+@public
+class DatasetIterator(chain[Item]):
+    """One pass over a Dataset, made by ``iter(dataset)``. It can be saved and resumed.
+
+    Example:
+        >>> dataset = tfw.Dataset.range(100).shuffle(10, seed=1).batch(3)
+        >>> elements = iter(dataset)
+        >>> first = next(elements)
+        >>> state = elements.state_dict()  # small, and JSON takes it
+        >>> resumed = iter(dataset)  # in another process, perhaps
+        >>> resumed.load_state_dict(state)
+        >>> all((a == b).all() for a, b in zip(elements, resumed))  # what comes after first
+        True
+    """
+
+    # The __next__ of chain is written in C and costs nothing. It takes elements from these pieces.
+    _pieces: _Pieces
+
+    # Translates an error of the operating system; the compat layer has TensorFlow's errors.
+    @staticmethod
+    def _translated(error: OSError) -> OSError:
+        return error
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of this iterator.
+
+        Returns:
+            A dict of JSON's types for ``load_state_dict``. It is small, except that a shuffle with
+            a buffer has a number for every element in it.
+
+        Raises:
+            ValueError: The dataset reads from a file object or a pipe, which cannot be read again;
+                or the iterator is closed; or an error interrupted its last element.
+            Exception: The next element is an error, and the position after it is not known: a
+                function of ``map`` failed in the middle of a batch, say.
+
+        Example:
+            >>> import json
+            >>> elements = iter(tfw.Dataset.range(3))
+            >>> _ = next(elements)
+            >>> saved = json.dumps(elements.state_dict())
+        """
+        return self._pieces.saved()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues from the position of another iterator over the same pipeline and files: with
+        the remaining elements of that iterator, in the same order.
+
+        Functions of ``map`` and ``filter`` and generators must give the same results again.
+        Generators run again from the beginning, and compressed files are read again.
+
+        Args:
+            state: What ``state_dict`` returned; it may have been saved as JSON.
+
+        Raises:
+            ValueError: It is the state of another pipeline or of other files, or not a state; or
+                this iterator has ended or failed: then load it into a new one.
+
+        Example:
+            >>> dataset = tfw.Dataset.range(3)
+            >>> elements = iter(dataset)
+            >>> _ = next(elements)
+            >>> resumed = iter(dataset)
+            >>> resumed.load_state_dict(elements.state_dict())
+            >>> [int(x) for x in resumed]
+            [1, 2]
+        """
+        self._pieces.load(state)
+
+    def close(self) -> None:
+        """Stops threads and closes files. There are no more elements.
+
+        >>> elements = iter(tfw.Dataset.range(3))
+        >>> elements.close()
+        >>> list(elements)
+        []
+        """
+        self._pieces.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("iterators of datasets cannot be copied; load their state_dict into others")
+
+
+def iterate(
+    stage: Stage,
+    show: Any = None,
+    number: int | None = None,
+    kind: type[DatasetIterator[Any]] = DatasetIterator,
+) -> DatasetIterator[Any]:
+    """An iterator over a stage.
+
+    Args:
+        stage: The stage.
+        show: Applied to every element that the user gets.
+        number: The number of the pass, on which shuffles depend; None: the next one.
+        kind: The class of the iterator.
+    """
+    pieces = _Pieces(stage, show, number, kind._translated)
+    elements = kind.from_iterable(pieces)
+    assert isinstance(elements, DatasetIterator)
+    elements._pieces = pieces
+    return elements
+
+
+class _Pieces(SharedIterator[Iterator[Any]]):
+    """The elements of a pass, in pieces.
+
+    Threads that share the chain come here one after the other when a piece is used up. Later ones
+    get the same new piece, while it has elements. After the end or an error, the chain never asks
+    again.
+    """
+
+    def __init__(
+        self, stage: Stage, show: Any, number: int | None, translated: Callable[[OSError], OSError]
+    ) -> None:
+        super().__init__()
+        self._stage = stage
+        self._show = show
+        self._translated = translated
+        self._size = 1
+        self._pass = _begin_pass(stage) if number is None else number
+        self._cursor: Cursor | None = None
+        self._piece = _Piece()
+
+    def step(self) -> Iterator[Any]:
+        if not self._piece.left:
+            try:
+                self._draw()
+            except OSError as error:
+                theirs = self._translated(error)
+                if theirs is error:
+                    raise
+                raise theirs from error
+        return self._piece.elements
+
+    def _draw(self) -> None:
+        cursor, quiet = self._opened(), self._stage.quiet
+        if quiet and self._piece.after is None:
+            self._piece = _Piece(after=_Position(cursor))
+        before = self._piece.after
+        begin = time.perf_counter()
+        elements = cursor.take(self._size)
+        if not elements:
+            raise StopIteration
+        if quiet:
+            self._adapt(time.perf_counter() - begin)
+        if self._show is not None:
+            elements = list(map(self._show, elements))
+        after = _Position(cursor) if quiet else None
+        # In one assignment: an interrupt may come at any point.
+        self._piece = _Piece(iter(elements), len(elements), before, after)
+
+    def reentered(self) -> Iterator[Any]:
+        # An error raised here would end the chain and lose the step's elements.
+        return _RefusingPiece(self)
+
+    def _adapt(self, seconds: float) -> None:
+        """Makes pieces larger or smaller, after the last one took this long."""
+        if seconds > 2 * _SECONDS:
+            self._size = max(1, self._size // 2)
+        elif seconds < _SECONDS / 2:
+            self._size = min(2 * self._size, _AT_ONCE)
+
+    def _opened(self) -> Cursor:
+        if self._cursor is None:
+            self._cursor = self._stage.open(str(self._pass))
+        return self._cursor
+
+    def stop(self) -> None:
+        cursor = self._cursor
+        if cursor is not None:
+            cursor.stop()
+
+    def over_now(self) -> None:
+        # The error's traceback refers to this object, so the files would stay open with it.
+        if isinstance(self.error, Exception):
+            self._release_once()
+
+    def release(self) -> None:
+        self._piece.drop()
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            cursor.close()
+
+    # ---- States -------------------------------------------------------------------------------
+
+    def saved(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.exclusively(self._saved)
+        return state
+
+    def _saved(self) -> dict[str, Any]:
+        if self.state is State.CLOSED:
+            raise ValueError("the iterator is closed: it has no position")
+        piece = self._piece
+        if self.error is not None and not self._stage.quiet:
+            raise ValueError("an error interrupted the last element") from self.error
+        given = 0
+        if piece.before is not None and piece.left:
+            # Not the position of the cursor, which may be past an error that is still to be raised.
+            at, given = piece.before.snapshot(), piece.size - piece.left
+        elif piece.after is not None:
+            at = piece.after.snapshot()
+        else:
+            at = self._opened().snapshot()
+        return {
+            "version": _VERSION,
+            "pipeline": _describe(self._stage),
+            "pass": self._pass,
+            "at": plain(at),
+            "given": given,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        known = isinstance(state, dict) and state.keys() == _FORM.keys()
+        if not known or state["version"] != _VERSION:
+            raise ValueError(f"expected the state of an iterator of version {_VERSION}")
+        check_state(state, _FORM)
+        if (found := _describe(self._stage)) != state["pipeline"]:
+            raise ValueError(
+                f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
+            )
+        self.exclusively(self._load, state)
+
+    def _load(self, state: dict[str, Any]) -> None:
+        with self.reopening():
+            cursor = _resumed(self._stage, state)
+        # Nothing can fail from here on, and nothing was changed before.
+        self._piece.drop()
+        self._piece = _Piece()
+        old, self._cursor = self._cursor, cursor
+        self._pass = state["pass"]
+        for shuffle in _shuffles(self._stage):
+            shuffle.passes = max(shuffle.passes, self._pass + 1)
+        if old is not None:
+            old.stop()
+            old.close()
+
+
+class _Position:
+    """The position of a cursor, or the error for which it is not known."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._found: Any = None
+        self._error: Exception | None = None
+        try:
+            self._found = cursor.snapshot()
+        except Exception as error:
+            self._error = error
+
+    def snapshot(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+class _Piece(NamedTuple):
+    """Elements, and the positions before and after them; None if they are not kept."""
+
+    elements: Iterator[Any] = iter(())
+    size: int = 0
+    before: _Position | None = None
+    after: _Position | None = None
+
+    @property
+    def left(self) -> int:
+        """The number of elements left."""
+        return operator.length_hint(self.elements)
+
+    def drop(self) -> None:
+        for _ in self.elements:  # the chain has the same iterator
+            pass
+
+
+class _RefusingPiece(Iterator[Any]):
+    """A piece that raises an error in the thread that is inside a step. For other threads it is
+    empty, so that they wait for the step as usual."""
+
+    def __init__(self, pieces: _Pieces) -> None:
+        self._pieces = pieces
+
+    def __next__(self) -> Any:
+        if self._pieces.entered():
+            raise ValueError(EXECUTING)
+        raise StopIteration
+
+
+def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
+    """A cursor at the position of a state."""
+    cursor = stage.open(str(state["pass"]), state["at"])
+    given = state["given"]
+    try:
+        # Nothing is read yet if there are none.
+        if given and len(cursor.take(given)) < given:
+            raise ValueError("the elements before the position of the state are missing")
+    except BaseException:
+        cursor.close()
+        raise
+    return cursor
+
+
+def _begin_pass(stage: Stage) -> int:
+    """A number for a pass that no other pass over its shuffles has."""
+    shuffles = _shuffles(stage)
+    number = max((shuffle.passes for shuffle in shuffles), default=0)
+    for shuffle in shuffles:
+        shuffle.passes = number + 1
+    return number
+
+
+def _shuffles(stage: Stage) -> list[Shuffle]:
+    return [below for below in stage.chain() if isinstance(below, Shuffle)]
+
+
+def _describe(stage: Stage) -> list[str]:
+    return [below.describe() for below in stage.chain()]
+
+
+# ---- Pipeline ---------------------------------------------------------------------------------
+
+P = TypeVar("P", bound="Pipeline[Any]")
+Element = TypeVar("Element", covariant=True)
+
+
+class Pipeline(Generic[Element]):
+    """The last stage of those that make the elements, and its name: the base of Dataset.
+
+    Args:
+        stage: The stage.
+        name: Its name when printed.
+    """
+
+    _further: Any = None  # the class of derived pipelines; None: this class
+
+    def __init__(self, stage: Stage, name: str = "Dataset") -> None:
+        self._stage = stage
+        self._name = name
+
+    # How functions of the user see a leaf, and how a leaf that they return is stored. The compat
+    # layer shows objects with a numpy() method.
+    @staticmethod
+    def _show(leaf: Any) -> Any:
+        return leaf
+
+    @staticmethod
+    def _hide(leaf: Any) -> Any:
+        return leaf
+
+    @classmethod
+    def _of(cls: type[P], stage: Stage, name: str) -> P:
+        """A pipeline of this class, made without its __init__."""
+        result = object.__new__(cls)
+        Pipeline.__init__(result, stage, name)
+        return result
+
+    def _next(self: P, stage: Stage, name: str) -> P:
+        """A pipeline of the same kind, with one more stage."""
+        return (self._further or type(self))._of(stage, name)
+
+    def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The function, to be called as tf.data does: tuples become arguments."""
+        return partial(_call, function, self._show, self._hide)
+
+    def __iter__(self) -> DatasetIterator[Element]:
+        show = self._show
+        if show is Pipeline._show:
+            return iterate(self._stage)
+        return iterate(self._stage, lambda element: map_structure(show, element))
+
+    def __len__(self) -> int:
+        """The number of elements.
+
+        Raises:
+            TypeError: It is not known without reading.
+        """
+        if self._stage.length is None:
+            raise TypeError(f"the length of {self!r} is not known without reading it")
+        return self._stage.length
+
+    def __bool__(self) -> bool:
+        """True, as in TensorFlow: knowing whether there are elements would need reading."""
+        return True
+
+    def as_numpy_iterator(self) -> Iterator[Element]:
+        """The elements as numpy values and bytes."""
+        return iterate(self._stage)
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of an element with "dtype[shape]" for each leaf; None where unknown."""
+        return self._stage.spec
+
+    def __repr__(self) -> str:
+        spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)
+        length = "" if self._stage.length is None else f", length={self._stage.length}"
+        return f"<{self._name} elements={spec}{length}>"
+
+
+def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
+    # Not a closure: datasets are pickled with their functions.
+    shown = map_structure(show, element)
+    result = function(*shown) if isinstance(shown, tuple) else function(shown)
+    return map_structure(hide, tuple(result) if isinstance(result, list) else result)
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raises TypeError if something, a path say, is not a Dataset."""
+    if not isinstance(dataset, Pipeline):
+        raise TypeError(f"expected a tfwire Dataset, found {type(dataset).__name__}")

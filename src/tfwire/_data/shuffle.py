@@ -1,0 +1,485 @@
+"""The stage Shuffle: its buffer, the state that is saved, and its random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tfwire._base.arguments import integer
+from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.strings import StringTable, gather
+from tfwire._data.numbered import IndexedRecords, NumberedCursor
+from tfwire._data.sources import Records
+from tfwire._data.stages import Cursor, Derived, Gathering, Stage
+from tfwire._data.states import COUNT, check_state, state_or
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import table_of
+from tfwire._records.damage import RecordPosition
+from tfwire._records.markers import Markers
+
+__all__ = ["Shuffle", "draws", "key_of", "permuted"]
+
+Array = np.ndarray[Any, Any]
+_AT_ONCE = 1024  # elements drawn at a time; a snapshot of the source is kept for each time
+
+
+class Shuffle(Derived):
+    """Gives random elements of a buffer and replaces them by the next elements. If all records of
+    an indexed source would fit, they are read in random order instead, without a buffer.
+
+    Args:
+        source: Gives the elements.
+        buffer_size: Elements in the buffer.
+        seed: None: a different one in every process.
+        reshuffle_each_iteration: Use a different order in every pass.
+        min_after_dequeue: Give elements once the buffer keeps this many; None: when it is full.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        buffer_size: int,
+        seed: int | None,
+        reshuffle_each_iteration: bool,
+        min_after_dequeue: int | None = None,
+    ) -> None:
+        buffer_size = integer("buffer_size", buffer_size, 1)
+        if buffer_size >= 1 << 31:
+            raise ValueError(f"buffer_size must be below 2**31, found {buffer_size}")
+        seed = None if seed is None else integer("seed", seed)
+        super().__init__(source, buffer_size, seed, reshuffle_each_iteration, min_after_dequeue)
+        self.buffer_size = buffer_size
+        self.min_held = buffer_size if min_after_dequeue is None else min_after_dequeue
+        self.seed = random.randrange(2**63) if seed is None else seed
+        self.reshuffle = reshuffle_each_iteration
+        self.passes = 0  # number of passes begun by iterators
+        self._packs = False
+
+    def over(self, source: Stage) -> Shuffle:
+        found = Shuffle(source, *self.arguments)
+        found.seed = self.seed
+        found._packs = self._packs
+        return found
+
+    def packing(self) -> Shuffle:
+        """The same, but records may come as StringTable instead of a list."""
+        found = self.over(self.source)
+        found._packs = True
+        return found
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        seed, at = state_or(at, [int, object], (self.seed, None))
+        if self.arguments[1] is None:
+            self.seed = seed  # for later epochs as in the process that saved the state
+        key = key_of(seed, epoch) if self.reshuffle else key_of(seed)
+        source = self.source
+        if isinstance(source, IndexedRecords) and self.buffer_size >= source.length:
+            first = state_or(at, range(source.length + 1), 0)
+            return _OrderCursor(source, seed, key, first)
+        packed = self._packs and isinstance(source, Records) and source.begins_short()
+        return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
+
+
+class _OrderCursor(NumberedCursor):
+    """Indexed records in a random order of all of them."""
+
+    def __init__(self, source: IndexedRecords, seed: int, key: int, at: int) -> None:
+        super().__init__(source, lambda places: permuted(key, source.length, places), at)
+        self._seed = seed
+
+    def place(self) -> Any:
+        return [self._seed, super().place()]
+
+
+class _BufferCursor(Gathering):
+    """Elements in a buffer.
+
+    A snapshot holds their numbers and a snapshot of the source before the first of them. To go on
+    there, the source is read again from that point up to its position: about ten times as many
+    elements as the buffer holds.
+    """
+
+    _none: ClassVar[Array] = np.empty(0, object)
+
+    def __init__(self, stage: Shuffle, seed: int, key: int, epoch: str, at: Any) -> None:
+        self._stage = stage
+        self._seed = seed
+        self._key = key
+        # Elements drawn ahead are kept in addition to those in the buffer.
+        ahead = min(_AT_ONCE, stage.buffer_size // 4) if stage.source.quiet else 1
+        self._at_once = max(1, ahead)
+        self._buffer = Buffer(stage.buffer_size, self._none)
+        self._next = self._buffer.held()  # what is given next
+        self._drawn = self._pulled = 0  # random numbers, and elements of the source
+        self._places: deque[tuple[int, Any]] = deque()  # number of the next element, snapshot
+        if at is None:
+            self._source = self._open(epoch)
+        else:
+            self._restore(epoch, at)
+
+    def _open(self, epoch: str, at: Any = None) -> Any:
+        return self._stage.source.open(epoch, at)
+
+    def _array(self, elements: Any) -> Array:
+        """Elements of the source, of any type, in an array of rank 1."""
+        return np.fromiter(elements, object, len(elements))
+
+    def _given(self, elements: Array) -> Any:
+        """Elements in the form that ``take`` gives."""
+        return elements.tolist()
+
+    def _settle(self, elements: Array) -> None:
+        """Releases memory that these elements do not need."""
+
+    def take(self, count: int) -> list[Any]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[Any] | None:
+        if not len(self._next.numbers):
+            self._next = self._draw(max(count, self._at_once))
+        given, self._next = self._next.split(count)
+        return self._given(given.elements) if len(given.numbers) else None
+
+    def _draw(self, count: int) -> Numbered:
+        """The next elements in random order, not many more than count; none at the end."""
+        self._settle(self._buffer.held().elements)
+        self._fill()
+        if self._buffer.size < self._stage.buffer_size:
+            count = 1  # draws depend on the buffer's size, and must not depend on count
+        incoming = self._pull(count)
+        if not len(incoming.numbers):
+            return self._buffer.empty(np.argsort(self._random(self._buffer.size), kind="stable"))
+        random = self._random(len(incoming.numbers))
+        self._buffer.exchange(incoming, randrange(random, self._buffer.size))
+        return incoming
+
+    def _random(self, count: int) -> Array:
+        self._drawn += count
+        return draws(self._key, self._drawn - count, count)
+
+    def _fill(self) -> None:
+        """Fills the buffer to its minimum first, later by one element per draw up to its limit."""
+        size, stage = self._buffer.size, self._stage
+        wanted = min(1 if size else stage.min_held, stage.buffer_size - size)
+        while wanted > 0:
+            piece = self._pull(wanted)
+            if not len(piece.numbers):
+                break
+            self._buffer.add(piece)
+            wanted -= len(piece.numbers)
+
+    def _pull(self, count: int) -> Numbered:
+        """The next elements of the source."""
+        if not self._places or self._pulled - self._places[-1][0] >= _AT_ONCE:
+            self._places.append((self._pulled, self._source.snapshot()))
+            self._forget_places()
+        elements = self._array(self._source.take(min(count, _AT_ONCE)))
+        first, self._pulled = self._pulled, self._pulled + len(elements)
+        return Numbered(elements, np.arange(first, self._pulled))
+
+    def _forget_places(self) -> None:
+        """Drops the snapshots that no element needs."""
+        numbers = (self._buffer.held().numbers, self._next.numbers)
+        first = min(array.min(initial=self._pulled) for array in numbers)
+        while len(self._places) > 1 and self._places[1][0] <= first:
+            self._places.popleft()
+
+    def place(self) -> Any:
+        self._forget_places()
+        place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
+        return [
+            self._seed,
+            {
+                "next": self._next.numbers.copy(),
+                "held": self._buffer.held().numbers.copy(),
+                "drawn": self._drawn,
+                "pulled": self._pulled,
+                "place": list(place),
+            },
+        ]
+
+    def _check(self, at: Any) -> None:
+        counts = {"drawn": COUNT, "pulled": COUNT, "place": [COUNT, object]}
+        check_state(at, {"next": {COUNT}, "held": {COUNT}, **counts})
+        numbers = {*at["next"], *at["held"]}
+        check_state([*numbers], {range(at["place"][0], at["pulled"])})
+        if len(numbers) < len(at["next"]) + len(at["held"]):
+            raise ValueError("the state is damaged: an element is held twice")
+        check_state(len(at["held"]), range(self._stage.buffer_size + 1))
+
+    def _restore(self, epoch: str, at: Any) -> None:
+        self._check(at)
+        self._drawn, self._pulled = at["drawn"], at["pulled"]
+        number, place = at["place"]
+        self._source = self._open(epoch, place)
+        self._places.append((number, place))
+        numbers = np.array([*at["next"], *at["held"]], np.int64)
+        slots = np.argsort(numbers)
+        wanted = numbers[slots]
+        elements = np.zeros((len(numbers), *self._none.shape[1:]), self._none.dtype)
+        while number < self._pulled:
+            piece = self._array(self._source.take(min(self._pulled - number, _AT_ONCE)))
+            if not len(piece):
+                raise ValueError("elements that a shuffle had drawn are missing")
+            first, last = np.searchsorted(wanted, [number, number + len(piece)])
+            elements[slots[first:last]] = piece[wanted[first:last] - number]
+            number += len(piece)
+            self._settle(elements)
+        self._next, held = Numbered(elements, numbers).split(len(at["next"]))
+        self._buffer.add(held)
+
+    def parts(self) -> Iterable[Cursor]:
+        return (self._source,)
+
+
+NONE: Array = np.empty((0, 2), np.uint64)  # the table of no records
+
+
+class _PackedCursor(_BufferCursor):
+    """Short records in a buffer, without a Python object for each."""
+
+    _none = NONE
+    _source: PackedRecords
+
+    def _open(self, epoch: str, at: Any = None) -> PackedRecords:
+        assert isinstance(self._stage.source, Records)
+        return PackedRecords(self._stage.source, at)
+
+    def _array(self, elements: Any) -> Array:
+        table: Array = elements.table if len(elements) else NONE
+        return table
+
+    def _given(self, elements: Array) -> Any:
+        return self._source.placed(elements)
+
+    def _settle(self, elements: Array) -> None:
+        self._source.settle(elements)
+
+
+# ---- The buffer of a shuffle ------------------------------------------------------------------
+
+
+class Numbered(NamedTuple):
+    """Elements along the first axis, and the number that each had in the source (int64)."""
+
+    elements: Array
+    numbers: Array
+
+    def split(self, count: int) -> tuple[Numbered, Numbered]:
+        """The first count, and the rest."""
+        elements, numbers = self
+        return (
+            Numbered(elements[:count], numbers[:count]),
+            Numbered(elements[count:], numbers[count:]),
+        )
+
+
+class Buffer:
+    """The elements that a shuffle holds.
+
+    Args:
+        limit: The largest number of elements.
+        none: An empty array with the dtype and shape of elements.
+
+    Attributes:
+        size: The number of elements.
+    """
+
+    def __init__(self, limit: int, none: Array) -> None:
+        self._limit = limit
+        self._room = Numbered(none, np.empty(0, np.int64))
+        self.size = 0
+
+    def held(self) -> Numbered:
+        """The elements, as views."""
+        return self._room.split(self.size)[0]
+
+    def add(self, more: Numbered) -> None:
+        size = self.size + len(more.numbers)
+        if size > len(self._room.numbers):
+            room = min(2 * size, self._limit)
+            self._room = Numbered(*(self._grown(array, room) for array in self._room))
+        for array, values in zip(self._room, more, strict=True):
+            array[self.size : size] = values
+        self.size = size
+
+    def _grown(self, array: Array, room: int) -> Array:
+        grown = np.empty((room, *array.shape[1:]), array.dtype)
+        grown[: self.size] = array[: self.size]
+        return grown
+
+    def exchange(self, incoming: Numbered, slots: Array) -> None:
+        """Exchanges incoming elements with those in the slots, one after the other: a slot that
+        occurs twice gives the element that it got first."""
+        elements, numbers = self._room
+        error = new_error()
+        status = lib.tfw_exchange(
+            ffi.from_buffer(elements),
+            ffi.from_buffer("int64_t[]", numbers),
+            self.size,
+            ffi.from_buffer(incoming.elements),
+            ffi.from_buffer("int64_t[]", incoming.numbers),
+            elements.strides[0],
+            ffi.from_buffer("int64_t[]", slots),
+            len(slots),
+            error,
+        )
+        check(status, error)
+
+    def empty(self, order: Array) -> Numbered:
+        """Removes all elements and returns them in this order."""
+        elements, numbers = self.held()
+        self._room, self.size = Numbered(elements[:0], numbers[:0]), 0
+        return Numbered(elements[order], numbers[order])
+
+
+# ---- Records in blocks of memory ----------------------------------------------------------------
+
+_SLACK = 1 << 20  # bytes of unused records kept, in addition to as many as are in use
+
+
+class PackedRecords(Gathering):
+    """The records of files, one file after the other, in blocks of memory.
+
+    Args:
+        stage: The files.
+        at: Where to begin: a snapshot of this or of the stage's own cursor.
+    """
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        self._number, *position, given = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._reader = self._open(RecordPosition(*position))
+        self._blocks: list[Array] = []
+        self._size = 0  # bytes in them
+        self._limit = _SLACK
+        self.take(given)
+
+    def _open(self, start: RecordPosition) -> BatchReader | None:
+        if self._number >= len(self._stage.paths):
+            return None
+        return self._stage.reader(self._number, start, self._markers)
+
+    def take(self, count: int) -> Any:
+        """The next records, as StringTable."""
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> Any:
+        if self._reader is None:
+            return None
+        batch = self._reader.next(count)
+        if batch is not None:
+            return self.placed(self._keep(batch))
+        self._reader.close()
+        self._number += 1
+        self._reader = self._open(RecordPosition())
+        return []
+
+    def _keep(self, batch: Any) -> Array:
+        """The table of a batch's records, copied in one piece, with their frames."""
+        spans = table_of(batch)
+        begin, end = int(spans[0, 0]), int(spans[-1].sum())
+        block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
+        self._blocks.append(block)
+        self._size += len(block)
+        table = spans.astype(np.uint64)
+        address = int(ffi.cast("uintptr_t", ffi.from_buffer(block)))
+        table[:, 0] += np.uint64(address - begin)
+        return table
+
+    def placed(self, table: Array) -> StringTable:
+        """Records that were taken here. The result keeps their memory alive."""
+        return StringTable(table, self._blocks)
+
+    def settle(self, table: Array) -> None:
+        """Frees memory if unused records take most of it.
+
+        Args:
+            table: All records in use, except those in StringTable. They move; it is updated.
+        """
+        if self._size <= self._limit:
+            return
+        self._size = int(table[:, 1].sum())
+        self._limit = 2 * self._size + _SLACK
+        self._blocks = [gather(table, self._size)]
+
+    def place(self) -> Any:
+        if self._reader is None:
+            return [self._number, 0, 0, 0]
+        return [self._number, *self._reader.position, 0]
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+# ---- Random numbers -----------------------------------------------------------------------------
+#
+# Each is computed from a key and its place in the sequence. So a state is small, the numbers are
+# the same on every machine and with every version of numpy, and a permutation takes no memory.
+
+_ROUNDS = 6
+_SORTED = 512  # up to this many elements, a permutation is made by sorting
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def key_of(*words: Any) -> int:
+    """A key of 64 bits from the text of words."""
+    digest = hashlib.blake2b("/".join(map(str, words)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def draws(key: int, first: int, count: int) -> Array:
+    """Numbers first to first + count of a key's sequence, uint64: SplitMix64 (Steele, Lea and
+    Flood, "Fast splittable pseudorandom number generators", 2014)."""
+    places = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    return _mix(places * _GOLDEN + np.uint64(key))
+
+
+def randrange(numbers: Array, size: int) -> Array:
+    """Numbers of ``draws`` as int64 in [0, size), where size is below 2^31."""
+    high = numbers >> np.uint64(32)
+    found: Array = (high * np.uint64(size) >> np.uint64(32)).astype(np.int64)
+    return found
+
+
+def permuted(key: int, size: int, places: Array) -> Array:
+    """The numbers at these places (int64, in [0, size)) of a random order of range(size).
+
+    A Feistel network on as many bits as size needs; numbers outside of the range go through it
+    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). For
+    few elements it would not give all orders equally often: they are sorted by random numbers.
+    """
+    if size <= _SORTED:
+        order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
+        return order
+    half = max(1, -(-max(size - 1, 1).bit_length() // 2))
+    found = _feistel(key, half, places.astype(np.uint64))
+    while (outside := found >= np.uint64(size)).any():
+        found[outside] = _feistel(key, half, found[outside])
+    return found.astype(np.int64)
+
+
+def _feistel(key: int, half: int, values: Array) -> Array:
+    """A permutation of the numbers of 2 * half bits."""
+    shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
+    left, right = values >> shift, values & mask
+    keys = draws(key, 0, _ROUNDS)
+    for i in range(_ROUNDS):
+        left, right = right, left ^ (_mix(right + keys[i]) & mask)
+    joined: Array = left << shift | right
+    return joined
+
+
+def _mix(values: Array) -> Array:
+    """The finalizer of SplitMix64: every bit depends on every other."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = values ^ (values >> np.uint64(31))
+    return mixed

@@ -1,0 +1,401 @@
+"""Sources of elements: arrays, ranges, generators, record files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.strings import as_array
+from tfwire._data.numbered import file_facts, share
+from tfwire._data.stages import Cursor, Gathering, Stage
+from tfwire._data.states import COUNT, check_state, state_or
+from tfwire._data.structure import describe, leaves, map_structure
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.markers import Markers
+
+__all__ = ["Generator", "Numbers", "Records", "Slices"]
+
+Array = np.ndarray[Any, Any]
+# Copying longer records costs more than a Python object for each.
+_SHORT = 2048
+_INT64 = range(-(2**63), 2**63)
+
+
+class _Counting(Gathering):
+    """A cursor whose position is the number of elements given.
+
+    Args:
+        elements: Those after the first count.
+        count: How many were given before.
+    """
+
+    def __init__(self, elements: Iterator[Any], count: int) -> None:
+        self._elements = elements
+        self._count = count
+
+    def take(self, count: int) -> list[Any]:
+        found = self.gather(self._elements, count)
+        self._count += len(found)
+        return found
+
+    def place(self) -> Any:
+        return self._count
+
+
+class _Parsed(_Counting):
+    """The batches of ``parse_file``, after the first count."""
+
+    def __init__(self, batches: Any, count: int) -> None:
+        super().__init__(islice(batches, count, None) if count else batches, count)
+        self._batches = batches
+
+    def place(self) -> Any:
+        if self._batches.pending_error is not None:  # the last batch may be incomplete
+            raise self._batches.pending_error
+        return super().place()
+
+    def stop(self) -> None:
+        self._batches.stop()
+
+    def close(self) -> None:
+        self._batches.close()
+
+
+# ---- Arrays and generators --------------------------------------------------------------------
+class Slices(Stage):
+    """The slices of arrays along their first axis.
+
+    Args:
+        tensors: The arrays.
+        name: Their name in the description of a pipeline.
+    """
+
+    def __init__(self, tensors: Any, name: str = "from_tensor_slices") -> None:
+        self._arrays = map_structure(_sliceable, tensors)
+        lengths = {len(leaf) for leaf in leaves(self._arrays)}
+        if len(lengths) != 1:
+            raise ValueError(f"arrays must agree in their first axis, found {sorted(lengths)}")
+        self.length: int = lengths.pop()
+        self.spec = map_structure(
+            lambda array: describe(array.dtype, array.shape[1:]), self._arrays
+        )
+        self._name = name
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        first = state_or(at, range(self.length + 1), 0)
+        rows = (map_structure(partial(_row, i), self._arrays) for i in range(first, self.length))
+        return _Counting(rows, first)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        numbers = share(self.length, num_shards, index, rule)
+        wrapped = np.asarray(numbers, np.int64) % max(self.length, 1)
+        rows = map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays)
+        return Slices(rows, f"{self._name}[{numbers.start}:{numbers.stop}]")
+
+    def describe(self) -> str:
+        return f"{self._name}({self.length} x {self.spec})"
+
+
+class Numbers(Stage):
+    """The integers of a range as int64 scalars, each made when it is asked for.
+
+    Args:
+        numbers: The range.
+        name: Its name in the description of a pipeline.
+    """
+
+    def __init__(self, numbers: range, name: str) -> None:
+        ends = (numbers[0], numbers[-1]) if numbers else ()
+        if any(number not in _INT64 for number in ends) or numbers[2**63 - 1 :]:
+            raise ValueError(f"the numbers of a range must be int64, found {numbers}")
+        self._numbers = numbers
+        self.length: int = len(numbers)
+        self.spec = describe(np.dtype(np.int64), ())
+        self._name = name
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        first = state_or(at, range(self.length + 1), 0)
+        return _Counting(map(np.int64, self._numbers[first:]), first)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        part = share(self.length, num_shards, index, rule)
+        name = f"{self._name}[{part.start}:{part.stop}]"
+        if part.stop <= self.length:
+            return Numbers(self._numbers[part.start : part.stop], name)
+        wrapped = [self._numbers[i % self.length] for i in part if self.length]
+        return Slices(np.array(wrapped, np.int64), name)
+
+    def describe(self) -> str:
+        return f"{self._name}({self.length} x {self.spec})"
+
+
+def _sliceable(tensor: Any) -> Array:
+    """An array of rank 1 or more; strings as an object array of bytes."""
+    if hasattr(tensor, "numpy"):
+        tensor = tensor.numpy()
+    array = as_array(tensor)
+    if array.ndim == 0:
+        found = type(tensor).__name__
+        raise ValueError(f"tensors must be arrays with a first axis, found one {found}")
+    return array
+
+
+def _row(i: int, array: Array) -> Any:
+    """A row that can be changed without changing the array."""
+    return array[i] if array.ndim == 1 else array[i].copy()
+
+
+class Generator(Stage):
+    """The elements that a function generates, called again for every pass."""
+
+    quiet = False
+
+    def __init__(self, generator: Callable[[], Iterable[Any]]) -> None:
+        self._generator = generator
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        count = state_or(at, COUNT, 0)
+        elements = iter(self._generator())
+        return _Counting(islice(elements, count, None) if count else elements, count)
+
+    def describe(self) -> str:
+        return "from_generator"
+
+
+# ---- Record files -----------------------------------------------------------------------------
+class Records(Stage):
+    """The records of TFRecord files, one file after the other or several files in turn.
+
+    Args:
+        paths: The files.
+        compression_type: As for ``read_records``.
+        cycle: How many files to read in turn, a record of each.
+        options: For ``read_records``.
+    """
+
+    spec = "string[]"
+    _share = ""  # which shard of the files this is, if any
+
+    def __init__(self, paths: list[Any], compression_type: Any, cycle: int, **options: Any) -> None:
+        self.paths = paths
+        self.compression_type = compression_type
+        self.cycle = max(1, min(cycle, len(paths)))
+        self.options = options
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _FileCycle(self, at) if self.cycle > 1 else _FilesInTurn(self, at)
+
+    def open_parsed(self, parser: Any, batch_size: int, drop_remainder: bool, at: Any) -> Cursor:
+        """A pass of batches that are read and parsed in C, without an object per record.
+
+        Its position is the number of batches: to go on there, they are read again.
+        """
+        count = state_or(at, COUNT, 0)
+        batches = parser.parse_file(
+            self.paths,
+            batch_size,
+            compression_type=self.compression_type,
+            on_corrupt=self.options.get("on_corrupt", "raise"),
+            drop_remainder=drop_remainder,
+        )
+        return _Parsed(batches, count)
+
+    def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
+        """A reader of one of the files."""
+        path, compression = self.paths[number], self.compression_type
+        return BatchReader(path, compression, start=start, markers=markers, **self.options)
+
+    def place_form(self) -> list[Any]:
+        """The form of a place: a file's number, the record and the offset where to begin in it, and
+        how many records from there on were given."""
+        return [range(len(self.paths) + 1), COUNT, COUNT, COUNT]
+
+    def begins_short(self) -> bool:
+        """True if a plain file begins with a short record: a header begins with the length."""
+        try:
+            if not stat.S_ISREG(os.stat(self.paths[0]).st_mode):
+                return False  # what is read of a pipe is lost
+            with open(self.paths[0], "rb") as file:
+                header = file.read(12)
+        except (OSError, TypeError, IndexError):  # reported when it is read
+            return False
+        return len(header) == 12 and int.from_bytes(header[:8], "little") < _SHORT
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """Whole files: the number of their records is not known."""
+        if rule != "even":
+            raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
+        share_of_files = self.paths[index::num_shards]
+        share = Records(share_of_files, self.compression_type, self.cycle, **self.options)
+        share._share = f"{self._share}[{index}::{num_shards}]"
+        return share
+
+    def describe(self) -> str:
+        facts = [file_facts(path) for path in self.paths]
+        return f"TFRecordDataset({facts}, cycle={self.cycle}){self._share}"
+
+
+class _File(Gathering):
+    """The records of one file.
+
+    Args:
+        stage: Its files.
+        markers: As for BatchReader.
+        number: The number of the file.
+        at: The position to begin at, and how many records to skip there.
+    """
+
+    def __init__(
+        self, stage: Records, markers: Markers, number: int, at: Sequence[int] = (0, 0, 0)
+    ) -> None:
+        from tfwire._records.damage import RecordPosition
+        from tfwire._records.reader import RecordIterator
+
+        *position, given = at
+        self._number = number
+        self._records = RecordIterator(stage.reader(number, RecordPosition(*position), markers))
+        self._iterator = iter(self._records)
+        self._ready: list[bytes] = []  # records that were read ahead
+        self._before: list[int] = []  # the place before the first of them
+        self._given = 0  # how many of them were given
+        if given:
+            self.take(given)
+
+    def take(self, count: int) -> list[bytes]:
+        if not self._ready:
+            return self.gather(self._iterator, count)
+        first, self._given = self._given, self._given + count
+        found = self._ready[first : self._given]
+        if self._given >= len(self._ready):
+            self._ready = []
+        return found
+
+    def read_ahead(self, count: int) -> int:
+        """Reads count records, or those before the end or an error, unless some are ready. Returns
+        how many are ready."""
+        if not self._ready and self._error is None:
+            self._before, self._given = self.place(), 0
+            with suppress(Exception):  # take raises it
+                self._ready = self.gather(self._iterator, count)
+        return len(self._ready) - self._given if self._ready else 0
+
+    def place(self) -> Any:
+        """The file's number, the position in it, and how many records after that were given."""
+        return [self._number, *self._records.position, 0]
+
+    def snapshot(self) -> Any:
+        # Allowed after an error: the position is before the damaged record.
+        return [*self._before[:-1], self._given] if self._ready else self.place()
+
+    def close(self) -> None:
+        self._records.close()
+
+
+class _FilesInTurn(Gathering):
+    """One file after the other."""
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        self._number, *place = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._file = self._open(place)
+
+    def _open(self, place: Sequence[int] = (0, 0, 0)) -> _File | None:
+        if self._number >= len(self._stage.paths):
+            return None
+        return _File(self._stage, self._markers, self._number, place)
+
+    def take(self, count: int) -> list[bytes]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[bytes] | None:
+        if self._file is None:
+            return None
+        piece = self._file.take(count)
+        if not piece:
+            self._file.close()
+            self._number += 1
+            self._file = self._open()
+        return piece
+
+    def place(self) -> Any:
+        return [self._number, 0, 0, 0] if self._file is None else self._file.snapshot()
+
+    def parts(self) -> Iterable[Cursor]:
+        file = self._file
+        return () if file is None else (file,)
+
+
+class _FileCycle(Gathering):
+    """A record of each of several files in turn, in the order of TensorFlow's num_parallel_reads.
+    When it is the turn of a file that has ended, the next file takes its slot, and the turn passes
+    to the next slot."""
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        form = {"turn": range(stage.cycle), "next": COUNT, "files": [None] * stage.cycle}
+        at = state_or(at, form, {"turn": 0, "next": 0, "files": []})
+        for file in at["files"]:
+            check_state(file, None if file is None else stage.place_form())
+        self._turn: int = at["turn"]
+        self._next: int = at["next"]  # the number of the next file to open
+        self._files: list[_File | None] = []
+        try:
+            for file in at["files"]:
+                self._files.append(None if file is None else self._file(file[0], file[1:]))
+            while len(self._files) < stage.cycle:
+                self._files.append(self._open_next())
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_next(self) -> _File | None:
+        if self._next >= len(self._stage.paths):
+            return None
+        file = self._file(self._next)
+        self._next += 1
+        return file
+
+    def _file(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
+        return _File(self._stage, self._markers, number, place)
+
+    def take(self, count: int) -> list[bytes]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[bytes] | None:
+        files = [file for file in self._files if file is not None]
+        if not files:
+            return None
+        rounds = count // len(files)
+        if self._turn == 0 and rounds > 1:
+            rounds = min([rounds, *(file.read_ahead(rounds) for file in files)])
+            if rounds:
+                pieces = [file.take(rounds) for file in files]
+                return list(chain.from_iterable(zip(*pieces, strict=True)))
+        return self._take_one()
+
+    def _take_one(self) -> list[bytes]:
+        """A record of the file whose turn it is; nothing if it has ended."""
+        file = self._files[self._turn]
+        piece = [] if file is None else file.take(1)
+        if file is not None and not piece:
+            file.close()
+            self._files[self._turn] = self._open_next()
+        self._turn = (self._turn + 1) % len(self._files)
+        return piece
+
+    def place(self) -> Any:
+        files = [None if file is None else file.snapshot() for file in self._files]
+        return {"turn": self._turn, "next": self._next, "files": files}
+
+    def parts(self) -> Iterable[Cursor]:
+        return [file for file in self._files if file is not None]

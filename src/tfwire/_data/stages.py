@@ -1,0 +1,490 @@
+"""Stages of a pipeline that take elements one by one.
+
+A stage is a description; a cursor is one pass through it. Cursors are pulled: ``take(n)`` consumes
+exactly what n elements need from the stages below. So the positions of the cursors are the position
+of the pipeline. What looks ahead (Prefetch, and the user's iterator) keeps the snapshot taken after
+the last element that it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from tfwire._base.arguments import integer
+from tfwire._data.states import COUNT, state_or
+from tfwire._data.structure import shard_of
+
+__all__ = [
+    "Cursor",
+    "Derived",
+    "Filter",
+    "Gathering",
+    "Map",
+    "MapCursor",
+    "Repeat",
+    "Shard",
+    "Skip",
+    "Stage",
+    "Take",
+    "Through",
+    "Zip",
+]
+
+
+class Cursor:
+    """One pass through a stage."""
+
+    def take(self, count: int) -> list[Any]:
+        """The next count elements; fewer only at the end, or before an error that the next call
+        raises."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Any:
+        """The position of the pass, for ``Stage.open``: dicts, lists, numbers, strings, and arrays
+        of integers."""
+        raise NotImplementedError
+
+    def parts(self) -> Iterable[Cursor]:
+        """The cursors below."""
+        return ()
+
+    def stop(self) -> None:
+        """Wakes the thread that waits in ``take``, which then raises something. Does not wait. Any
+        thread may call it at any time."""
+        for cursor in self.parts():
+            cursor.stop()
+
+    def close(self) -> None:
+        """Releases files and threads."""
+        for cursor in self.parts():
+            cursor.close()
+
+
+class Stage:
+    """A sequence of elements, for any number of passes.
+
+    Attributes:
+        source: The stage below; None if there is none, or several.
+        sources: All stages below.
+        length: Number of elements if known without reading, else None.
+        spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
+        quiet: True if no function of the user runs here or below, so that making elements ahead of
+            time is not noticed.
+    """
+
+    source: Stage | None = None
+    sources: tuple[Stage, ...] = ()
+    length: int | None = None
+    spec: Any = None
+    quiet = True
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        """A pass from the beginning, or from a snapshot.
+
+        Args:
+            epoch: Identifies the pass; random numbers depend on it.
+            at: What ``snapshot`` gave; it may have been saved as JSON, or be damaged.
+
+        Raises:
+            ValueError: The snapshot is damaged.
+        """
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The stage and its arguments, to compare a pipeline with that of a saved state."""
+        return type(self).__name__
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """This stage over a share of the records at its source. By default, the share is every
+        num_shards-th element of this stage.
+
+        Raises:
+            ValueError: The rule needs a source of known length.
+        """
+        if rule != "even":
+            raise ValueError(f"rule={rule!r} needs a source of known length, not {self.describe()}")
+        return Shard(self, num_shards, index)
+
+    def chain(self) -> Iterator[Stage]:
+        """This stage and those below."""
+        yield self
+        for source in self.sources:
+            yield from source.chain()
+
+
+class Derived(Stage):
+    """A stage on another one.
+
+    Args:
+        source: The stage below.
+        arguments: The other arguments of the class, for ``over``.
+    """
+
+    def __init__(self, source: Stage, *arguments: Any) -> None:
+        self.source: Stage = source
+        self.sources = (source,)
+        self.arguments = arguments
+        self.length = source.length
+        self.spec = source.spec
+        self.quiet = source.quiet
+
+    def over(self, source: Stage) -> Stage:
+        """The same on another stage."""
+        return type(self)(source, *self.arguments)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return self.over(self.source.sharded(num_shards, index, rule))
+
+    def describe(self) -> str:
+        shown = ", ".join(str(a) for a in self.arguments if isinstance(a, (int, type(None))))
+        return f"{type(self).__name__}({shown})"
+
+
+class Gathering(Cursor):
+    """A cursor that raises an error after the elements before it, and again on every later call.
+
+    Subclasses define ``take``, by ``gather`` or ``collect``, and ``place``.
+    """
+
+    _error: Exception | None = None
+
+    def place(self) -> Any:
+        """The position of the pass, if there was no error."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Any:
+        """The position of the pass.
+
+        Raises:
+            Exception: The error of the pass. The stages below are past it: to go on there would
+                skip the elements that the error prevented.
+        """
+        self.raise_pending()
+        return self.place()
+
+    def raise_pending(self) -> None:
+        """Raises the error of the pass, if there was one."""
+        if self._error is not None:
+            raise self._error
+
+    def gather(self, iterator: Iterator[Any], count: int) -> list[Any]:
+        """count elements of an iterator."""
+        self.raise_pending()
+        found: list[Any] = []
+        try:
+            found.extend(islice(iterator, count))
+        except Exception as error:
+            self._error = error
+            if not found:
+                raise
+        return found
+
+    def collect(self, some: Callable[[int], list[Any] | None], count: int) -> list[Any]:
+        """count elements from a function that gives up to as many as asked for, perhaps none, and
+        None at the end."""
+        self.raise_pending()
+        found: list[Any] = []
+        try:
+            while len(found) < count and (piece := some(count - len(found))) is not None:
+                if piece:  # a list, or a StringTable: see PackedRecords
+                    found = found + piece if found else piece
+        except Exception as error:
+            self._error = error
+            if not found:
+                raise
+        return found
+
+
+_AT_ONCE = 256  # elements skipped at a time
+_END = "end"  # the position of a cursor that has ended
+
+
+class Through(Gathering):
+    """A cursor whose position is that of the cursor below."""
+
+    def __init__(self, below: Cursor) -> None:
+        self._below = below
+
+    def place(self) -> Any:
+        return self._below.snapshot()
+
+    def parts(self) -> Iterable[Cursor]:
+        return (self._below,)
+
+
+# ---- One by one -------------------------------------------------------------------------------
+class Map(Derived):
+    """A function of every element."""
+
+    def __init__(self, source: Stage, function: Callable[[Any], Any]) -> None:
+        super().__init__(source, function)
+        self.spec = None
+        self.quiet = False
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return MapCursor(self.source.open(epoch, at), self.arguments[0])
+
+
+class MapCursor(Through):
+    def __init__(self, below: Cursor, function: Callable[[Any], Any]) -> None:
+        super().__init__(below)
+        self._function = function
+
+    def take(self, count: int) -> list[Any]:
+        # In a generator, a StopIteration of the function is an error and not the end.
+        return self.gather((self._function(e) for e in self._below.take(count)), count)
+
+
+class Filter(Derived):
+    """The elements for which a function is true."""
+
+    def __init__(self, source: Stage, predicate: Callable[[Any], Any]) -> None:
+        super().__init__(source, predicate)
+        self.length = None
+        self.quiet = False
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _FilterCursor(self.source.open(epoch, at), self.arguments[0])
+
+
+class _FilterCursor(Through):
+    def __init__(self, below: Cursor, predicate: Callable[[Any], Any]) -> None:
+        super().__init__(below)
+        self._predicate = predicate
+
+    def take(self, count: int) -> list[Any]:
+        # A generator, as in map.
+        return self.gather(self._accepted(count), count)
+
+    def _accepted(self, count: int) -> Iterator[Any]:
+        while count and (piece := self._below.take(count)):
+            for element in piece:
+                if self._predicate(element):
+                    count -= 1
+                    yield element
+
+
+# ---- Some of them, or more --------------------------------------------------------------------
+class Take(Derived):
+    """The first elements; all of them for a negative count."""
+
+    def __init__(self, source: Stage, count: int) -> None:
+        count = integer("count", count)
+        super().__init__(source, count)
+        self.count = count
+        if source.length is not None:
+            self.length = source.length if count < 0 else min(count, source.length)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        if self.count < 0:
+            return self.source.open(epoch, at)
+        given, below = state_or(at, [range(self.count + 1), object], (0, None))
+        return _TakeCursor(self.source.open(epoch, below), self.count, given)
+
+
+class _TakeCursor(Through):
+    def __init__(self, below: Cursor, count: int, given: int) -> None:
+        super().__init__(below)
+        self._count = count
+        self._given = given
+
+    def take(self, count: int) -> list[Any]:
+        wanted = min(count, self._count - self._given)
+        found = self._below.take(wanted) if wanted else []
+        self._given += len(found)
+        return found
+
+    def place(self) -> Any:
+        return [self._given, self._below.snapshot()]
+
+
+class Skip(Derived):
+    """All but the first elements; none for a negative count."""
+
+    def __init__(self, source: Stage, count: int) -> None:
+        count = integer("count", count)
+        super().__init__(source, count)
+        self.count = count
+        if source.length is not None:
+            self.length = 0 if count < 0 else max(source.length - count, 0)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        counts = range(min(self.count, 0), max(self.count, 0) + 1)
+        left, below = state_or(at, [counts, object], (self.count, None))
+        return _SkipCursor(self.source.open(epoch, below), left)
+
+
+class _SkipCursor(Through):
+    def __init__(self, below: Cursor, left: int) -> None:
+        super().__init__(below)
+        self._left = left  # elements to skip; negative: all
+
+    def take(self, count: int) -> list[Any]:
+        if self._left < 0:
+            return []
+        while self._left:
+            piece = self._below.take(min(self._left, _AT_ONCE))
+            if not piece:
+                return []
+            self._left -= len(piece)
+        return self._below.take(count)
+
+    def place(self) -> Any:
+        return [self._left, self._below.snapshot()]
+
+
+class Shard(Derived):
+    """Every num_shards-th element from index on."""
+
+    def __init__(self, source: Stage, num_shards: int, index: int) -> None:
+        num_shards, index = shard_of(num_shards, index)
+        super().__init__(source, num_shards, index)
+        self.num_shards = num_shards
+        self.index = index
+        if source.length is not None:
+            self.length = max(source.length - index + num_shards - 1, 0) // num_shards
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _ShardCursor(self.source.open(epoch, at), self.num_shards, self.index)
+
+
+class _ShardCursor(Through):
+    """Takes whole rounds, so that every snapshot is at the beginning of a round."""
+
+    def __init__(self, below: Cursor, num_shards: int, index: int) -> None:
+        super().__init__(below)
+        self._num_shards = num_shards
+        self._index = index
+
+    def take(self, count: int) -> list[Any]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[Any] | None:
+        rounds = min(count, max(1, _AT_ONCE // self._num_shards))
+        piece = self._below.take(rounds * self._num_shards)
+        return piece[self._index :: self._num_shards] if piece else None
+
+
+class Repeat(Derived):
+    """The elements count times over; forever if count is None or negative."""
+
+    def __init__(self, source: Stage, count: int | None) -> None:
+        count = None if count is None else integer("count", count)
+        super().__init__(source, count)
+        self.count = None if count is None or count < 0 else count
+        self.length = None
+        if self.count is not None and source.length is not None:
+            self.length = source.length * self.count
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _RepeatCursor(self, epoch, at)
+
+
+class _RepeatCursor(Gathering):
+    def __init__(self, stage: Repeat, epoch: str, at: Any) -> None:
+        self._stage = stage
+        self._outer = epoch
+        self._epoch: int
+        self._empty: bool  # so far, this epoch
+        self._epoch, self._empty, below = state_or(at, [COUNT, bool, None], (0, True, None))
+        self._below = self._open(below)
+
+    def _open(self, at: Any = None) -> Cursor | None:
+        if self._stage.count is not None and self._epoch >= self._stage.count:
+            return None
+        return self._stage.source.open(f"{self._outer}.{self._epoch}", at)
+
+    def take(self, count: int) -> list[Any]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[Any] | None:
+        if self._below is None:
+            return None
+        piece = self._below.take(count)
+        self._empty = self._empty and not piece
+        if not piece:
+            self._below.close()
+            self._epoch += 1
+            # Repeating nothing forever would never return.
+            self._below = None if self._empty else self._open()
+            self._empty = True
+        return piece
+
+    def place(self) -> Any:
+        below = None if self._below is None else self._below.snapshot()
+        return [self._epoch, self._empty, below]
+
+    def parts(self) -> Iterable[Cursor]:
+        below = self._below
+        return () if below is None else (below,)
+
+
+class Zip(Stage):
+    """Tuples, or another structure, of one element of every dataset; as many as the shortest has.
+
+    Args:
+        sources: A structure of stages.
+    """
+
+    def __init__(self, sources: tuple[Stage, ...]) -> None:
+        self.sources = sources
+        lengths = [source.length for source in sources]
+        if None not in lengths:
+            self.length = min(length for length in lengths if length is not None)
+        self.spec = tuple(source.spec for source in sources)
+        self.quiet = all(source.quiet for source in sources)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        if at == _END:
+            return _ZipCursor([])
+        parts = state_or(at, [object] * len(self.sources), [None] * len(self.sources))
+        below: list[Cursor] = []
+        try:
+            for source, part in zip(self.sources, parts, strict=True):
+                below.append(source.open(epoch, part))
+        except BaseException:
+            for cursor in below:
+                cursor.close()
+            raise
+        return _ZipCursor(below)
+
+
+class _ZipCursor(Gathering):
+    """It may take more elements of the others than the shortest has. So their positions mean
+    nothing once that one has ended or failed."""
+
+    def __init__(self, below: list[Cursor]) -> None:
+        self._below = below
+        self._ended = not below
+
+    def take(self, count: int) -> list[Any]:
+        return self.collect(self._some, count)
+
+    def _some(self, count: int) -> list[Any] | None:
+        self.raise_pending()
+        if self._ended:
+            return None
+        columns: list[list[Any]] = []
+        least = count
+        for cursor in self._below:
+            columns.append(cursor.take(least))
+            least = min(least, len(columns[-1]))
+        if least < count:
+            self._meet_end(next(i for i, column in enumerate(columns) if len(column) == least))
+        return list(zip(*(column[:least] for column in columns), strict=True))
+
+    def _meet_end(self, number: int) -> None:
+        """Finds out why a cursor gave too few elements: its end, or an error."""
+        try:
+            self._below[number].take(1)
+            self._ended = True
+        except Exception as error:
+            self._error = error
+
+    def place(self) -> Any:
+        return _END if self._ended else [cursor.snapshot() for cursor in self._below]
+
+    def parts(self) -> Iterable[Cursor]:
+        return self._below

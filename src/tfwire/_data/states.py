@@ -1,0 +1,66 @@
+"""Saved states of iterators: their form, and the check of one that is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["COUNT", "check_state", "plain", "state_or"]
+
+COUNT = range(2**63)
+
+
+def check_state(state: Any, form: Any) -> None:
+    """Checks that a part of a saved state has a form.
+
+    Args:
+        state: Anything, as it may come from a file.
+        form: A range: an int within it. A type: an instance; ``object`` excludes None. A list: one
+            item of each form. A set of one form: a list of any length. A dict: the same keys, and a
+            value of each form. None: anything.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if not _fits(state, form):
+        raise ValueError(f"the state is damaged: unexpected {type(state).__name__} in it")
+    if isinstance(form, dict):
+        for key in form:
+            check_state(state[key], form[key])
+    elif isinstance(form, (list, set)):
+        forms = form if isinstance(form, list) else len(state) * list(form)
+        for part, part_form in zip(state, forms, strict=True):
+            check_state(part, part_form)
+
+
+def _fits(state: Any, form: Any) -> bool:
+    """Whether a state has this form, apart from its parts."""
+    if isinstance(form, range):
+        return type(state) is int and state in form
+    if isinstance(form, set):
+        return isinstance(state, list)
+    if isinstance(form, list):
+        return isinstance(state, list) and len(state) == len(form)
+    if isinstance(form, dict):
+        return isinstance(state, dict) and state.keys() == form.keys()
+    return form is None or (state is not None and form in (object, type(state)))
+
+
+def state_or(state: Any, form: Any, first: Any) -> Any:
+    """A part of a saved state that was checked, or for None the state at the beginning."""
+    if state is None:
+        return first
+    check_state(state, form)
+    return state
+
+
+def plain(value: Any) -> Any:
+    """A state in JSON's types."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,262 @@
+"""The structure of elements: mapping, stacking and padding; arguments of transformations."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.arguments import integer
+from tfwire._base.errors import InvalidArgumentError
+from tfwire._base.strings import as_array, as_bytes
+from tfwire._examples.columns import RaggedTensor, SparseTensor
+
+__all__ = [
+    "check_callable",
+    "check_padding",
+    "describe",
+    "leaves",
+    "map_structure",
+    "pad_and_stack",
+    "shard_of",
+    "stack",
+    "zip_structures",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def map_structure(function: Callable[[Any], Any], element: Any) -> Any:
+    """Applies a function to the leaves of an element; tuples and dicts are structure."""
+    if _is_tuple(element):
+        items = [map_structure(function, item) for item in element]
+        return type(element)(*items) if hasattr(element, "_fields") else tuple(items)
+    if isinstance(element, dict):
+        return {key: map_structure(function, item) for key, item in element.items()}
+    return function(element)
+
+
+def zip_structures(
+    function: Callable[..., Any], first: Any, *others: Any, spread: bool = False
+) -> Any:
+    """Combines elements of one structure: calls a function with the leaves at each place.
+
+    Args:
+        spread: A leaf of another element may stand for all leaves of a structure in the first.
+
+    Raises:
+        ValueError: The structures differ.
+    """
+    keys = _keys(first)
+    if keys is None:
+        return function(first, *others)
+    columns = [_parts(other, keys, spread) for other in others]
+    rows = zip(_parts(first, keys, spread), *columns, strict=True)
+    items = [zip_structures(function, *row, spread=spread) for row in rows]
+    if isinstance(first, dict):
+        return dict(zip(keys, items, strict=True))
+    return type(first)(*items) if hasattr(first, "_fields") else tuple(items)
+
+
+def _keys(element: Any) -> Any:
+    """The keys or numbers of an element's parts; None for a leaf."""
+    if isinstance(element, dict):
+        return element.keys()
+    return range(len(element)) if _is_tuple(element) else None
+
+
+def _parts(element: Any, keys: Any, spread: bool) -> list[Any]:
+    found = _keys(element)
+    if found == keys:
+        return [element[key] for key in keys]
+    if found is None and spread:
+        return [element for _ in keys]
+    parts = type(element).__name__ if found is None else f"the parts {list(found)}"
+    raise ValueError(f"structures differ: expected the parts {list(keys)}, found {parts}")
+
+
+def _is_tuple(element: Any) -> bool:
+    """True for structure. A SparseTensor is one value, although it is a tuple."""
+    return isinstance(element, tuple) and not isinstance(element, SparseTensor)
+
+
+def leaves(element: Any) -> Iterator[Any]:
+    """The leaves of an element, in order."""
+    if isinstance(element, dict) or _is_tuple(element):
+        for item in element.values() if isinstance(element, dict) else element:
+            yield from leaves(item)
+    else:
+        yield element
+
+
+def describe(dtype: Any, shape: Iterable[Any]) -> str:
+    """A leaf's dtype and shape: "float32[28, 28]", "string[]"."""
+    dtype = np.dtype(dtype)
+    name = "string" if dtype.kind in "OSU" else dtype.name
+    return f"{name}[{', '.join('?' if n is None else str(n) for n in shape)}]"
+
+
+# ---- Many elements as one -----------------------------------------------------------------------
+def stack(elements: Sequence[Any]) -> Any:
+    """Stacks elements of one structure: every leaf gets a new first axis."""
+    return zip_structures(_stack_leaves, *elements)
+
+
+def _stack_leaves(*values: Any) -> Any:
+    first = values[0]
+    if isinstance(first, (bytes, str)):
+        return _strings(values)
+    if isinstance(first, SparseTensor):
+        return _stack_sparse(values)
+    if isinstance(first, RaggedTensor):
+        raise TypeError("RaggedTensors cannot be batched; batch the records, then parse them")
+    shapes = {np.shape(value) for value in values}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(f"cannot batch elements of different shapes: {sorted(shapes)}")
+    return np.stack(list(map(as_array, values)))
+
+
+def _strings(values: Sequence[Any]) -> Array:
+    column = np.empty(len(values), object)
+    column[:] = list(map(as_bytes, values)) if isinstance(values[0], str) else values
+    return column
+
+
+def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
+    """Stacks SparseTensors; the other dimensions are the largest of them."""
+    numbers = np.repeat(np.arange(len(tensors)), [len(tensor.indices) for tensor in tensors])
+    indices = np.concatenate([tensor.indices for tensor in tensors])
+    values = np.concatenate([as_array(tensor.values) for tensor in tensors])
+    shape = np.max([tensor.dense_shape for tensor in tensors], axis=0)
+    return SparseTensor(
+        np.column_stack([numbers, indices]), values, np.concatenate([[len(tensors)], shape])
+    )
+
+
+def pad_and_stack(
+    elements: Sequence[Any], padded_shapes: Any, padding_values: Any, max_padding: int | None
+) -> Any:
+    """As ``stack``, after padding every leaf at its ends.
+
+    Args:
+        elements: Of one structure; leaves at the same place have the same rank.
+        padded_shapes: The shape to pad to, for every leaf or for all. A size of None or -1, or None
+            as the shape, means the longest of these elements.
+        padding_values: For every leaf, or for all; None is 0 or b"".
+        max_padding: The largest number of bytes of padding in a leaf; None: no limit.
+
+    Raises:
+        ValueError: A leaf is larger than its padded shape, has another rank, or would get more
+            padding than ``max_padding``.
+    """
+    columns = zip_structures(lambda *values: _Leaf(values), *elements)
+    return zip_structures(
+        lambda leaf, shape, value: _pad_leaves(leaf.values, shape, value, max_padding),
+        columns,
+        _as_shapes(padded_shapes, columns),
+        padding_values,
+        spread=True,
+    )
+
+
+class _Leaf:
+    """The values at one place; hides a tuple of values, which would be structure."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+
+
+def _as_shapes(shapes: Any, columns: Any) -> Any:
+    """Turns shapes into lists, so that a tuple of numbers is a leaf."""
+    if isinstance(shapes, dict) or (_is_tuple(shapes) and _is_tuple(columns)):
+        keys = _keys(columns) or ()
+        parts = zip(_parts(shapes, keys, False), keys, strict=True)
+        found = [_as_shapes(part, columns[key]) for part, key in parts]
+        return dict(zip(keys, found, strict=True)) if isinstance(shapes, dict) else tuple(found)
+    return None if shapes is None else list(shapes)
+
+
+def _pad_leaves(
+    values: Sequence[Any], shape: Sequence[Any] | None, padding: Any, max_padding: int | None
+) -> Any:
+    if isinstance(values[0], (bytes, str, SparseTensor, RaggedTensor)):
+        return _stack_leaves(*values)
+    arrays = list(map(as_array, values))
+    wanted = _padded_shape(arrays, shape)
+    dtype = np.result_type(*arrays)
+    size = math.prod(wanted) * len(arrays) - sum(array.size for array in arrays)
+    if max_padding is not None and size * dtype.itemsize > max_padding:
+        raise ValueError(
+            f"a batch of {len(arrays)} elements of shape {wanted} would hold "
+            f"{size * dtype.itemsize} bytes of padding; max_padding allows {max_padding}"
+        )
+    if padding is None:
+        padding = b"" if dtype.kind == "O" else 0
+    if dtype.kind in "biu" and dtype.type(padding) != padding:
+        raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
+    result: Array = np.empty((len(arrays), *wanted), dtype)
+    result.fill(as_bytes(padding))  # np.full would cut trailing zeros off strings
+    for i, array in enumerate(arrays):
+        inside: tuple[Any, ...] = (i, *map(slice, array.shape))
+        result[inside] = array
+    return result
+
+
+def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[int]:
+    """The shape that arrays of one rank are padded to."""
+    ranks = {array.ndim for array in arrays}
+    if len(ranks) > 1 or (shape is not None and {len(shape)} != ranks):
+        raise InvalidArgumentError(
+            f"cannot pad elements of ranks {sorted(ranks)} to the shape {shape}"
+        )
+    longest = np.max([array.shape for array in arrays], axis=0, initial=0)
+    wanted = [
+        int(most) if size is None or size == -1 else operator.index(size)
+        for most, size in zip(longest, shape if shape is not None else longest, strict=True)
+    ]
+    if (longest > wanted).any():
+        raise InvalidArgumentError(
+            f"an element of shape {longest.tolist()} does not fit into {wanted}"
+        )
+    return wanted
+
+
+# ---- Arguments of transformations -------------------------------------------------------------
+
+
+def check_callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
+
+
+def check_padding(shapes: Any, values: Any) -> None:
+    """Checks the arguments of ``padded_batch``, as far as possible without elements."""
+    _check_shapes(shapes)
+    for value in leaves(values):
+        if value is not None and np.ndim(value) != 0:
+            raise ValueError(f"padding_values must be scalars, found {type(value).__name__}")
+
+
+def _check_shapes(shapes: Any) -> None:
+    """A shape is an iterable of sizes, and None is any shape; tuples and dicts are structure."""
+    if shapes is None:
+        return
+    if isinstance(shapes, (str, bytes)) or not isinstance(shapes, Iterable):
+        raise TypeError(f"padded_shapes must be shapes, found {type(shapes).__name__}")
+    for part in shapes.values() if isinstance(shapes, dict) else shapes:
+        nested = isinstance(part, Iterable) and not isinstance(part, (str, bytes))
+        if nested or isinstance(shapes, dict):
+            _check_shapes(part)
+        elif part is not None:
+            integer("a size of padded_shapes", part, -1)
+
+
+def shard_of(num_shards: Any, index: Any) -> tuple[int, int]:
+    """The number of shards and the index of one, checked."""
+    shards, number = integer("num_shards", num_shards, 1), integer("index", index)
+    if not 0 <= number < shards:
+        raise ValueError(f"shard index must be within [0, {shards}), found {number}")
+    return shards, number

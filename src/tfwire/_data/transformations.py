@@ -1,0 +1,305 @@
+"""The methods of Dataset that add a stage to a pipeline: map, batch, shuffle, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._data import batches, numbered, stages
+from tfwire._data.iterator import Element, Pipeline
+from tfwire._data.prefetch import Prefetch
+from tfwire._data.shuffle import Shuffle
+from tfwire._data.structure import check_callable, check_padding, shard_of
+
+__all__ = ["Transformations"]
+
+if TYPE_CHECKING:
+    from tfwire._data.dataset import Dataset
+    from tfwire._data.stages import Stage
+
+P = TypeVar("P", bound="Transformations[Any]")
+K = TypeVar("K")
+Out = TypeVar("Out")
+_AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
+
+
+class Transformations(Pipeline[Element]):
+    """A pipeline that can be continued. Every method returns a new one and reads nothing."""
+
+    def _dataset(self, stage: Stage, name: str) -> Dataset[Any]:
+        """A dataset of other elements."""
+        dataset: Any = self._next(stage, name)
+        found: Dataset[Any] = dataset
+        return found
+
+    def take(self: P, count: int, name: str | None = None) -> P:
+        """The first ``count`` elements; all of them when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).take(2)]
+            [0, 1]
+        """
+        return self._next(stages.Take(self._stage, count), "take")
+
+    def skip(self: P, count: int, name: str | None = None) -> P:
+        """All but the first ``count`` elements; none when ``count`` is -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).skip(2)]
+            [2, 3, 4]
+        """
+        return self._next(stages.Skip(self._stage, count), "skip")
+
+    @overload
+    def map(
+        self,
+        map_func: Callable[[Element], Out],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Out]: ...
+    @overload
+    def map(
+        self,
+        map_func: Callable[..., Out],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Out]: ...
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Any]:
+        """``map_func`` of every element, an ordinary Python function; the order is kept.
+
+        Tuples are passed as separate arguments. The other parameters are TensorFlow's and ignored.
+
+        Raises:
+            TypeError: ``map_func`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
+            [0, 10, 20]
+        """
+        check_callable("map_func", map_func)
+        return self._dataset(stages.Map(self._stage, self._calling(map_func)), "map")
+
+    @overload
+    def filter(
+        self, predicate: Callable[[Element], object], name: str | None = None
+    ) -> Dataset[Element]: ...
+    @overload
+    def filter(
+        self, predicate: Callable[..., object], name: str | None = None
+    ) -> Dataset[Element]: ...
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset[Element]:
+        """The elements for which ``predicate`` is true.
+
+        Tuples are passed as separate arguments.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
+            [1, 3]
+        """
+        check_callable("predicate", predicate)
+        return self._dataset(stages.Filter(self._stage, self._calling(predicate)), "filter")
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Any]:
+        """``batch_size`` elements at a time, every leaf stacked along a new first axis.
+
+        After ``parse_example`` of single records, whole batches are parsed instead, in one call.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
+        """
+        stage = self._stage
+        if isinstance(stage, batches.Parse) and not stage.batched:
+            below = batches.Batch(stage.source, batch_size, drop_remainder)
+            return self._dataset(stage.over(below), "batch")
+        return self._dataset(batches.Batch(stage, batch_size, drop_remainder), "batch")
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: object = None,
+        padding_values: object = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        *,
+        max_padding: int | None = 1 << 30,
+    ) -> Dataset[Any]:
+        """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
+
+        Args:
+            padded_shapes: The shape to pad to, for every leaf, in the structure of an element, or
+                for all of them. A size of None or -1, or None as the shape, means the longest of
+                the batch.
+            padding_values: For every leaf, or for all of them; None is 0 or b"".
+            drop_remainder: Leave out a last batch of fewer elements.
+            max_padding: The largest number of bytes of padding in a leaf of a batch: one long
+                element makes all others of its batch as long. None: no limit.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape, or
+                would get more padding than ``max_padding``.
+
+        Example:
+            >>> ds = Dataset.from_generator(lambda: [np.arange(1), np.arange(3)])
+            >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
+            [[0, -1, -1], [0, 1, 2]]
+        """
+        check_padding(padded_shapes, padding_values)
+        if max_padding is not None:
+            max_padding = integer("max_padding", max_padding, 0)
+        padding = (padded_shapes, padding_values, max_padding)
+        stage = batches.Batch(self._stage, batch_size, drop_remainder, padding)
+        return self._dataset(stage, "padded_batch")
+
+    def parse_example(self, features: Mapping[K, tuple[object, ...]]) -> Dataset[dict[K, Any]]:
+        """Serialized Examples parsed by a specification; before or after ``batch``.
+
+        Args:
+            features: As for :func:`tfwire.parse_example`.
+        """
+        from tfwire._parsing.functions import Parser
+
+        if not isinstance(features, Mapping):
+            raise TypeError(f"features must be a mapping, found {type(features).__name__}")
+        stage = batches.Parse(self._stage, Parser(dict(features)), features)
+        return self._dataset(stage, "parse_example")
+
+    def shuffle(
+        self: P,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> P:
+        """Elements in random order, as far as a buffer of ``buffer_size`` elements allows.
+
+        Args:
+            buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
+                Directly after a TFRecordDataset with ``indexed=True`` that takes no memory: the
+                records are read in random order.
+            seed: Makes the order the same in every run and on every machine.
+            reshuffle_each_iteration: Use a new order in every iteration, the default.
+
+        Raises:
+            ValueError: ``buffer_size`` is below 1.
+        """
+        again = True
+        if reshuffle_each_iteration is not None:
+            again = boolean("reshuffle_each_iteration", reshuffle_each_iteration)
+        return self._next(Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+
+    def shuffle_batch(
+        self,
+        batch_size: int,
+        capacity: int,
+        min_after_dequeue: int,
+        seed: int | None = None,
+        allow_smaller_final_batch: bool = False,
+    ) -> Dataset[Any]:
+        """Random batches, with the two thresholds of TensorFlow 1's ``tf.train.shuffle_batch``.
+
+        Args:
+            batch_size: Elements of a batch.
+            capacity: Elements held in memory at most.
+            min_after_dequeue: Elements that stay in the buffer until the source ends. Batches are
+                given as soon as there are more, while the buffer is still growing.
+            seed: As for :meth:`shuffle`.
+            allow_smaller_final_batch: Keep a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``min_after_dequeue`` is below 1 or above ``capacity``.
+        """
+        least, most = integer("min_after_dequeue", min_after_dequeue), integer("capacity", capacity)
+        if not 1 <= least <= most:
+            raise ValueError(
+                f"min_after_dequeue must be within [1, capacity], found {least} and capacity {most}"
+            )
+        smaller = boolean("allow_smaller_final_batch", allow_smaller_final_batch)
+        shuffled = Shuffle(self._stage, most, seed, True, least)
+        return self._next(shuffled, "shuffle_batch").batch(batch_size, drop_remainder=not smaller)
+
+    def repeat(self: P, count: int | None = None, name: str | None = None) -> P:
+        """The elements ``count`` times over; forever if ``count`` is None or -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).repeat(2)]
+            [0, 1, 0, 1]
+        """
+        return self._next(stages.Repeat(self._stage, count), "repeat")
+
+    def shard(self: P, num_shards: int, index: int, name: str | None = None) -> P:
+        """Every ``num_shards``-th element, beginning with element ``index``.
+
+        All elements are read; `shard_source` reads only one share of the data.
+
+        Raises:
+            ValueError: ``num_shards`` is below 1, or ``index`` not within [0, num_shards).
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).shard(2, 1)]
+            [1, 3]
+        """
+        return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+
+    def shard_source(
+        self: P, num_shards: int, index: int, rule: Literal["even", "drop", "pad"] = "even"
+    ) -> P:
+        """The same pipeline over one share of the data at its source: each shard reads only its own
+        data.
+
+        Shards are contiguous records if these are numbered (``indexed=True``, arrays), else whole
+        files (file i is in shard i mod num_shards), and every num_shards-th element of a generator.
+        All shards together have every record once, except as the rule says. For hosts with several
+        workers each: ``shard_source(hosts * workers, host * workers + worker)``.
+
+        Args:
+            num_shards: How many shards.
+            index: The index of the shard, from 0.
+            rule: "even": sizes differ by one record at most. "drop": equal sizes; the remaining
+                records are in no shard. "pad": equal sizes; the last shards repeat the first
+                records. "drop" and "pad" need numbered records.
+
+        Raises:
+            ValueError: There is no such shard or rule, or the rule needs an index.
+
+        Example:
+            >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
+            [[0, 1, 2], [3, 4, 0]]
+        """
+        num_shards, index = shard_of(num_shards, index)
+        numbered.check_rule(rule)
+        return self._next(self._stage.sharded(num_shards, index, rule), self._name)
+
+    def prefetch(self: P, buffer_size: int, name: str | None = None) -> P:
+        """The same elements, made ahead by a thread.
+
+        Args:
+            buffer_size: How many elements to make ahead. 0: none, without a thread. -1 (AUTOTUNE):
+                a number chosen by tfwire.
+
+        Raises:
+            ValueError: ``buffer_size`` is below -1.
+        """
+        count = integer("buffer_size", buffer_size)
+        if count < -1:
+            raise ValueError(f"buffer_size must be at least 0, or -1 (AUTOTUNE), found {count}")
+        count = _AUTO_PREFETCH if count == -1 else count
+        return self._next(Prefetch(self._stage, count) if count else self._stage, "prefetch")

@@ -1,1 +1,0 @@
-"""What Dataset is made of."""

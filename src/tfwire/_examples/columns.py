@@ -1,0 +1,411 @@
+"""The types of columns that no array holds: BytesColumn, SparseTensor, RaggedTensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+
+from tfwire._base.errors import public
+from tfwire._base.strings import as_array, as_bytes, bytes_array, splits_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tfwire._base.aliases import BytesLike, SupportsNumpy
+
+__all__ = [
+    "BytesColumn",
+    "RaggedTensor",
+    "SparseTensor",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+@public
+class BytesColumn:
+    """Strings one after the other in one buffer: the layout of Arrow's large_binary.
+
+    There is no Python object per string. ``column[i]`` is a string, or a BytesColumn if the rank is
+    above 1; ``np.asarray(column)`` is an object array of bytes.
+
+    Args:
+        data: The bytes of all strings; anything with a buffer, not copied.
+        offsets: Integers that do not decrease, one more than there are strings.
+        shape: The shape of the column; None means ``(strings,)``.
+
+    Attributes:
+        data: uint8 array of the bytes of all strings.
+        offsets: int64 array: string i, in row-major order, is ``data[offsets[i]:offsets[i + 1]]``.
+        shape: The shape of the column.
+
+    Raises:
+        ValueError: There are no offsets, or not as many as the shape needs.
+
+    Example:
+        >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
+        >>> column[0], column.to_list()
+        (b'cat', [b'cat', b'', b'dog'])
+    """
+
+    __slots__ = ("data", "offsets", "shape")
+
+    def __init__(
+        self,
+        data: bytes | bytearray | memoryview | Array,
+        offsets: npt.ArrayLike,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.data: npt.NDArray[np.uint8]
+        try:
+            self.data = np.frombuffer(data, np.uint8)
+        except TypeError:
+            raise TypeError(f"data must be bytes-like, found {type(data).__name__}") from None
+        self.offsets: npt.NDArray[np.int64]
+        try:
+            self.offsets = np.ascontiguousarray(offsets, np.int64)
+        except TypeError:
+            raise TypeError(f"offsets must be integers, found {type(offsets).__name__}") from None
+        count = len(self.offsets) - 1
+        if shape is not None and not np.iterable(shape):
+            raise TypeError(f"shape must be a tuple of integers, found {type(shape).__name__}")
+        self.shape: tuple[int, ...] = (count,) if shape is None else tuple(shape)
+        fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
+        if count < 0 or self.offsets.ndim != 1 or not fits:
+            raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
+
+    @classmethod
+    def _trusted(cls, data: Array, offsets: Array, shape: tuple[int, ...]) -> BytesColumn:
+        """A column of arrays that are known to be valid; nothing is checked."""
+        column = cls.__new__(cls)
+        column.data, column.offsets, column.shape = data, offsets, shape
+        return column
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a column of rank 0 has no length")
+        return self.shape[0]
+
+    @overload
+    def __getitem__(self, index: int) -> bytes | BytesColumn: ...
+    @overload
+    def __getitem__(self, index: slice) -> BytesColumn: ...
+    def __getitem__(self, index: int | slice) -> bytes | BytesColumn:
+        """Entry i along the first axis, or the entries of a slice without a step.
+
+        Args:
+            index: A number, counted from the end if negative, or a slice.
+
+        Returns:
+            bytes, copied, for a number and a column of rank 1; otherwise a BytesColumn over the
+            same data.
+
+        Raises:
+            IndexError: There is no such entry.
+            TypeError: The column has rank 0.
+            ValueError: The slice has a step.
+
+        Example:
+            >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
+            >>> column[-1], column[:2].to_list()
+            (b'dog', [b'cat', b''])
+        """
+        row_shape = self.shape[1:]
+        size = math.prod(row_shape)
+        if isinstance(index, slice):
+            begin, end = _slice_bounds(index, len(self))
+            offsets = self.offsets[begin * size : end * size + 1]
+            return BytesColumn(self.data, offsets, (end - begin, *row_shape))
+        i = _row(index, len(self))
+        if row_shape:
+            return BytesColumn(self.data, self.offsets[i * size : (i + 1) * size + 1], row_shape)
+        return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
+
+    def take(self, indices: npt.NDArray[np.integer[Any]]) -> BytesColumn:
+        """Copies some of the strings.
+
+        Args:
+            indices: Integer array of shape ``(n,)``: numbers of strings, in row-major order.
+
+        Returns:
+            A column of shape ``(n,)``.
+
+        Raises:
+            IndexError: There is no such string.
+            ValueError: The offsets of these strings decrease, or reach beyond the data.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 3, 6]).take(np.array([2, 0])).to_list()
+            [b'dog', b'cat']
+        """
+        begins = self.offsets[:-1][indices]
+        sizes = self.offsets[1:][indices] - begins
+        if ((sizes < 0) | (sizes > len(self.data))).any():
+            raise ValueError("offsets must not decrease, and stay within the data")
+        offsets = splits_of(sizes)
+        where = np.repeat(begins - offsets[:-1], sizes)
+        where += np.arange(len(where))
+        return BytesColumn(self.data[where], offsets)
+
+    def to_numpy(self) -> npt.NDArray[np.object_]:
+        """The strings as objects.
+
+        Returns:
+            An object array of bytes, of this column's shape.
+
+        Raises:
+            ValueError: The offsets decrease, or reach beyond the data.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 6]).to_numpy()
+            array([b'cat', b'dog'], dtype=object)
+        """
+        data = np.frombuffer(self.data, np.uint8)
+        offsets = np.array(self.offsets, np.int64)  # copied: another thread may change them
+        if offsets.ndim != 1 or len(offsets) == 0:
+            raise ValueError("offsets must be of rank 1 and hold one entry more than strings")
+        ordered = bool((offsets[1:] >= offsets[:-1]).all())
+        if not ordered or offsets[0] < 0 or offsets[-1] > len(data):
+            raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+        return bytes_array(data, offsets, self.shape)
+
+    def to_list(self) -> list[Any]:
+        """The strings as nested lists, one level per dimension.
+
+        Raises:
+            ValueError: The offsets decrease, or reach beyond the data.
+
+        Example:
+            >>> BytesColumn(b"catdog", [0, 3, 6], (1, 2)).to_list()
+            [[b'cat', b'dog']]
+        """
+        nested: list[Any] = self.to_numpy().tolist()
+        return nested
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the bytes of these strings alone: a slice shares the data of the whole column."""
+        data, offsets = self.data, self.offsets
+        begin, end = int(offsets[0]), int(offsets[-1])
+        if 0 <= begin <= end:
+            data, offsets = data[begin:end], offsets - begin
+        return BytesColumn, (data, offsets, self.shape)
+
+    def __repr__(self) -> str:
+        shown = int(self.offsets[-1] - self.offsets[0])
+        return f"BytesColumn(shape={self.shape}, {shown} bytes)"
+
+
+Values = Array | BytesColumn
+if TYPE_CHECKING:
+    # Serialized messages, some or many.
+    Messages: TypeAlias = Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
+
+
+@public
+class SparseTensor(NamedTuple):
+    """Values, and their places in an otherwise empty array.
+
+    Attributes:
+        indices: int64 of shape ``(n, rank)``, in row-major order.
+        values: The n values: int64, float32, object (bytes), or a BytesColumn.
+        dense_shape: int64 of shape ``(rank,)``.
+
+    Example:
+        >>> import tfwire as tfw
+        >>> examples = [tfw.encode_example({"tags": tags}) for tags in ([3, 4], [5])]
+        >>> tags = tfw.parse_example(examples, {"tags": tfw.VarLenFeature(tfw.int64)})["tags"]
+        >>> tags.values.tolist(), tags.indices.tolist(), tags.shape
+        ([3, 4, 5], [[0, 0], [0, 1], [1, 0]], (2, 2))
+    """
+
+    indices: npt.NDArray[np.int64]
+    values: Array | BytesColumn
+    dense_shape: npt.NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dense shape as a tuple."""
+        return tuple(np.asarray(self.dense_shape).tolist())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values, object for strings."""
+        return _dtype_of(self.values)
+
+    def to_dense(self, default_value: object = None, *, max_padding: int | None = 1 << 30) -> Array:
+        """A dense array, with the default value in all other places.
+
+        Args:
+            default_value: None means 0 or b"".
+            max_padding: Bytes that places without a value may take: a single long row makes all
+                others as long. None: no limit.
+
+        Raises:
+            ValueError: An index outside of the dense shape, or more than ``max_padding``.
+
+        Example:
+            >>> sparse = SparseTensor(np.array([[0, 1]]), np.array([7]), np.array([2, 2]))
+            >>> sparse.to_dense(-1).tolist()
+            [[-1, 7], [-1, -1]]
+        """
+        if default_value is None:
+            default_value = b"" if self.dtype == object else 0
+        indices = np.asarray(self.indices)
+        outside = (indices < 0) | (indices >= self.dense_shape)
+        if outside.any():
+            index = indices[outside.any(axis=1).argmax()]
+            raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
+        padding = (math.prod(self.shape) - len(indices)) * self.dtype.itemsize
+        if max_padding is not None and padding > max_padding:
+            raise ValueError(
+                f"a dense array of shape {self.shape} would hold {padding} bytes of padding; "
+                f"max_padding allows {max_padding}"
+            )
+        dense: Array = np.empty(self.shape, self.dtype)
+        dense.fill(as_bytes(default_value))  # np.full would cut NULs off strings
+        dense[tuple(indices.T)] = as_array(self.values)
+        return dense
+
+    def to_scipy(self) -> Any:
+        """The tensor as a ``scipy.sparse.coo_array``; numbers only.
+
+        Raises:
+            ImportError: scipy is not installed.
+            TypeError: The values are strings.
+        """
+        if self.dtype == object:
+            raise TypeError("scipy has no sparse arrays of strings; use to_dense()")
+        coo_array = import_module("scipy.sparse").coo_array
+        return coo_array((self.values, tuple(self.indices.T)), shape=self.shape)
+
+
+@public
+class RaggedTensor:
+    """Rows of different lengths: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
+
+    Attributes:
+        values: The values of all rows: an array, a BytesColumn, or a RaggedTensor for rows of rows.
+        row_splits: int32 or int64 of shape ``(rows + 1,)``.
+
+    Example:
+        >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+        >>> ragged.to_list(), ragged.row_lengths().tolist(), ragged[0].tolist()
+        ([[1, 2], [], [3]], [2, 0, 1], [1, 2])
+    """
+
+    __slots__ = ("row_splits", "values")
+
+    def __init__(
+        self,
+        values: Array | list[Any] | BytesColumn | RaggedTensor,
+        row_splits: npt.NDArray[np.integer[Any]] | list[int],
+    ) -> None:
+        self.values: Array | BytesColumn | RaggedTensor = (
+            as_array(values) if isinstance(values, list) else values
+        )
+        self.row_splits: npt.NDArray[np.integer[Any]] = (
+            np.asarray(row_splits) if isinstance(row_splits, list) else row_splits
+        )
+
+    @property
+    def nested_row_splits(self) -> tuple[npt.NDArray[np.integer[Any]], ...]:
+        """The row splits of every level, outermost first."""
+        if isinstance(self.values, RaggedTensor):
+            return (self.row_splits, *self.values.nested_row_splits)
+        return (self.row_splits,)
+
+    @property
+    def flat_values(self) -> Values:
+        """The values below all row splits."""
+        if isinstance(self.values, RaggedTensor):
+            return self.values.flat_values
+        return self.values
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of levels of row splits."""
+        return len(self.nested_row_splits)
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The dimensions; None for those in which rows may differ."""
+        return (len(self), *[None] * self.ragged_rank, *self.flat_values.shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values, object for strings."""
+        return _dtype_of(self.flat_values)
+
+    def row_lengths(self) -> npt.NDArray[np.integer[Any]]:
+        """The length of every row, in the dtype of the row splits."""
+        return self.row_splits[1:] - self.row_splits[:-1]
+
+    def to_list(self) -> list[Any]:
+        """The rows as nested lists.
+
+        Example:
+            >>> RaggedTensor(BytesColumn(b"abc", [0, 1, 2, 3]), np.array([0, 2, 2, 3])).to_list()
+            [[b'a', b'b'], [], [b'c']]
+        """
+        flat = self.values
+        values: list[Any] = flat.tolist() if hasattr(flat, "tolist") else flat.to_list()
+        splits = self.row_splits.tolist()
+        return [values[begin:end] for begin, end in pairwise(splits)]
+
+    def __len__(self) -> int:
+        return len(self.row_splits) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Array | BytesColumn | RaggedTensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> RaggedTensor: ...
+    def __getitem__(self, index: int | slice) -> Array | BytesColumn | RaggedTensor:
+        """Row i, or the rows of a slice without a step, as views of the values."""
+        if isinstance(index, slice):
+            begin, end = _slice_bounds(index, len(self))
+            splits = self.row_splits[begin : end + 1]
+            part: Any = self.values[int(splits[0]) : int(splits[-1])]
+            return RaggedTensor(part, splits - splits[0])
+        i = _row(index, len(self))
+        return self.values[int(self.row_splits[i]) : int(self.row_splits[i + 1])]
+
+    def __iter__(self) -> Iterator[Array | BytesColumn | RaggedTensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RaggedTensor, (self.values, self.row_splits)
+
+    def __repr__(self) -> str:
+        count = len(self.flat_values)
+        shown = self.to_list() if count <= 20 and len(self) <= 20 else f"{count} values"
+        return f"RaggedTensor(shape={self.shape}, dtype={self.dtype}, {shown})"
+
+
+def _dtype_of(values: Values) -> np.dtype[Any]:
+    values = as_array(values) if isinstance(values, list) else values
+    return getattr(values, "dtype", np.dtype(object))
+
+
+def _row(index: int, count: int) -> int:
+    """A row's number, also of an index that counts from the end."""
+    if not hasattr(index, "__index__"):
+        raise TypeError(f"expected a row number or a slice, found {type(index).__name__}")
+    if not -count <= index < count:
+        raise IndexError(f"row {index} of {count} rows")
+    return index % count
+
+
+def _slice_bounds(index: slice, count: int) -> tuple[int, int]:
+    begin, end, step = index.indices(count)
+    if step != 1:
+        raise ValueError("slices of rows have no step")
+    return begin, max(begin, end)

@@ -1,0 +1,295 @@
+"""Rows and columns of Python values as the encoder's inputs: flat arrays and their splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.native import lib
+from tfwire._base.strings import splits_of, strings_of_objects
+from tfwire._examples.values import (
+    BYTES,
+    FLOAT,
+    INT64,
+    NONE,
+    Array,
+    Flat,
+    Name,
+    as_float32,
+    as_int64,
+    concatenate,
+    dtype_kind,
+    flatten,
+    joint_kind,
+    key_bytes,
+    pack_strings,
+    scalar_kind,
+    show,
+    types_of,
+)
+
+__all__ = ["Input", "Inputs", "inputs_from_columns", "inputs_from_lists", "inputs_from_rows"]
+
+
+class Input(NamedTuple):
+    """One feature of many records, as C's ``tfw_input`` describes it.
+
+    Attributes:
+        kind: BYTES, FLOAT or INT64.
+        values: int64 or float32 array of rank 1, or the bytes of all strings.
+        per_record: Values of each record (each step) if ``splits`` is None.
+        offsets: Where each string begins and ends: int64, strings + 1.
+        splits: Where the values of each record (each step) begin and end: int64, records + 1.
+        steps: Where the steps of each record begin and end: int64, records + 1; feature lists only.
+        presence: uint8 per record; None if every record has the feature.
+    """
+
+    kind: int
+    values: Any
+    per_record: int = 1
+    offsets: Array | None = None
+    splits: Array | None = None
+    steps: Array | None = None
+    presence: Array | None = None
+
+
+Inputs = list[tuple[bytes, Input]]  # with the bytes of their keys
+
+
+# ---- Rows -------------------------------------------------------------------------------------
+
+
+def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inputs:
+    """The inputs of rows. A feature that has two kinds, in different rows, gets an input of each.
+
+    Raises:
+        TypeError: A row is not a mapping, or a value of a type that no feature holds.
+        ValueError: Two keys have the same bytes, or nested lists differ in shape.
+    """
+    features: dict[tuple[bytes, int], _Feature] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"expected a mapping of names to values, found {type(row).__name__}")
+        for key, name, value in _items(row):
+            flat = flatten(value, name)
+            feature = features.get((key, flat.kind))
+            if feature is None:
+                feature = features[key, flat.kind] = _Feature(name)
+            feature.rows.append(i)
+            feature.found.append(flat)
+    order = sorted(features) if sort_keys else list(features)
+    return [(key, features[key, kind].input(kind, len(rows))) for key, kind in order]
+
+
+class _Feature:
+    """The values of one feature, in the rows that have it."""
+
+    def __init__(self, name: Name) -> None:
+        self.name = name
+        self.rows: list[int] = []
+        self.found: list[Flat] = []
+
+    def input(self, kind: int, num_rows: int) -> Input:
+        lengths = np.fromiter((len(flat.values) for flat in self.found), np.int64, len(self.found))
+        values = concatenate(kind, self.found, self.name)
+        presence = None
+        if kind == NONE or len(self.rows) != num_rows:
+            presence = np.full(num_rows, lib.TFW_ABSENT, np.uint8)
+            presence[self.rows] = lib.TFW_KINDLESS if kind == NONE else lib.TFW_PRESENT
+            by_row = np.zeros(num_rows, np.int64)
+            by_row[self.rows] = lengths
+            lengths = by_row
+        return _flat_input(kind, values, self.name, splits=splits_of(lengths), presence=presence)
+
+
+def _items(mapping: Mapping[Any, Any], sort_keys: bool = False) -> list[tuple[bytes, Any, Any]]:
+    """The key's bytes, the key and the value of every item.
+
+    Raises:
+        ValueError: Two keys have the same bytes.
+    """
+    items = [(key_bytes(name), name, value) for name, value in mapping.items()]
+    if len({item[0] for item in items}) != len(items):
+        raise ValueError("two keys are the same feature, once as str and once as bytes")
+    return sorted(items, key=lambda item: item[0]) if sort_keys else items
+
+
+# ---- Columns ----------------------------------------------------------------------------------
+
+
+def inputs_from_columns(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Inputs, int]:
+    """The inputs of columns whose first axis counts the records, and the number of records.
+
+    Raises:
+        TypeError: ``columns`` is not a mapping, or a value of a type that no feature holds.
+        ValueError: The columns differ in length.
+    """
+    if not hasattr(columns, "items"):
+        raise TypeError(
+            f"expected a mapping of names to columns, found {type(columns).__name__}; "
+            "rows are for encode_examples, or a writer's write_many"
+        )
+    inputs: Inputs = []
+    first = ""
+    num_records = 0
+    for key, name, value in _items(columns, sort_keys):
+        column, length = _input(value, name)
+        if inputs and length != num_records:
+            raise ValueError(
+                f"columns differ in length: {first} has {num_records} records, "
+                f"{show(name)} has {length}"
+            )
+        first, num_records = first or show(name), length
+        inputs.append((key, column))
+    return inputs, num_records
+
+
+def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inputs:
+    """The feature lists of one SequenceExample, from columns whose first axis counts the steps.
+
+    Raises:
+        TypeError: ``feature_lists`` is not a mapping, or a value of a type that no feature holds.
+    """
+    if not hasattr(feature_lists, "items"):
+        found = type(feature_lists).__name__
+        raise TypeError(f"expected a mapping of names to feature lists, found {found}")
+    inputs: Inputs = []
+    for key, name, value in _items(feature_lists, sort_keys):
+        column, length = _input(value, name)
+        presence = None if column.presence is None else np.full(1, lib.TFW_KINDLESS, np.uint8)
+        steps = np.array([0, length], np.int64)
+        inputs.append((key, column._replace(steps=steps, presence=presence)))
+    return inputs
+
+
+def _input(value: Any, name: Name) -> tuple[Input, int]:
+    """The input of one column, and the column's length in records (or steps)."""
+    if isinstance(value, np.ndarray):
+        return _from_array(value, name)
+    if hasattr(value, "row_splits"):
+        return _from_ragged(value, name)
+    if hasattr(value, "dense_shape"):  # a tuple, which would pass for three records
+        raise TypeError(f"{show(name)}: a SparseTensor is no column; use a RaggedTensor")
+    if hasattr(value, "offsets"):
+        return _from_bytes_column(value, name)
+    if hasattr(value, "numpy"):
+        return _input(value.numpy(), name)
+    if hasattr(value, "feature"):  # a tf.train.FeatureList
+        return _from_list(list(value.feature), name)
+    if isinstance(value, Sequence) and scalar_kind(type(value)) is None:
+        return _from_list(value, name)
+    if hasattr(value, "__array__"):
+        return _from_array(np.asarray(value), name)
+    raise _not_a_column(name, "None" if value is None else type(value).__name__)
+
+
+def _not_a_column(name: Name, found: str) -> TypeError:
+    return TypeError(
+        f"{show(name)}: expected a column with one entry per record or step, found {found}"
+    )
+
+
+def _from_array(array: Array, name: Name) -> tuple[Input, int]:
+    if array.ndim == 0:
+        raise _not_a_column(name, "rank 0")
+    if array.dtype.kind == "O" and array.ndim == 1:
+        return _from_list(array.tolist(), name)
+    flat = flatten(array, name)
+    per_record = math.prod(array.shape[1:])
+    kind = flat.kind if flat.kind != NONE else dtype_kind(array.dtype) or BYTES
+    return _flat_input(kind, flat.values, name, per_record=per_record), len(array)
+
+
+def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
+    if entries and type(entries[0]) is bytes:
+        strings = strings_of_objects(entries)
+        if strings is not None:
+            data, offsets = strings
+            return Input(BYTES, data, offsets=offsets), len(offsets) - 1
+    entries = tuple(entries)  # another thread may change the list between two looks
+    types = types_of(entries)
+    kinds = {scalar_kind(cls) for cls in types}
+    if entries and None not in kinds:
+        kind = joint_kind(kinds, name)  # type: ignore[arg-type]
+        return _flat_input(kind, entries, name), len(entries)
+    if types <= {list, tuple}:
+        values = list(chain.from_iterable(entries))
+        kinds = {scalar_kind(cls) for cls in types_of(values)}
+        if None not in kinds:
+            kind = joint_kind(kinds, name)  # type: ignore[arg-type]
+            return _split_input(kind, values, map(len, entries), len(entries), name)
+    if types == {np.ndarray} and {entry.ndim for entry in entries} == {1}:
+        dtypes = {entry.dtype for entry in entries}
+        array_kind = dtype_kind(dtypes.pop())
+        if not dtypes and array_kind in (INT64, FLOAT):
+            joined = np.concatenate(entries)
+            return _split_input(array_kind, joined, map(len, entries), len(entries), name)
+    found = [flatten(entry, name) for entry in entries]
+    kind = joint_kind((flat.kind for flat in found), name)
+    lengths = (len(flat.values) for flat in found)
+    return _split_input(kind, concatenate(kind, found, name), lengths, len(found), name)
+
+
+def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
+    """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
+    splits = _copied_splits(ragged.row_splits, name)
+    values = ragged.values
+    while hasattr(values, "row_splits"):
+        splits = _outer_splits(splits, _copied_splits(values.row_splits, name), name)
+        values = values.values
+    column, num_values = _input(values, name)
+    if column.splits is None:
+        ends = np.arange(num_values + 1, dtype=np.int64) * column.per_record
+    else:
+        ends = column.splits
+    splits = _outer_splits(splits, ends, name)
+    return column._replace(splits=splits, per_record=1), len(splits) - 1
+
+
+def _copied_splits(splits: Any, name: Name) -> Array:
+    """A copy, which no other thread can change after the checks."""
+    copied = np.array(splits, np.int64)
+    if copied.ndim != 1:
+        raise ValueError(f"{show(name)}: row_splits must be of rank 1, found {copied.ndim}")
+    return copied
+
+
+def _outer_splits(splits: Array, inner: Array, name: Name) -> Array:
+    """Splits of rows of rows, as splits of the values that the inner rows hold."""
+    if len(splits) == 0 or splits[0] != 0 or splits[-1] != len(inner) - 1:
+        raise ValueError(f"{show(name)}: row_splits do not cover the values")
+    if (np.diff(splits) < 0).any():
+        raise ValueError(f"{show(name)}: row_splits decrease")
+    return inner[splits]
+
+
+def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
+    """A BytesColumn, used in place: C reads each offset once and checks it against the data."""
+    offsets = np.ascontiguousarray(column.offsets, np.int64)
+    shape = getattr(column, "shape", (len(offsets) - 1,))
+    if len(shape) == 0 or len(offsets) == 0:
+        raise _not_a_column(name, "rank 0")
+    data = np.ascontiguousarray(column.data)
+    per_record = math.prod(shape[1:]) if shape[0] else 0  # no records: it may exceed C's range
+    return Input(BYTES, data, offsets=offsets, per_record=per_record), shape[0]
+
+
+def _split_input(kind: int, values: Any, lengths: Any, count: int, name: Name) -> tuple[Input, int]:
+    """The input of records of these lengths. If no record says what kind it is, none is written."""
+    presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
+    splits = splits_of(np.fromiter(lengths, np.int64, count))
+    return _flat_input(kind, values, name, splits=splits, presence=presence), count
+
+
+def _flat_input(kind: int, values: Any, name: Name, **layout: Any) -> Input:
+    """The input of flat values; a kind of NONE has no values. layout: further fields."""
+    if kind == BYTES:
+        data, offsets = pack_strings(values, name)
+        return Input(BYTES, data, offsets=offsets, **layout)
+    if kind == FLOAT:
+        return Input(FLOAT, as_float32(values, name), **layout)
+    return Input(INT64, as_int64(values, name), **layout)

@@ -1,0 +1,242 @@
+"""The encoder of columns in C: inputs in, blocks of encoded records out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.native import check, ffi, lib, new_error, text
+from tfwire._examples.inputs import Inputs
+from tfwire._examples.values import BYTES, INT64, Array, show
+
+__all__ = [
+    "FRAME_ROOM",
+    "STRING_ROOM",
+    "EncodeBuffer",
+    "EncodedBlock",
+    "encode_blocks",
+    "encode_whole",
+]
+
+# A block, and the objects or file pages made of it, should stay in the second level of the cache.
+_BLOCK_SIZE = 1 << 18
+_RECORDS_PER_CALL = 1 << 13
+
+# Bytes to leave free before and after each record, so that it becomes a record of a file, or a
+# bytes object, in place.
+FRAME_ROOM = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
+STRING_ROOM = (lib.TFW_PICKLE_ROOM, 0)
+
+
+class EncodeBuffer:
+    """Memory for a block.
+
+    Attributes:
+        memory: uint8 of rank 1: the part that C writes, with room for a pickle's head and tail.
+        out: The part that C writes, as ``uint8_t[]``.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.memory = np.empty(lib.TFW_PICKLE_HEAD + size + lib.TFW_PICKLE_TAIL, np.uint8)
+        whole = ffi.from_buffer("uint8_t[]", self.memory)
+        self._whole = whole  # a slice does not keep it alive
+        self.out = whole[lib.TFW_PICKLE_HEAD : lib.TFW_PICKLE_HEAD + size]
+
+
+class EncodedBlock(NamedTuple):
+    """Encoded records, valid until the next block is asked for.
+
+    Attributes:
+        memory: That of the EncodeBuffer they were written to.
+        length: Their size in bytes, with the room around them.
+        spans: Offset and length of each, uint64 of shape (records, 2).
+    """
+
+    memory: Array
+    length: int
+    spans: Array
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes of the records, with the room around them."""
+        return self.memory.data[lib.TFW_PICKLE_HEAD :][: self.length]
+
+    def frame(self) -> memoryview:
+        """Makes them records of a file. The block must have FRAME_ROOM."""
+        error = new_error()
+        data = ffi.from_buffer("uint8_t[]", self.memory) + lib.TFW_PICKLE_HEAD
+        spans = ffi.from_buffer("tfw_span[]", self.spans)
+        check(lib.tfw_frame(data, self.length, spans, len(self.spans), error), error)
+        return self.view
+
+    def strings(self) -> Sequence[bytes]:
+        """Makes them bytes objects. The block must have STRING_ROOM."""
+        size = lib.TFW_PICKLE_HEAD + self.length + lib.TFW_PICKLE_TAIL
+        data = ffi.from_buffer("uint8_t[]", self.memory)
+        spans = ffi.from_buffer("tfw_span[]", self.spans)
+        check(lib.tfw_pickle_frame(data, size, spans, len(self.spans)), new_error())
+        strings: Sequence[bytes] = pickle.loads(self.memory.data[:size])
+        return strings
+
+
+def encode_blocks(
+    features: Inputs, lists: Inputs | None, num_records: int, room: tuple[int, int]
+) -> Iterator[EncodedBlock]:
+    """Encodes records as Examples, about _BLOCK_SIZE bytes at a time.
+
+    Args:
+        features: The features of all records.
+        lists: The feature lists, to encode SequenceExamples; may be empty.
+        num_records: How many records there are.
+        room: FRAME_ROOM or STRING_ROOM.
+
+    Raises:
+        ValueError: Splits or offsets do not fit their values.
+    """
+    encoder = _Encoder(features, lists)
+    buffer = EncodeBuffer(_BLOCK_SIZE if num_records > 64 else _BLOCK_SIZE >> 4)
+    spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
+    out_spans = ffi.from_buffer("tfw_span[]", spans)
+    first = 0
+    while first < num_records:
+        count = min(num_records - first, len(spans))
+        done, size, need = encoder.encode(first, count, room, buffer.out, out_spans)
+        if need and not done:
+            buffer = EncodeBuffer(need)
+            continue
+        yield EncodedBlock(buffer.memory, size, spans[:done])
+        first += done
+
+
+def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
+    """Encodes records as Examples into one buffer.
+
+    Returns:
+        Their bytes, uint8, and where each begins and ends, int64 of shape (records + 1,).
+
+    Raises:
+        ValueError: Splits or offsets do not fit their values.
+    """
+    encoder = _Encoder(features)
+    buffer = np.empty(_BLOCK_SIZE, np.uint8)
+    spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
+    out_spans = ffi.from_buffer("tfw_span[]", spans)
+    offsets = np.zeros(num_records + 1, np.int64)
+    first = length = 0
+    while first < num_records:
+        out = ffi.from_buffer("uint8_t[]", buffer)[length : len(buffer)]
+        count = min(num_records - first, len(spans))
+        done, size, need = encoder.encode(first, count, (0, 0), out, out_spans)
+        found = spans.view(np.int64)[:done]
+        ends = offsets[first + 1 :][:done]
+        np.add(found[:, 0], found[:, 1], out=ends)
+        ends += length
+        first += done
+        length += size
+        if need:  # expect the remaining records to be as long as those encoded so far
+            expected = length // max(first, 1) * (num_records - first)
+            grown = np.empty(length + need + expected + expected // 16 + _BLOCK_SIZE, np.uint8)
+            grown[:length] = buffer[:length]
+            buffer = grown
+    return buffer[:length], offsets
+
+
+class _Encoder:
+    """Inputs, ready to be encoded some records at a time."""
+
+    def __init__(self, features: Inputs, lists: Inputs | None = None) -> None:
+        self._features = features
+        self._lists = lists or []
+        self._is_sequence = lists is not None
+        self._native, self._keep = _native_inputs(features)
+        self._native_lists, self._keep_lists = _native_inputs(self._lists)
+        self._error = new_error()
+        self._done = ffi.new("size_t *")
+        self._length = ffi.new("size_t *")
+
+    def encode(
+        self, first: int, num_records: int, room: tuple[int, int], buffer: Any, spans: Any
+    ) -> tuple[int, int, int]:
+        """Encodes records from number ``first`` on.
+
+        Args:
+            first: Number of the first record.
+            num_records: How many to write at most.
+            room: Bytes to leave free before and after each record.
+            buffer: ``uint8_t[]`` to write to.
+            spans: ``tfw_span[]`` for ``num_records`` records.
+
+        Returns:
+            Records written, the bytes they take, and 0 or, if the buffer is full, a size that is
+            enough for the next record.
+
+        Raises:
+            ValueError: Splits or offsets do not fit their values.
+        """
+        lists = (self._native_lists, len(self._lists)) if self._is_sequence else ()
+        call = lib.tfw_encode_sequence if self._is_sequence else lib.tfw_encode
+        status = call(
+            self._native,
+            len(self._features),
+            *lists,
+            first,
+            num_records,
+            *room,
+            buffer,
+            len(buffer),
+            spans,
+            self._done,
+            self._length,
+            self._error,
+        )
+        if status < 0:
+            self._raise(status)
+        need = self._error.expected if status == lib.TFW_NEED_SPACE else 0
+        return self._done[0], self._length[0], need
+
+    def _raise(self, status: int) -> None:
+        error = self._error
+        if error.feature >= 0:
+            key, _ = (self._lists if error.list else self._features)[error.feature]
+            shown = show(key.decode("utf-8", "surrogateescape"))
+            raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
+        check(status, error)
+
+
+def _native_inputs(inputs: Inputs) -> tuple[Any, list[Any]]:
+    """A ``tfw_input[]``, and what must be kept alive while it is used.
+
+    All sizes are those of the pinned memory. An array's own length may differ: another thread may
+    change it.
+    """
+    native = ffi.new("tfw_input[]", len(inputs))
+    keep: list[Any] = []
+
+    def pin(ctype: str, buffer: Any) -> tuple[Any, int]:
+        if buffer is None:
+            return ffi.NULL, 0
+        pointer = ffi.from_buffer(ctype, buffer)
+        keep.append(pointer)
+        return pointer, len(pointer)
+
+    for entry, (key, given) in zip(native, inputs, strict=True):
+        entry.name, entry.name_len = pin("char[]", key)
+        entry.kind = given.kind
+        entry.count = given.per_record
+        entry.values, entry.byte_count = pin("uint8_t[]", given.values)
+        entry.offsets, num_offsets = pin("int64_t[]", given.offsets)
+        if given.kind == BYTES:
+            entry.value_count = max(num_offsets - 1, 0)
+        else:
+            entry.value_count = entry.byte_count // (8 if given.kind == INT64 else 4)
+        entry.splits, num_splits = pin("int64_t[]", given.splits)
+        entry.steps, _ = pin("int64_t[]", given.steps)
+        entry.presence, _ = pin("uint8_t[]", given.presence)
+        if given.splits is not None:
+            entry.cell_count = max(num_splits - 1, 0)
+        elif given.steps is not None:
+            entry.cell_count = int(given.steps[-1])
+    return native, keep

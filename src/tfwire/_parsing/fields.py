@@ -1,0 +1,343 @@
+"""Columns from C made into the arrays and tensors of a specification, with numpy.
+
+Strings stay a BytesColumn until the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from tfwire._base.arguments import show_key
+from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.strings import bytes_array, splits_of
+from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._parsing.failure import ParseFailure
+
+__all__ = [
+    "Column",
+    "Dense",
+    "Field",
+    "Padded",
+    "Sparse",
+    "StepValues",
+    "Steps",
+    "VarLen",
+    "reshape",
+    "with_objects",
+]
+
+Array = np.ndarray[Any, Any]
+# Padding is refused if it takes more than these bytes and more than this multiple of the values.
+_MAX_PADDING = 1 << 30
+_PADDING_OF_VALUES = 16
+
+
+class Column(NamedTuple):
+    """A column from C. A row is what one record holds; in feature lists, what one step holds.
+
+    Attributes:
+        values: The values of all rows, of rank 1.
+        splits: int64: row i is ``values[splits[i]:splits[i + 1]]``; None if rows are dense.
+        steps: int64: record i has the rows ``[steps[i], steps[i + 1])``; only in feature lists.
+        empty: Allocates memory for a copy of the values, as np.empty.
+    """
+
+    values: Any
+    splits: Any = None
+    steps: Any = None
+    empty: Callable[..., Array] = np.empty
+
+    def between(self, first: int, count: int) -> Column:
+        """The rows of count records from the first on, as a column of their own."""
+        begin, end, steps = first, first + count, None
+        if self.steps is not None:
+            steps = self.steps[first : end + 1]
+            begin, end = steps[0], steps[-1]
+            steps = steps - begin
+        if self.splits is None:
+            size = len(self.values) // max(1, self.steps[-1])
+            return self._replace(values=between(self.values, begin * size, end * size), steps=steps)
+        splits = self.splits[begin : end + 1]
+        values = between(self.values, splits[0], splits[-1])
+        return self._replace(values=values, splits=splits - splits[0], steps=steps)
+
+
+class Field(Protocol):
+    """Makes the result of one feature from one or more columns.
+
+    Attributes:
+        checked: Making a result raises ParseFailure if the columns do not fit each other.
+    """
+
+    @property
+    def checked(self) -> bool: ...
+
+    def batch(self, columns: Sequence[Column], count: int) -> Any:
+        """The result of a batch of count records."""
+
+    def single(self, columns: Sequence[Column]) -> Any:
+        """The result of one record, without the dimension of the batch."""
+
+
+def between(values: Any, begin: int, end: int) -> Any:
+    """Part of the values of rank 1, as views; a BytesColumn gets offsets of its own, from 0."""
+    if isinstance(values, np.ndarray):
+        return values[begin:end]
+    offsets = values.offsets[begin : end + 1]
+    data = values.data[offsets[0] : offsets[-1]]
+    return BytesColumn._trusted(data, offsets - offsets[0], (len(offsets) - 1,))
+
+
+def ranges(lengths: Array) -> Array:
+    """range(length) for every length, concatenated."""
+    total = int(lengths.sum())
+    begins: Array = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.subtract(np.arange(total), begins, out=begins)
+
+
+def longest(lengths: Array) -> int:
+    return int(lengths.max(initial=0))
+
+
+def reshape(values: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(values, np.ndarray):
+        return values if values.shape == shape else values.reshape(shape)
+    return BytesColumn._trusted(values.data, values.offsets, shape)
+
+
+def with_objects(value: Any) -> Any:
+    """A result with its strings as bytes objects."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, BytesColumn):
+        return bytes_array(value.data, value.offsets, value.shape)
+    if isinstance(value, SparseTensor) and isinstance(value.values, BytesColumn):
+        return value._replace(values=with_objects(value.values))
+    if isinstance(value, RaggedTensor):
+        return RaggedTensor(with_objects(value.values), value.row_splits)
+    return value
+
+
+def own(values: Any) -> Any:
+    """A copy of numbers in C's memory; strings are never there."""
+    return values.copy() if isinstance(values, np.ndarray) else values
+
+
+def pad(values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty) -> Any:
+    """Rows padded at their ends to the length of the longest, flat. Numbers are always copied."""
+    rows, width = len(splits) - 1, longest(np.diff(splits))
+    if isinstance(values, BytesColumn):
+        return values if len(values) == rows * width else pad_strings(values, splits, default)
+    padded, padding = empty((rows * width,), values.dtype), np.array([default], values.dtype)
+    error = new_error()
+    status = lib.tfw_pad(
+        ffi.from_buffer(values),
+        len(values),
+        ffi.from_buffer("int64_t[]", splits),
+        rows,
+        width,
+        values.itemsize,
+        ffi.from_buffer(padding),
+        ffi.from_buffer(padded),
+        error,
+    )
+    check(status, error)
+    return padded
+
+
+def check_padding(key: str | bytes, values: Any, splits: Array, default: Any) -> None:
+    """Refuses excessive padding: one long row makes all others of its batch as long.
+
+    Raises:
+        ValueError: It takes more than 1 GiB and more than 16 times the bytes of the values.
+    """
+    count = (len(splits) - 1) * longest(np.diff(splits)) - len(values)
+    if isinstance(values, BytesColumn):  # a string takes an offset too
+        size, present = 8 + len(default), 8 * len(values) + len(values.data)
+    else:
+        size, present = values.itemsize, values.nbytes
+    if count * size > max(_MAX_PADDING, _PADDING_OF_VALUES * present):
+        raise ValueError(
+            f"Key: {show_key(key)}.  A batch would hold {count * size} bytes of padding for "
+            f"{present} bytes of values, expected at most {_MAX_PADDING}, or {_PADDING_OF_VALUES} "
+            f"times the values; use a RaggedFeature, a VarLenFeature or smaller batches"
+        )
+
+
+def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
+    if not default:  # empty strings need only offsets
+        return BytesColumn(strings.data, splits_of(pad(np.diff(strings.offsets), splits, 0)))
+    data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
+    with_default = BytesColumn(data, np.append(strings.offsets, len(data)))
+    return with_default.take(pad(np.arange(len(strings)), splits, len(strings)))
+
+
+# ---- Features of an Example, or of a context ---------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """FixedLenFeature."""
+
+    column: int
+    shape: tuple[int, ...]
+    checked: ClassVar[bool] = False
+
+    def batch(self, columns: Sequence[Column], count: int) -> Any:
+        return reshape(columns[self.column].values, (count, *self.shape))
+
+    def single(self, columns: Sequence[Column]) -> Any:
+        values = columns[self.column].values
+        return reshape(values, self.shape) if self.shape else values[0]
+
+
+@dataclass(frozen=True, slots=True)
+class VarLen:
+    """VarLenFeature."""
+
+    column: int
+    checked: ClassVar[bool] = False
+
+    def batch(self, columns: Sequence[Column], count: int) -> SparseTensor:
+        column = columns[self.column]
+        lengths = np.diff(column.splits)
+        indices = np.empty((len(column.values), 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(count), lengths)
+        indices[:, 1] = ranges(lengths)
+        return SparseTensor(indices, column.values, np.array([count, longest(lengths)]))
+
+    def single(self, columns: Sequence[Column]) -> SparseTensor:
+        values = columns[self.column].values
+        return SparseTensor(
+            np.arange(len(values)).reshape(-1, 1), values, np.array([len(values)], np.int64)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """FixedLenSequenceFeature."""
+
+    key: str | bytes
+    column: int
+    shape: tuple[int, ...]
+    default: Any
+    checked: ClassVar[bool] = False
+
+    def batch(self, columns: Sequence[Column], count: int) -> Any:
+        column = columns[self.column]
+        check_padding(self.key, column.values, column.splits, self.default)
+        values = pad(column.values, column.splits, self.default, column.empty)
+        return reshape(values, (count, *self._elements(values, count), *self.shape))
+
+    def single(self, columns: Sequence[Column]) -> Any:
+        values = own(columns[self.column].values)
+        return reshape(values, (*self._elements(values, 1), *self.shape))
+
+    def _elements(self, values: Any, count: int) -> tuple[int]:
+        """The number of elements in every row; 0 if elements have no values."""
+        size = count * math.prod(self.shape)
+        return (len(values) // size if size else 0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """SparseFeature."""
+
+    key: str | bytes
+    index_columns: tuple[int, ...]
+    column: int
+    sizes: tuple[int, ...]
+    already_sorted: bool
+    checked: ClassVar[bool] = True
+
+    def batch(self, columns: Sequence[Column], count: int) -> SparseTensor:
+        records = np.repeat(np.arange(count), np.diff(columns[self.column].splits))
+        return self._tensor(columns, [records], (count, *self.sizes))
+
+    def single(self, columns: Sequence[Column]) -> SparseTensor:
+        return self._tensor(columns, [], self.sizes)
+
+    def _tensor(
+        self, columns: Sequence[Column], indices: list[Array], shape: tuple[int, ...]
+    ) -> SparseTensor:
+        column = columns[self.column]
+        for i in self.index_columns:
+            self._check_lengths(columns[i].splits, column.splits)
+            indices.append(columns[i].values)
+        values = column.values
+        if not self.already_sorted:
+            order = np.lexsort(indices[::-1])
+            values = values.take(order)
+            indices = [index[order] for index in indices]
+        return SparseTensor(np.stack(indices, axis=1), values, np.array(shape, np.int64))
+
+    def _check_lengths(self, index_splits: Array, splits: Array) -> None:
+        if np.array_equal(index_splits, splits):
+            return
+        found, expected = np.diff(index_splits), np.diff(splits)
+        record = int((found != expected).argmax())
+        raise ParseFailure(
+            "count",
+            self.key,
+            record,
+            f"Key: {show_key(self.key)}.  {found[record]} indices for {expected[record]} values",
+            expected=int(expected[record]),
+            found=int(found[record]),
+        )
+
+
+# ---- Feature lists -----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """FixedLenSequenceFeature of feature lists."""
+
+    key: str | bytes
+    column: int
+    shape: tuple[int, ...]
+    default: Any
+    checked: ClassVar[bool] = False
+
+    def batch(self, columns: Sequence[Column], count: int) -> Any:
+        column = columns[self.column]
+        lengths = self.lengths(columns)
+        size = math.prod(self.shape)
+        splits = column.steps * size
+        check_padding(self.key, column.values, splits, self.default)
+        values = pad(column.values, splits, self.default, column.empty)
+        return reshape(values, (count, longest(lengths), *self.shape))
+
+    def single(self, columns: Sequence[Column]) -> Any:
+        column = columns[self.column]
+        return reshape(own(column.values), (int(column.steps[1]), *self.shape))
+
+    def lengths(self, columns: Sequence[Column]) -> Array:
+        """The number of steps of every record, int64."""
+        return np.diff(columns[self.column].steps)
+
+
+@dataclass(frozen=True, slots=True)
+class StepValues:
+    """VarLenFeature of feature lists."""
+
+    column: int
+    checked: ClassVar[bool] = False
+
+    def batch(self, columns: Sequence[Column], count: int) -> SparseTensor:
+        column = columns[self.column]
+        num_steps = np.diff(column.steps)
+        tensor = self.single(columns)
+        # Rows are steps, numbered through the batch. They become record and step in the record.
+        row = tensor.indices[:, 0]
+        indices = np.empty((len(row), 3), np.int64)
+        indices[:, 0] = np.repeat(np.arange(count), num_steps)[row]
+        indices[:, 1] = ranges(num_steps)[row]
+        indices[:, 2] = tensor.indices[:, 1]
+        shape = [count, longest(num_steps), int(tensor.dense_shape[1])]
+        return SparseTensor(indices, tensor.values, np.array(shape))
+
+    def single(self, columns: Sequence[Column]) -> SparseTensor:
+        """The steps as a batch: its first dimension is their number."""
+        return VarLen(self.column).batch(columns, int(columns[self.column].steps[-1]))

@@ -1,0 +1,471 @@
+"""Parser, SequenceParser and the parse functions, which notice changes of a specification.
+
+``parse_example`` and its relatives are TensorFlow's functions. ``Parser`` and ``SequenceParser`` do
+the same with a specification compiled once; they also read files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+from tfwire._base.errors import public
+from tfwire._parsing.cut import lengths_of_batches
+from tfwire._parsing.fields import Column
+from tfwire._parsing.parser import BaseParser, Batch, Single
+from tfwire._parsing.snapshot import Snapshot
+from tfwire._parsing.spec import compile_features
+
+__all__ = [
+    "Parser",
+    "SequenceParser",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+]
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tfwire._base.aliases import Array, BytesAs, BytesLike, SupportsNumpy, SupportsSerialize
+    from tfwire._examples.columns import BytesColumn, Messages, RaggedTensor, SparseTensor
+    from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
+
+    # A feature object of tfwire or TensorFlow: all of them are named tuples.
+    AnyFeature: TypeAlias = tuple[object, ...]
+    Names: TypeAlias = str | bytes | Sequence[str | bytes] | Array | SupportsNumpy | None
+
+Features = Mapping[Any, Any]
+K = TypeVar("K")
+Value = TypeVar("Value")
+
+
+@public
+class Parser(BaseParser[Batch, Single]):
+    """Parses Examples by one specification. Threads may share it; it pickles.
+
+    Results are dicts with the keys of the specification: arrays for FixedLenFeature and
+    FixedLenSequenceFeature, a SparseTensor for VarLenFeature and SparseFeature, a RaggedTensor
+    for RaggedFeature. Arrays are writable and outlive the parser.
+
+    Args:
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        bytes_as: "object": strings are bytes objects in object arrays; "column": a BytesColumn,
+            without a Python object per string.
+        empty_is_missing: A FixedLenFeature that is present without values takes its default, as
+            TensorFlow documents; in TensorFlow itself it is an error.
+
+    Raises:
+        ValueError, TypeError: The specification is not valid.
+
+    Example:
+        >>> parser = Parser({"label": tfw.FixedLenFeature([], tfw.int64)})
+        >>> parser.parse([tfw.encode_example({"label": 3}), tfw.encode_example({"label": 4})])
+        {'label': array([3, 4])}
+    """
+
+    @overload
+    def __init__(
+        self: Parser[dict[K, Array], dict[K, Any]],
+        features: Mapping[K, DenseFeature],
+        *,
+        bytes_as: Literal["object"] = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parser[dict[K, Array | BytesColumn], dict[K, Any]],
+        features: Mapping[K, DenseFeature],
+        *,
+        bytes_as: BytesAs,
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parser[dict[K, SparseTensor], dict[K, SparseTensor]],
+        features: Mapping[K, AnySparseFeature],
+        *,
+        bytes_as: BytesAs = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parser[dict[K, RaggedTensor], dict[K, Array | BytesColumn | RaggedTensor]],
+        features: Mapping[K, RaggedFeature],
+        *,
+        bytes_as: BytesAs = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parser[dict[K, Array | SparseTensor | RaggedTensor], dict[K, Any]],
+        features: Mapping[K, AnyFeature],
+        *,
+        bytes_as: Literal["object"] = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parser[dict[K, Array | BytesColumn | SparseTensor | RaggedTensor], dict[K, Any]],
+        features: Mapping[K, AnyFeature],
+        *,
+        bytes_as: BytesAs,
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    def __init__(
+        self, features: Features, *, bytes_as: BytesAs = "object", empty_is_missing: bool = False
+    ) -> None:
+        if not features:
+            raise ValueError("Invalid argument: features cannot be empty.")
+        plan = compile_features(features)
+        super().__init__([plan], bytes_as, empty_is_missing, features=plan.features)
+
+    def _batches(
+        self, parts: list[list[Column]], count: int, size: int
+    ) -> Iterator[dict[Any, Any]]:
+        return self._dicts(self._plans[0], parts[0], count, size)
+
+    def _single(self, parts: list[list[Column]]) -> dict[Any, Any]:
+        return self._dict(self._plans[0], parts[0])
+
+
+@public
+class SequenceParser(
+    BaseParser[
+        tuple[dict[K, Value], dict[K, Value], dict[K, "npt.NDArray[np.int64]"]],
+        tuple[dict[K, Any], dict[K, Any]],
+    ]
+):
+    """Parses SequenceExamples by two specifications. Threads may share it; it pickles.
+
+    Results of a batch are (context, lists, lengths), of one message (context, lists): dicts with
+    the keys of the specifications. ``lengths`` holds the number of steps of each record, int64, for
+    every FixedLenSequenceFeature of the lists.
+
+    Args:
+        context_features: FixedLenFeature, VarLenFeature and RaggedFeature by key; may be None.
+        sequence_features: FixedLenSequenceFeature, VarLenFeature and RaggedFeature by key; may be
+            None when there are context features.
+        bytes_as: As for Parser.
+        empty_is_missing: As for Parser, for the context.
+
+    Raises:
+        ValueError, TypeError: A specification is not valid.
+
+    Example:
+        >>> lists = {"words": tfw.FixedLenSequenceFeature([], tfw.int64)}
+        >>> parser = SequenceParser({"n": tfw.FixedLenFeature([], tfw.int64)}, lists)
+        >>> message = tfw.encode_sequence_example({"n": 1}, {"words": [3, 4]})
+        >>> parser.parse_single(message)
+        ({'n': np.int64(1)}, {'words': array([3, 4])})
+    """
+
+    @overload
+    def __init__(
+        self: SequenceParser[K, Array],
+        context_features: Mapping[K, DenseFeature] | None = None,
+        sequence_features: Mapping[K, DenseFeature] | None = None,
+        *,
+        bytes_as: Literal["object"] = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SequenceParser[K, Array | SparseTensor | RaggedTensor],
+        context_features: Mapping[K, AnyFeature] | None = None,
+        sequence_features: Mapping[K, AnyFeature] | None = None,
+        *,
+        bytes_as: Literal["object"] = "object",
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SequenceParser[K, Array | BytesColumn | SparseTensor | RaggedTensor],
+        context_features: Mapping[K, AnyFeature] | None = None,
+        sequence_features: Mapping[K, AnyFeature] | None = None,
+        *,
+        bytes_as: BytesAs,
+        empty_is_missing: bool = False,
+    ) -> None: ...
+    def __init__(
+        self,
+        context_features: Features | None = None,
+        sequence_features: Features | None = None,
+        *,
+        bytes_as: BytesAs = "object",
+        empty_is_missing: bool = False,
+    ) -> None:
+        if not context_features and not sequence_features:
+            raise ValueError(
+                "Both `context_features` and `sequence_features` argument are None, but at least "
+                "one should have values."
+            )
+        context = compile_features(context_features, "context") if context_features else None
+        lists = compile_features(sequence_features, "lists") if sequence_features else None
+        super().__init__(
+            [context, lists],
+            bytes_as,
+            empty_is_missing,
+            context_features=None if context is None else context.features,
+            sequence_features=None if lists is None else lists.features,
+        )
+
+    def _batches(
+        self, parts: list[list[Column]], count: int, size: int
+    ) -> Iterator[tuple[dict[Any, Any], ...]]:
+        context, lists = self._plans
+        results = (
+            self._dicts(context, parts[0], count, size),
+            self._dicts(lists, parts[1], count, size),
+            lengths_of_batches(lists, parts[1], count, size),
+        )
+        for _ in range(0, max(count, 1), size):
+            yield tuple(map(next, results))
+
+    def _single(self, parts: list[list[Column]]) -> tuple[dict[Any, Any], ...]:
+        context, lists = self._plans
+        return self._dict(context, parts[0]), self._dict(lists, parts[1])
+
+
+# ---- TensorFlow's functions --------------------------------------------------------------------
+@overload
+def parse_example(
+    serialized: bytes | bytearray | memoryview,
+    features: Mapping[K, AnyFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, Any]: ...
+@overload
+def parse_example(
+    serialized: Messages,
+    features: Mapping[K, DenseFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, Array]: ...
+@overload
+def parse_example(
+    serialized: Messages,
+    features: Mapping[K, AnySparseFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, SparseTensor]: ...
+@overload
+def parse_example(
+    serialized: Messages,
+    features: Mapping[K, RaggedFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, RaggedTensor]: ...
+@overload
+def parse_example(
+    serialized: Messages,
+    features: Mapping[K, AnyFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, Array | SparseTensor | RaggedTensor]: ...
+def parse_example(
+    serialized: Any, features: Features, example_names: Names = None, name: str | None = None
+) -> dict[Any, Any]:
+    """Parses a batch of serialized Examples, as ``tf.io.parse_example``.
+
+    The specification is compiled once, and again after it was changed.
+
+    Args:
+        serialized: A list, tuple or object array of bytes-like objects. One bytes-like object is
+            parsed as by parse_single_example.
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        example_names: Names of the Examples, for error messages.
+        name: Ignored.
+
+    Returns:
+        The keys of ``features`` to arrays with a first dimension of the batch (int64, float32,
+        object arrays of bytes), SparseTensors and RaggedTensors.
+
+    Raises:
+        ParseError: An Example does not fit; the message says which, and what was found.
+        ValueError, TypeError: The specification or ``serialized`` is not valid.
+
+    Example:
+        >>> features = {"label": tfw.FixedLenFeature([], tfw.int64)}
+        >>> parse_example([tfw.encode_example({"label": 3, "tags": ["a", "b"]})], features)
+        {'label': array([3])}
+    """
+    known = _parsers.get(id(features))
+    if known is None or not known[0].is_current(features):
+        known = _compile(features)
+    parsed: dict[Any, Any] = known[1]._parse(serialized, None, example_names)
+    return parsed
+
+
+@overload
+def parse_single_example(
+    serialized: BytesLike | SupportsSerialize,
+    features: Mapping[K, AnySparseFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, SparseTensor]: ...
+@overload
+def parse_single_example(
+    serialized: BytesLike | SupportsSerialize,
+    features: Mapping[K, AnyFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[K, Any]: ...
+def parse_single_example(
+    serialized: Any, features: Features, example_names: Names = None, name: str | None = None
+) -> dict[Any, Any]:
+    """Parses one serialized Example, as ``tf.io.parse_single_example``.
+
+    Args:
+        serialized: A bytes-like object, an object with ``numpy()``, or a message.
+        features: Keys to feature objects, tfwire's or TensorFlow's.
+        example_names: The name of the Example, for error messages.
+        name: Ignored.
+
+    Returns:
+        The keys of ``features`` to numpy scalars, bytes, arrays, SparseTensors and RaggedTensors,
+        without a batch dimension.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+
+    Example:
+        >>> features = {"name": tfw.FixedLenFeature([], tfw.string, default_value="?")}
+        >>> parse_single_example(tfw.encode_example({"name": "goat"}), features)
+        {'name': b'goat'}
+    """
+    known = _parsers.get(id(features))
+    if known is None or not known[0].is_current(features):
+        known = _compile(features)
+    parsed: dict[Any, Any] = known[1]._parse_single(serialized, example_names)
+    return parsed
+
+
+@overload
+def parse_sequence_example(
+    serialized: Messages,
+    context_features: Mapping[K, DenseFeature] | None = None,
+    sequence_features: Mapping[K, DenseFeature] | None = None,
+    example_names: Names = None,
+    name: str | None = None,
+) -> tuple[dict[K, Array], dict[K, Array], dict[K, npt.NDArray[np.int64]]]: ...
+@overload
+def parse_sequence_example(
+    serialized: Messages,
+    context_features: Mapping[K, AnyFeature] | None = None,
+    sequence_features: Mapping[K, AnyFeature] | None = None,
+    example_names: Names = None,
+    name: str | None = None,
+) -> tuple[
+    dict[K, Array | SparseTensor | RaggedTensor],
+    dict[K, Array | SparseTensor | RaggedTensor],
+    dict[K, npt.NDArray[np.int64]],
+]: ...
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Features | None = None,
+    sequence_features: Features | None = None,
+    example_names: Names = None,
+    name: str | None = None,
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    """Parses a batch of serialized SequenceExamples, as ``tf.io.parse_sequence_example``.
+
+    Args:
+        serialized: A list, tuple or object array of bytes-like objects.
+        context_features: Keys to FixedLenFeature, VarLenFeature or RaggedFeature; may be None.
+        sequence_features: Keys to FixedLenSequenceFeature, VarLenFeature or RaggedFeature; may be
+            None when there are context features.
+        example_names: Names of the messages, for error messages.
+        name: Ignored.
+
+    Returns:
+        (context, lists, lengths), as SequenceParser says.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+    """
+    parser = _sequence_parser_of(context_features, sequence_features)
+    parsed: tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]
+    parsed = parser._parse(serialized, None, example_names)
+    return parsed
+
+
+def parse_single_sequence_example(
+    serialized: BytesLike | SupportsSerialize,
+    context_features: Mapping[K, AnyFeature] | None = None,
+    sequence_features: Mapping[K, AnyFeature] | None = None,
+    example_name: Names = None,
+    name: str | None = None,
+) -> tuple[dict[K, Any], dict[K, Any]]:
+    """Parses one serialized SequenceExample, as ``tf.io.parse_single_sequence_example``.
+
+    Args:
+        serialized: A bytes-like object, an object with ``numpy()``, or a message.
+        context_features, sequence_features: As for parse_sequence_example.
+        example_name: The name of the message, for error messages.
+        name: Ignored.
+
+    Returns:
+        (context, lists), as SequenceParser says.
+
+    Raises:
+        ParseError, ValueError, TypeError: As parse_example.
+    """
+    parser = _sequence_parser_of(context_features, sequence_features)
+    parsed: tuple[dict[K, Any], dict[K, Any]] = parser._parse_single(serialized, example_name)
+    return parsed
+
+
+# ---- Compiled specifications ------------------------------------------------------------------
+_MAX_PARSERS = 128
+# By id() of the specifications, which the snapshots keep alive.
+_parsers: dict[int, tuple[Snapshot, Parser[Any, Any]]] = {}
+_sequence_parsers: dict[
+    tuple[int, int], tuple[Snapshot | None, Snapshot | None, SequenceParser[Any, Any]]
+] = {}
+
+
+def _compile(features: Features) -> tuple[Snapshot, Parser[Any, Any]]:
+    snapshot = _snapshot_of("features", features)
+    if snapshot is None:
+        raise ValueError("Invalid argument: features cannot be empty.")
+    known = snapshot, Parser(snapshot.features)
+    _remember(_parsers, id(features), known)
+    return known
+
+
+def _sequence_parser_of(
+    context_features: Features | None, sequence_features: Features | None
+) -> SequenceParser[Any, Any]:
+    key = id(context_features), id(sequence_features)
+    known = _sequence_parsers.get(key)
+    if (
+        known is not None
+        and (known[0] is None or known[0].is_current(context_features))  # type: ignore[arg-type]
+        and (known[1] is None or known[1].is_current(sequence_features))  # type: ignore[arg-type]
+    ):
+        return known[2]
+    context = _snapshot_of("context_features", context_features)
+    lists = _snapshot_of("sequence_features", sequence_features)
+    parser = SequenceParser(
+        None if context is None else context.features, None if lists is None else lists.features
+    )
+    _remember(_sequence_parsers, key, (context, lists, parser))
+    return parser
+
+
+def _snapshot_of(name: str, features: Features | None) -> Snapshot | None:
+    if features is None:
+        return None
+    if not isinstance(features, Mapping):
+        raise TypeError(f"{name} must be a dict, found {type(features).__name__}")
+    return Snapshot(features)
+
+
+def _remember(parsers: dict[Any, Any], key: Any, entry: tuple[Any, ...]) -> None:
+    if len(parsers) >= _MAX_PARSERS:
+        parsers.clear()
+    parsers[key] = entry

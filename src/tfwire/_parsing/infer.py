@@ -1,0 +1,294 @@
+"""infer_schema: a specification that parses given files, from their records."""
+
+from __future__ import annotations
+
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfwire._base.arguments import integer, quoted
+from tfwire._base.errors import ParseError, public, warn
+from tfwire._examples.decode import decode_sequence_example
+from tfwire._parsing.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    VarLenFeature,
+    as_dtype,
+    string,
+)
+from tfwire._records.reader import read_records
+from tfwire._records.sources import split_paths
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import DetectedCompressionType, Input
+    from tfwire._parsing.features import Feature
+
+__all__ = ["FeatureStatistics", "InferredSchema", "infer_schema"]
+
+
+class FeatureStatistics(NamedTuple):
+    """Statistics of a feature in the records that were read.
+
+    Attributes:
+        present: Number of records that have it.
+        kinds: Number of records by kind: "int64", "float32", "string". An empty list of strings
+            looks like a feature without a kind; neither is counted.
+        min_count, max_count: Values in a record; in a feature list, in a step.
+        min_steps, max_steps: Steps in a record; None if this is not a feature list.
+    """
+
+    present: int
+    kinds: dict[str, int]
+    min_count: int
+    max_count: int
+    min_steps: int | None = None
+    max_steps: int | None = None
+
+
+@public
+class InferredSchema(dict[str, "Feature"]):
+    """Feature specifications by key, for Parser and the parse functions; printed as code.
+
+    Of SequenceExamples these are the context features; ``sequence_features`` are those of the
+    feature lists.
+
+    Attributes:
+        sequence_features: Specifications of the feature lists; empty for Examples.
+        num_records: Number of records that were read.
+        statistics, sequence_statistics: FeatureStatistics by key.
+    """
+
+    def __init__(
+        self,
+        features: Mapping[str, Feature],
+        sequence_features: Mapping[str, Feature] | None = None,
+        num_records: int = 0,
+        statistics: Mapping[str, FeatureStatistics] | None = None,
+        sequence_statistics: Mapping[str, FeatureStatistics] | None = None,
+    ) -> None:
+        super().__init__(features)
+        self.sequence_features: dict[str, Feature] = dict(sequence_features or {})
+        self.num_records: int = num_records
+        self.statistics: dict[str, FeatureStatistics] = dict(statistics or {})
+        self.sequence_statistics: dict[str, FeatureStatistics] = dict(sequence_statistics or {})
+
+    @property
+    def context_features(self) -> InferredSchema:
+        """The features themselves, under SequenceParser's name for them."""
+        return self
+
+    def __repr__(self) -> str:
+        if not self.sequence_features:
+            return self._code("features", self, self.statistics)
+        return (
+            self._code("context_features", self, self.statistics)
+            + "\n"
+            + self._code("sequence_features", self.sequence_features, self.sequence_statistics)
+        )
+
+    def _code(
+        self, name: str, features: Mapping[str, Any], statistics: Mapping[str, FeatureStatistics]
+    ) -> str:
+        lines = [f"{name} = {{"]
+        for key, feature in features.items():
+            seen = statistics.get(key)
+            comment = _comment(seen, self.num_records) if seen else ""
+            lines.append(f"    {_quoted(key)}: {_code_of(feature)},{comment}")
+        return "\n".join([*lines, "}"])
+
+
+def infer_schema(
+    paths: Input | Iterable[Input],
+    num_records: int | None = 1000,
+    *,
+    compression_type: DetectedCompressionType = "auto",
+) -> InferredSchema:
+    """The specification that parses the records of files, Examples or SequenceExamples.
+
+    A feature that every record has, always with the same number of values, is a FixedLenFeature:
+    of shape ``[]`` for one value, else of rank 1. Any other is a VarLenFeature. Feature lists are
+    FixedLenSequenceFeatures where every step has the same number of values, else VarLenFeatures.
+
+    Args:
+        paths: A path, or a list of them, as for read_records.
+        num_records: How many records to read, in equal parts from the beginning of every file; at
+            least one of each. None: all.
+        compression_type: As for read_records.
+
+    Returns:
+        A dict for Parser, with statistics; ``print`` shows it as code. For SequenceExamples, use
+        ``SequenceParser(schema, schema.sequence_features)``.
+
+    Raises:
+        ParseError: A record is neither an Example nor a SequenceExample.
+        ValueError: There are no records, or ``num_records`` is below 1.
+
+    Warns:
+        TfwireWarning: A feature has more than one kind. No specification parses all of them; the
+            most frequent kind is taken.
+
+    Example:
+        >>> records = [{"label": 1, "name": "cat"}, {"label": 2}]
+        >>> _ = tfw.write_records("pets.tfrecord", records)
+        >>> tfw.infer_schema("pets.tfrecord")
+        features = {
+            "label": tfw.FixedLenFeature([], tfw.int64),
+            "name": tfw.VarLenFeature(tfw.string),  # in 1 of 2 records, 1 value
+        }
+    """
+    if num_records is not None:
+        num_records = integer("num_records", num_records, 1)
+    files = list(split_paths(paths))
+    context: dict[str, _Seen] = {}
+    lists: dict[str, _Seen] = {}
+    count = 0
+    for features, feature_lists in _decoded(files, num_records, compression_type):
+        count += 1
+        for key, values in features.items():
+            context.setdefault(key, _Seen()).add([values])
+        for key, steps in feature_lists.items():
+            lists.setdefault(key, _Seen()).add(steps)
+    if count == 0:
+        raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
+    _warn_of_conflicts({**context, **lists})
+    return InferredSchema(
+        {key: context[key].feature(count) for key in sorted(context)},
+        {key: lists[key].feature_list(count) for key in sorted(lists)},
+        count,
+        {key: context[key].statistics() for key in sorted(context)},
+        {key: lists[key].statistics(steps=True) for key in sorted(lists)},
+    )
+
+
+def _decoded(
+    files: list[Any], num_records: int | None, compression_type: Any
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Context and feature lists of the records to read; Examples have no feature lists."""
+    share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
+    for path in files:
+        records = islice(read_records(path, compression_type), share)
+        for i, record in enumerate(records):
+            try:
+                yield decode_sequence_example(record)
+            except ParseError as error:
+                raise ParseError(
+                    f"{path}: record {i} is not an Example: {error}",
+                    path=path,
+                    record_index=i,
+                    reason="malformed",
+                ) from None
+
+
+class _Seen:
+    """Collects the statistics of a feature."""
+
+    def __init__(self) -> None:
+        self.present = 0
+        self.kinds: Counter[str] = Counter()
+        self.counts: set[int] = set()
+        self.steps: set[int] = set()
+
+    def add(self, steps: list[Any]) -> None:
+        """Adds the steps of a record. A feature that is not a list is one step."""
+        self.present += 1
+        self.steps.add(len(steps))
+        self.counts.update(map(len, steps))
+        self.kinds.update({kind for values in steps for kind in _kinds(values)})
+
+    def feature(self, num_records: int) -> Any:
+        if self._is_fixed() and self.present == num_records:
+            return FixedLenFeature(self._shape(), self._dtype())
+        return VarLenFeature(self._dtype())
+
+    def feature_list(self, num_records: int) -> Any:
+        if self._is_fixed():
+            missing = self.present < num_records
+            return FixedLenSequenceFeature(self._shape(), self._dtype(), allow_missing=missing)
+        return VarLenFeature(self._dtype())
+
+    def statistics(self, steps: bool = False) -> FeatureStatistics:
+        return FeatureStatistics(
+            self.present,
+            dict(self.kinds.most_common()),
+            min(self.counts, default=0),
+            max(self.counts, default=0),
+            min(self.steps) if steps else None,
+            max(self.steps) if steps else None,
+        )
+
+    def _is_fixed(self) -> bool:
+        return len(self.counts) == 1 and 0 not in self.counts and len(self.kinds) == 1
+
+    def _shape(self) -> list[int]:
+        return [] if self.counts == {1} else list(self.counts)
+
+    def _dtype(self) -> Any:
+        """The most frequent kind; string for a feature without any value."""
+        return as_dtype(self.kinds.most_common(1)[0][0]) if self.kinds else string
+
+
+def _kinds(values: Any) -> Iterable[str]:
+    """The kind of decoded values, if it is known."""
+    if isinstance(values, list):
+        return ["string"] if values else []
+    return ["string" if values.dtype == object else str(values.dtype)]
+
+
+def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:
+    for key, seen in sorted(features.items()):
+        if len(seen.kinds) > 1:
+            found = ", ".join(f"{kind} in {n}" for kind, n in seen.kinds.most_common())
+            warn(
+                f"feature {quoted(key)} is of several kinds ({found} records), "
+                "which no specification parses"
+            )
+
+
+# ---- As code ------------------------------------------------------------------------------------
+def _code_of(value: Any) -> str:
+    """A specification, or a part of one, as Python code."""
+    if hasattr(value, "_fields"):
+        defaults = value._field_defaults
+        fields = [
+            (name, item)
+            for name, item in zip(value._fields, value, strict=True)
+            if name not in defaults or item is not defaults[name]
+        ]
+        arguments = ", ".join(
+            _code_of(as_dtype(item) if name.endswith("dtype") else item)
+            if name not in defaults
+            else f"{name}={_code_of(item)}"
+            for name, item in fields
+        )
+        return f"tfw.{type(value).__qualname__}({arguments})"
+    if hasattr(value, "as_numpy_dtype"):
+        return f"tfw.{value.name}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_code_of, value))}]"
+    return repr(value.tolist() if hasattr(value, "tolist") else value)
+
+
+def _quoted(key: str) -> str:
+    plain = key.isprintable() and not set('"\\') & set(key)
+    return f'"{key}"' if plain else repr(key)
+
+
+def _comment(seen: FeatureStatistics, num_records: int) -> str:
+    """A comment with the statistics that the specification does not show."""
+    notes = []
+    if seen.present < num_records:
+        notes.append(f"in {seen.present} of {num_records} records")
+    if seen.min_steps is not None:
+        notes.append(_range(seen.min_steps, seen.max_steps, "step"))
+    if seen.min_count != seen.max_count or seen.present < num_records:
+        notes.append(_range(seen.min_count, seen.max_count, "value"))
+    if len(seen.kinds) > 1:
+        notes.append("of several kinds: " + ", ".join(seen.kinds))
+    return f"  # {', '.join(notes)}" if notes else ""
+
+
+def _range(low: int, high: int | None, noun: str) -> str:
+    numbers = str(low) if low == high else f"{low} to {high}"
+    return f"{numbers} {noun}{'' if numbers == '1' else 's'}"

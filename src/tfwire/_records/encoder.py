@@ -1,0 +1,50 @@
+"""The registered encoder of Examples. Records know nothing of Examples: ``tfwire`` registers it.
+
+It is imported when a writer gets the first mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Row
+
+__all__ = ["Encoder", "encoder", "register_encoder"]
+
+
+class Encoder(Protocol):
+    """What writers need of the module that encodes Examples."""
+
+    def encode_example(self, row: Row) -> bytes:
+        """One serialized Example."""
+
+    def encode_examples(self, rows: Iterable[Row]) -> list[bytes]:
+        """One serialized Example per row."""
+
+    def encode_columns(self, columns: Row) -> list[bytes]:
+        """One serialized Example per entry of the columns."""
+
+    def encode_framed(self, columns: Row) -> Iterator[Any]:
+        """Blocks of framed records, one record per entry of the columns."""
+
+    def FramedRows(self) -> Any:
+        """An object whose ``encode(rows)`` yields blocks of framed records, for one thread."""
+
+
+_load: Callable[[], Any] | None = None
+
+
+def register_encoder(load: Callable[[], Any]) -> None:
+    """Sets the function that imports the encoder."""
+    global _load
+    _load = load
+
+
+def encoder() -> Encoder:
+    """The registered encoder."""
+    if _load is None:
+        raise RuntimeError("no encoder of Examples is registered: import tfwire first")
+    found: Encoder = _load()
+    return found

@@ -1,0 +1,237 @@
+"""Reading records of one file by number: by pread, or by decompressing up to them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._base.strings import strings_of
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import table_of
+from tfwire._records.frames import FRAME
+from tfwire._records.index_file import Layout
+from tfwire._records.sources import FileSource, Path, read_at
+
+__all__ = ["FileAccess", "StreamAccess"]
+
+Array = np.ndarray[Any, Any]
+
+_HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+
+_ROOM = 1 << 18  # bytes of records fetched at a time, and copied while they are in the cache
+_MOST = 4096  # records fetched at a time
+
+# The payload size from which reading header and footer by calls of their own costs less than
+# copying the payload out of the whole record.
+_LONG = 1 << 15
+
+
+class FileAccess:
+    """Records of an uncompressed file, for any number of threads and forked processes.
+
+    Args:
+        source: The file. It is closed when this object and all its calls have ended.
+        offsets: Of all records, and the end of the last.
+        known: Whether the offsets were found in this very file.
+    """
+
+    def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
+        self._source = source
+        self._layout = Layout(source, offsets, known)
+        self._path: Path = source.path or ""
+        self._array = offsets
+        self._offsets = offsets.data  # a memoryview: its items cost half of an array's
+        self._spare: list[tuple[Array, Array]] = []  # buffers that no call is using
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
+        length = end - begin - FRAME
+        if length < _LONG:
+            record = os.pread(fd, end - begin, begin)
+            header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
+        else:
+            self._check_size(number, end)
+            header = os.pread(fd, _HEADER, begin)
+            payload = read_at(fd, length, begin + _HEADER)
+            footer = os.pread(fd, _FOOTER, end - _FOOTER)
+        if len(header) >= _HEADER and len(payload) == length and len(footer) == _FOOTER:
+            status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
+            if status == lib.TFW_OK:
+                if number >= self._layout.checked:
+                    self._check_number(number)
+                return payload
+        payload = b""  # frees its memory before it is read again
+        return self._fetch(np.array([number]))[0]  # raises what is wrong, or completes a short read
+
+    def again(self) -> FileAccess:
+        """Access for another iterator."""
+        return self
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, verified, in pieces of some 100 KiB."""
+        sizes = self._array[numbers + 1] - self._array[numbers]
+        if len(numbers) and sizes.mean() >= _LONG:
+            yield from ([self.one(number)] for number in numbers.tolist())
+            return
+        first = 0
+        while first < len(numbers):
+            if sizes[first] > _ROOM:
+                records: Sequence[bytes] = [self.one(int(numbers[first]))]
+            else:
+                records = self._fetch(numbers[first : first + _MOST])
+            yield records
+            first += len(records)
+
+    def _fetch(self, numbers: Array) -> Sequence[bytes]:
+        """The first of these records, one or more."""
+        room, spans = self._spare.pop() if self._spare else _new_room(_ROOM)
+        done, error = ffi.new("size_t *"), new_error()
+        while True:
+            status = lib.tfw_fetch(
+                self._source.fd,
+                ffi.from_buffer("int64_t[]", self._array),
+                ffi.from_buffer("int64_t[]", numbers),
+                len(numbers),
+                ffi.from_buffer("uint8_t[]", room),
+                len(room),
+                ffi.from_buffer("tfw_span[]", spans),
+                done,
+                error,
+            )
+            if status != lib.TFW_NEED_SPACE or done[0]:
+                break
+            number = int(numbers[0])
+            self._check_size(number, self._offsets[number + 1])
+            room, spans = _new_room(error.expected)
+        if status < 0 and not done[0]:  # else the next call raises, after these
+            self._fail(status, error)
+        if numbers[done[0] - 1] >= self._layout.checked:
+            self._check_number(int(numbers[done[0] - 1]))
+        records = strings_of(room, spans[: done[0]])
+        if len(room) == _ROOM:
+            self._spare.append((room, spans))
+        return records
+
+    def _check_size(self, number: int, end: int) -> None:
+        """Refuses a record that does not fit into the file, before memory is allocated for it: the
+        index is wrong, or the file was cut."""
+        size = self._source.size() or 0
+        if end > size:
+            begin = self._offsets[number]
+            raise DataLossError(
+                f"{os.fspath(self._path)}: record {number} at byte {begin}: takes {end - begin} "
+                f"bytes but the file ends at byte {size}; the index is stale, or the file was cut",
+                path=self._path,
+                offset=begin,
+                record_index=number,
+                reason="truncated",
+            )
+
+    def _check_number(self, number: int) -> None:
+        """Refuses a record that verifies but has another number: a record before it is not where
+        the index says."""
+        wrong = self._layout.first_wrong(number)
+        if wrong is not None:
+            text = f"record {wrong} is of another length than the index says"
+            raise _stale_at(self._path, number, text, self._offsets[number])
+
+    def _fail(self, status: int, error: Any) -> None:
+        if status not in DAMAGE_REASONS:
+            check(status, error, self._source.path)
+        found = data_loss(status, error, self._source.path)
+        if status != lib.TFW_E_DATA_CRC:
+            found.args = (f"{found}; the index is stale, or the record is damaged",)
+        try:
+            raise found
+        finally:
+            del found  # its traceback would keep the file open
+
+
+def _new_room(size: int) -> tuple[Array, Array]:
+    return np.empty(size, np.uint8), np.empty((_MOST, 2), np.uint64)
+
+
+class StreamAccess:
+    """Records of a compressed file, which is read up to them, and again for earlier ones.
+
+    One thread at a time reads. A forked child starts again from the beginning.
+    """
+
+    def __init__(self, path: Path, compression: str, offsets: Array) -> None:
+        self._path = path
+        self._compression = compression
+        self._offsets = offsets
+        self._restart()
+
+    def _restart(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._reader: BatchReader | None = None
+        self._batch: Any = None  # the current one
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        return self._take(np.array([number]))[0]
+
+    def again(self) -> StreamAccess:
+        """Access for another iterator, with a position of its own."""
+        return StreamAccess(self._path, self._compression, self._offsets)
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, verified, in pieces."""
+        first = 0
+        while first < len(numbers):
+            records = self._take(numbers[first:])
+            yield records
+            first += len(records)
+
+    def _take(self, numbers: Array) -> Sequence[bytes]:
+        """The first of these records, and those in the same batch."""
+        if self._pid != os.getpid():
+            self._restart()
+        with self._lock:
+            try:
+                batch = self._batch_with(int(numbers[0]))
+                return self._strings(batch, numbers)
+            except BaseException:
+                self._batch = self._reader = None
+                raise
+
+    def _batch_with(self, number: int) -> Any:
+        """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
+        if self._reader is None or self._batch is None or number < self._batch.first_record:
+            self._reader = BatchReader(self._path, self._compression, max_record_size=None)
+            self._batch = self._reader.next()
+        while self._batch is not None and number >= self._batch.first_record + self._batch.count:
+            self._batch = self._reader.next()
+        if self._batch is None:
+            raise _stale_at(self._path, number, "the file ends before it")
+        return self._batch
+
+    def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
+        within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]
+        rows = table_of(batch)[within - batch.first_record]
+        begins = rows[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
+        ends = begins + rows[:, 1] + FRAME
+        wrong = (begins != self._offsets[within]) | (ends != self._offsets[within + 1])
+        if wrong.any():
+            raise _stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
+        data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
+        return strings_of(data, rows)
+
+
+def _stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
+    return DataLossError(
+        f"{os.fspath(path)}: record {number}: {text}; the index is stale",
+        path=path,
+        offset=offset,
+        record_index=number,
+        reason="index",
+    )

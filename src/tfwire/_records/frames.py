@@ -1,0 +1,180 @@
+"""From Python values to framed records: values as bytes, in chunks, with lengths and checksums."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.native import ffi, lib
+from tfwire._base.strings import BYTES_LAYOUT, addresses_of
+from tfwire._records.encoder import encoder
+
+__all__ = [
+    "FRAME",
+    "Packer",
+    "as_record",
+    "as_records",
+    "chunks",
+    "ends_of_records",
+    "frame_apart",
+]
+
+FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
+# Larger blocks gain little, and every open writer keeps one in memory.
+_BLOCK = 3 << 16
+_CHUNK_RECORDS = 4096  # at most
+_CHUNK_BYTES = 1 << 18  # about
+
+
+def as_record(value: Any) -> bytes:
+    """One record: a bytes-like object, a str (as UTF-8), a mapping (encoded as an Example), a
+    protobuf message, or an object whose ``numpy()`` is one of them.
+
+    Raises:
+        TypeError: Anything else.
+    """
+    if isinstance(value, bytes):
+        return memoryview(value).tobytes()  # bytes(value) may be of a subclass, with its own len()
+    if isinstance(value, str):
+        return str.encode(value)
+    if isinstance(value, Mapping):
+        return encoder().encode_example(value)
+    if hasattr(value, "SerializeToString"):
+        return memoryview(value.SerializeToString()).tobytes()
+    if hasattr(value, "numpy"):
+        return as_record(value.numpy())
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
+        return as_record(value[()])
+    if not isinstance(value, np.generic):  # scalars have buffers too, but are not strings
+        try:
+            view = memoryview(value)
+        except TypeError:
+            pass
+        else:
+            if view.format != "O":
+                return view.tobytes()
+    raise TypeError(
+        "a record must be bytes-like, a str, a mapping or a protobuf message, found "
+        f"{type(value).__name__}"
+    )
+
+
+def as_records(values: Sequence[Any]) -> Sequence[bytes]:
+    """Many records. Exact bytes objects are returned as they are; rows are encoded together.
+
+    Raises:
+        TypeError, ValueError: As ``as_record``, for some of the values.
+    """
+    types = set(map(type, values))
+    if types <= {bytes}:
+        return values
+    if all(issubclass(kind, Mapping) for kind in types):
+        return encoder().encode_examples(values)
+    return [as_record(value) for value in values]
+
+
+def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """An iterable in lists, which hold more items when items are short.
+
+    Raises:
+        TypeError: One record instead of many, or columns.
+    """
+    if isinstance(values, (bytes, bytearray, memoryview, str)):
+        raise TypeError(f"expected an iterable of records, found {type(values).__name__}")
+    if isinstance(values, Mapping):
+        raise TypeError("expected an iterable of records, found a mapping: see write_columns")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
+        raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
+    try:
+        iterator = iter(values)
+    except TypeError:
+        found = type(values).__name__
+        raise TypeError(f"expected an iterable of records, found {found}") from None
+    return _chunks(iterator)
+
+
+def _chunks(iterator: Iterator[Any]) -> Iterator[list[Any]]:
+    count = 1
+    while chunk := list(islice(iterator, count)):
+        yield chunk
+        last = chunk[-4:]
+        size = max(1, sum(map(_size, last)))
+        count = min(2 * count, _CHUNK_RECORDS, max(1, _CHUNK_BYTES * len(last) // size))
+
+
+def _size(value: Any) -> int:
+    """About how long a record is; the ``len`` of scalar tensors and arrays raises."""
+    try:
+        return len(value)
+    except TypeError:
+        return 1
+
+
+class Packer:
+    """Frames records into a buffer that is reused by every call."""
+
+    def __init__(self) -> None:
+        self._out = bytearray(_BLOCK)
+        self._count, self._size = ffi.new("size_t *"), ffi.new("size_t *")
+
+    def blocks(self, records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
+        """Frames records up to the first that is not a bytes object or does not fit into a block.
+        C looks at types and lengths: one Python pass over the records would cost as much as
+        everything else.
+
+        Yields:
+            Framed records side by side, valid until the next block, and their number.
+        """
+        if BYTES_LAYOUT is None:
+            yield from _joined(records)
+            return
+        addresses, held = addresses_of(records)
+        done = 0
+        while done < len(held):
+            out = ffi.from_buffer("uint8_t[]", self._out)
+            lib.tfw_pack_objects(
+                addresses + done,
+                len(held) - done,
+                BYTES_LAYOUT,
+                out,
+                len(out),
+                self._count,
+                self._size,
+            )
+            if not self._count[0]:
+                return
+            yield memoryview(self._out)[: self._size[0]], self._count[0]
+            done += self._count[0]
+
+
+def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
+    """As Packer.blocks, for interpreters whose object layout C does not know."""
+    pieces: list[bytes] = []
+    for record in takewhile(lambda item: type(item) is bytes and len(item) < _BLOCK, records):
+        header, footer, _ = frame_apart(record)
+        pieces += header, record, footer
+    yield memoryview(b"".join(pieces)), len(pieces) // 3
+
+
+def frame_apart(record: bytes) -> tuple[bytes, bytes, int]:
+    """Header and footer of a payload, which is not copied, and its CRC-32C."""
+    crc = lib.tfw_crc32c(0, record, len(record))
+    length = struct.pack("<Q", len(record))
+    return length + _masked(lib.tfw_crc32c(0, length, len(length))), _masked(crc), crc
+
+
+def _masked(crc: int) -> bytes:
+    """A checksum as it is stored in files."""
+    return struct.pack("<I", lib.tfw_crc32c_mask(crc))
+
+
+def ends_of_records(block: memoryview) -> list[int]:
+    """0, and the offsets at which the framed records in a block end."""
+    ends = [0]
+    while ends[-1] < len(block):
+        ends.append(ends[-1] + struct.unpack_from("<Q", block, ends[-1])[0] + FRAME)
+    return ends

@@ -1,0 +1,321 @@
+"""TFRecordFile and TFRecordFiles: random access to records by number."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import operator
+import os
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from tfwire._base.arguments import integer
+from tfwire._base.errors import DataLossError, public, warn
+from tfwire._records.fetch import FileAccess, StreamAccess
+from tfwire._records.index import RecordIndex, open_indexed
+from tfwire._records.markers import Markers
+from tfwire._records.sources import Path, local_path, split_paths
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath
+
+__all__ = ["TFRecordFile", "TFRecordFiles"]
+
+Array = np.ndarray[Any, Any]
+R = TypeVar("R", bound="_Records")
+_AT_ONCE = 4096  # numbers made at a time by iterators
+
+
+class _Records:
+    """The sequence interface of TFRecordFile and TFRecordFiles."""
+
+    _count: int
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _one(self, number: int) -> bytes:
+        raise NotImplementedError
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, in pieces."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> bytes: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> list[bytes]: ...
+    def __getitem__(self, key: Any) -> bytes | list[bytes]:
+        """A record, or a list of them.
+
+        Args:
+            key: A number, counted from the end if negative; a slice; or a list, tuple, range or
+                rank-1 array of numbers. Those records are read in the order of the file and
+                returned in the order of ``key``.
+
+        Raises:
+            IndexError: There is no such record.
+            DataLossError: A record is damaged, or the index is stale.
+            OSError: The file cannot be read.
+            ValueError: The file is closed.
+        """
+        try:
+            number = operator.index(key)
+        except TypeError:
+            return self._many(self._numbers(key))
+        if not -self._count <= number < self._count:
+            raise IndexError(f"record {number} of {self._count}")
+        return self._one(number + self._count if number < 0 else number)
+
+    def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
+        """As ``self[keys]``; torch's DataLoader calls this for a batch."""
+        return self[keys]
+
+    def _numbers(self, key: Any) -> Array:
+        """The numbers in a slice or a sequence, counted from the beginning."""
+        count = self._count
+        if isinstance(key, slice):
+            chosen = range(count)[key]
+            # The step of a slice of one record may be of any size.
+            return chosen.start + np.arange(len(chosen)) * (chosen.step if len(chosen) > 1 else 1)
+        found = np.asarray(key)
+        if found.shape == (0,):
+            found = found.astype(np.int64)
+        if found.dtype.kind in "Of":  # numpy makes these of integers above 64 bits
+            found = _integers(key)
+        if found.ndim != 1 or found.dtype.kind not in "iuO":
+            raise _wrong_key(key)
+        wrong = (found < -count) | (found >= count)
+        if wrong.any():
+            raise IndexError(f"record {found[wrong][0]} of {count}")
+        numbers = np.array(found, np.int64)
+        numbers[numbers < 0] += count
+        return numbers
+
+    def _many(self, numbers: Array) -> list[bytes]:
+        order = None
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            numbers = numbers[order]
+        records = list(itertools.chain.from_iterable(self._ascending(numbers)))
+        if order is None:
+            return records
+        result = np.empty(len(records), object)
+        result[order] = records
+        return result.tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return itertools.chain.from_iterable(self._pieces())
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        """All records in pieces."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls in progress go on."""
+        raise NotImplementedError
+
+    def __enter__(self: R) -> R:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+@public
+class TFRecordFile(_Records):
+    """The records of one file as a sequence of bytes.
+
+    Every read verifies the record's header, its length and its payload, so that even a wrong index
+    gives nothing but records of the file. Threads and forked processes may share it. Unpickling it
+    opens the file again.
+
+    A compressed file is read up to the record that is asked for, and again from its beginning for
+    an earlier one: ask for many records at once.
+
+    Args:
+        path: A regular file.
+        index: A RecordIndex, or the path of a saved one; None: the one saved beside the file if it
+            fits the file, else one is built in memory.
+
+    Attributes:
+        path: The file.
+        index: Its RecordIndex.
+
+    Raises:
+        DataLossError: The given index is stale or damaged, or the file cannot be indexed.
+        OSError: The file cannot be opened.
+
+    Example:
+        >>> with TFRecordFile("train.tfrecord") as records:
+        ...     print(len(records), records[-1], records[[2, 0]])
+        3 b'goat' [b'goat', b'cat']
+    """
+
+    def __init__(self, path: AnyPath, index: RecordIndex | AnyPath | None = None) -> None:
+        self.path: Path = (path := local_path("path", path))
+        if index is None:
+            index = _fresh_index(path, Markers())
+        elif not isinstance(index, RecordIndex):
+            index = RecordIndex.load(path, local_path("index", index))
+        self.index: RecordIndex = index
+        self._count = len(index)
+        source = open_indexed(path)
+        known = index.check(source)
+        self._records: FileAccess | StreamAccess | None
+        if index.compression:
+            source.close()
+            self._records = StreamAccess(path, index.compression, index.offsets)
+        else:
+            self._records = FileAccess(source, index.offsets, known)
+
+    def _access(self) -> FileAccess | StreamAccess:
+        records = self._records
+        if records is None:
+            raise ValueError("the file is closed")
+        return records
+
+    def _one(self, number: int) -> bytes:
+        return self._access().one(number)
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        return self._access().many(numbers)
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        access = self._access().again()
+        for first in range(0, len(self), _AT_ONCE):
+            yield from access.many(np.arange(first, min(first + _AT_ONCE, len(self))))
+
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls in progress go on."""
+        self._records = None
+
+    def __repr__(self) -> str:
+        state = " closed" if self._records is None else ""
+        return f"<TFRecordFile {os.fspath(self.path)!r} of {len(self)} records{state}>"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.path, self.index)
+
+
+@public
+class TFRecordFiles(_Records):
+    """The records of many files as one sequence of bytes; otherwise as TFRecordFile.
+
+    Args:
+        paths: Path of a regular file, or an iterable of them.
+        max_open_files: How many files to keep open; others are opened when needed.
+
+    Attributes:
+        paths: List of the files.
+        indexes: List of their RecordIndexes.
+
+    Raises:
+        DataLossError, OSError: As TFRecordFile.
+
+    Example:
+        >>> with TFRecordFiles(["a.tfrecord", "b.tfrecord"]) as records:
+        ...     records[[3, 0]], len(records[np.random.default_rng(0).integers(4, size=32)])
+        ([b'four', b'one'], 32)
+    """
+
+    def __init__(self, paths: AnyPath | Iterable[AnyPath], *, max_open_files: int = 256) -> None:
+        max_open_files = integer("max_open_files", max_open_files, 1)
+        self.paths: list[Path] = [local_path("paths", path) for path in split_paths(paths)]
+        markers = Markers()
+        self.indexes: list[RecordIndex] = [_fresh_index(path, markers) for path in self.paths]
+        self._begin(max_open_files)
+
+    def _begin(self, max_open_files: int) -> None:
+        self._max_open_files = max_open_files
+        self._ends = list(itertools.accumulate(map(len, self.indexes)))
+        self._count = self._ends[-1] if self._ends else 0
+        self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def _file(self, number: int) -> TFRecordFile:
+        """An open file. One that is no longer kept closes when its last call has ended."""
+        with self._exclusive():
+            if self._open is None:
+                raise ValueError("the files are closed")
+            file = self._open.pop(number, None)
+            if file is None:
+                file = TFRecordFile(self.paths[number], self.indexes[number])
+            self._open[number] = file
+            if len(self._open) > self._max_open_files:
+                self._open.popitem(last=False)
+            return file
+
+    def _exclusive(self) -> threading.Lock:
+        # After a fork: a thread of the parent may hold the lock.
+        if self._pid != os.getpid() and self._open is not None:
+            self._begin(self._max_open_files)
+        return self._lock
+
+    def _one(self, number: int) -> bytes:
+        file = bisect_right(self._ends, number)
+        return self._file(file)._one(number - self._begin_of(file))
+
+    def _begin_of(self, file: int) -> int:
+        return self._ends[file - 1] if file else 0
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        at = 0
+        while at < len(numbers):
+            file = bisect_right(self._ends, int(numbers[at]))
+            end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
+            yield from self._file(file)._ascending(numbers[at:end] - self._begin_of(file))
+            at = end
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        for number in range(len(self.paths)):
+            yield from self._file(number)._pieces()
+
+    def close(self) -> None:
+        """Closes the files. Closing again is allowed; calls in progress go on."""
+        with self._exclusive():
+            self._open = None
+
+    def __repr__(self) -> str:
+        return f"<TFRecordFiles: {len(self)} records in {len(self.paths)} files>"
+
+    def __reduce__(self) -> Any:
+        return _reopen, (self.paths, self.indexes, self._max_open_files)
+
+
+def _reopen(paths: list[Any], indexes: list[RecordIndex], max_open_files: int) -> TFRecordFiles:
+    files = TFRecordFiles([])
+    files.paths, files.indexes = paths, indexes
+    files._begin(max_open_files)
+    return files
+
+
+def _integers(key: Any) -> Array:
+    """The items of a sequence as Python's integers."""
+    try:
+        items = [operator.index(item) for item in key]
+    except TypeError:
+        raise _wrong_key(key) from None
+    return np.fromiter(items, object, len(items))
+
+
+def _wrong_key(key: Any) -> TypeError:
+    return TypeError(
+        "expected a record number, a slice or a sequence of record numbers, found "
+        f"{type(key).__name__}"
+    )
+
+
+def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
+    """The index saved beside a file if it fits, else a new one."""
+    if (problem := markers.problem_of(path)) is not None:
+        warn(problem)
+    with contextlib.suppress(OSError, DataLossError):
+        return RecordIndex.load(path)
+    return RecordIndex.build(path)

@@ -1,0 +1,371 @@
+"""read_records, follow_records and write_records, and the iterator over records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import seconds
+from tfwire._base.errors import DataLossError, public
+from tfwire._records.batch_reader import CLOSED, BatchReader, RecordBatches
+from tfwire._records.damage import (
+    RecordPosition,
+    SkippedRegions,
+    TornTail,
+    display_name,
+)
+from tfwire._records.frames import as_records, chunks
+from tfwire._records.markers import Markers
+from tfwire._records.options import as_position, make_options
+from tfwire._records.receipts import Receipt
+from tfwire._records.sources import FileSource, Source, is_path, open_source
+from tfwire._records.writer import TFRecordWriter
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        AnyPath,
+        CompressionType,
+        DetectedCompressionType,
+        Input,
+        OnCorrupt,
+        Output,
+        Record,
+    )
+
+__all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
+
+# Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
+# GIL, __next__ needs one.
+_gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+
+
+def read_records(
+    paths: Input | Iterable[Input],
+    compression_type: DetectedCompressionType = "auto",
+    *,
+    verify: bool = True,
+    on_corrupt: OnCorrupt = "raise",
+    max_record_size: int | None = 2**30,
+    buffer_size: int | None = None,
+    receipt: bool = False,
+    start: RecordPosition | None = None,
+) -> RecordIterator:
+    """Reads the records of TFRecord files, one file after another.
+
+    A TfwireWarning says so if a file belongs to a set that a ShardedWriter left half published.
+
+    Args:
+        paths: A path (str, bytes or os.PathLike), a URL (through fsspec), a file object (anything
+            with ``readinto`` or ``read``, read from its current position and not closed), or an
+            iterable of them. Each file is opened when it is reached.
+        compression_type: "auto" detects it; None or "" (not compressed), "GZIP", "ZLIB" in any
+            case; TFRecordOptions. Concatenated gzip members and zlib streams are all read. Zeros
+            between and after them are padding, anything else is damage.
+        verify: False skips the checksums of payloads; headers are always verified.
+        on_corrupt: What to do at damage. "raise"; "skip": leave out damaged records and go on at
+            the next one that verifies, in a GZIP file also at the next member that inflates;
+            "tail": treat a torn last record (a writer died) as the end, raise at other damage;
+            "stop": treat any damage as the end. What is left out is in ``skipped``, and a
+            TfwireWarning says so when the file ends. After damage, the search may find records
+            that are part of another record's payload: it cannot distinguish them.
+        max_record_size: Longer records are damage; None: no limit. Memory grows only with the
+            bytes that the file really has.
+        buffer_size: Bytes read at a time; None or 0: 256 KiB.
+        receipt: Compute the iterator's ``receipt`` and ``file_crc32c``.
+        start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
+            file or a file object is read up to there.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid.
+        DataLossError: While iterating: damage, as ``on_corrupt`` says, after every record before
+            it.
+        OSError: While iterating: a file cannot be opened or read.
+
+    Example:
+        >>> for record in read_records("train.tfrecord"):
+        ...     print(len(record))
+        3
+        3
+        4
+    """
+    return RecordIterator(
+        BatchReader(
+            paths,
+            compression_type,
+            verify=verify,
+            on_corrupt=on_corrupt,
+            max_record_size=max_record_size,
+            buffer_size=buffer_size,
+            receipt=receipt,
+            start=start,
+            markers=Markers(),
+        )
+    )
+
+
+def follow_records(
+    path: AnyPath,
+    compression_type: DetectedCompressionType = "auto",
+    *,
+    start: RecordPosition | None = None,
+    interval: float = 1.0,
+    timeout: float | None = None,
+    verify: bool = True,
+    max_record_size: int | None = 2**30,
+    buffer_size: int | None = None,
+) -> Iterator[bytes]:
+    """Reads the records of a file that is still being written, as they come.
+
+    An incomplete record at the end is waited for; other damage is an error. To track progress, call
+    ``read_records(path, on_corrupt="tail", start=position)`` repeatedly, as this function does.
+
+    Args:
+        path: A path or a URL. A compressed file is read from its beginning each time, up to what
+            its writer has flushed.
+        compression_type, verify, max_record_size, buffer_size: As for ``read_records``.
+        start: Where to begin: an iterator's ``position``.
+        interval: Seconds to wait before looking again at a file that has nothing new.
+        timeout: End after this many seconds without a new record; None: never.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid.
+        DataLossError: While iterating: damage other than an incomplete last record; the file became
+            shorter, or was replaced by another one.
+        OSError: While iterating: the file cannot be opened or read.
+
+    Example:
+        >>> for record in follow_records("a.tfrecord", timeout=0.01):  # seconds without a record
+        ...     print(len(record))
+        3
+        3
+    """
+    if not is_path(path):
+        raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
+    options: dict[str, Any] = {
+        "verify": verify,
+        "max_record_size": max_record_size,
+        "buffer_size": buffer_size,
+    }
+    make_options(compression_type, on_corrupt="tail", **options)  # to check them now
+    interval = seconds("interval", interval)
+    timeout = math.inf if timeout is None else seconds("timeout", timeout)
+    position = as_position("start", start)
+    return _follow(FollowedFile(path), compression_type, options, position, interval, timeout)
+
+
+def _follow(
+    file: FollowedFile,
+    compression_type: Any,
+    options: dict[str, Any],
+    position: RecordPosition,
+    interval: float,
+    timeout: float,
+) -> Iterator[bytes]:
+    deadline = time.monotonic() + timeout
+    while True:
+        source = file.open(position)
+        reader = BatchReader(source, compression_type, on_corrupt="tail", start=position, **options)
+        reader.warn = lambda message: None  # an incomplete record is to be expected
+        with RecordIterator(reader) as records:
+            yield from records
+            before, position = position, records.position
+        now = time.monotonic()
+        if position != before:
+            deadline = now + timeout
+        if now >= deadline:
+            return
+        time.sleep(min(interval, deadline - now))
+
+
+def write_records(path: Output, records: Iterable[Record], options: CompressionType = None) -> int:
+    """Writes a file of records.
+
+    Args:
+        path, options: As for TFRecordWriter.
+        records: As for ``TFRecordWriter.write_many``.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        As TFRecordWriter. The records before an invalid one are in the file; it is not opened if
+        the first one is invalid.
+    """
+    pieces = chunks(records)
+    first = next(pieces, [])
+    as_records(first)  # checked before an existing file is emptied
+    with TFRecordWriter(path, options) as writer:
+        return writer._write_chunks(itertools.chain([first], pieces))
+
+
+@public
+class RecordIterator:
+    """Iterates over records as bytes; made by ``read_records``.
+
+    ``for`` and ``next`` share the records. After an error the iterator is at its end. Threads may
+    share it: each record goes to one of them. After a fork, parent and child may both go on if they
+    read paths. Closing is optional; the iterator is also a context manager.
+    """
+
+    def __init__(self, reader: BatchReader) -> None:
+        self._batches = RecordBatches(reader)
+        self._lock = threading.RLock()  # used without a GIL
+        self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
+        self._positions: Iterator[tuple[Any, int, int, bytes]] | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        # A __next__ in Python would double the cost per record.
+        return self._records if _gil_enabled() else self
+
+    def __next__(self) -> bytes:
+        if _gil_enabled():
+            return next(self._records)
+        with self._lock:
+            return next(self._records)
+
+    def with_positions(
+        self,
+    ) -> Iterator[tuple[str | os.PathLike[str] | None, int, int, bytes]]:
+        """The records that are left, as tuples (path, index, offset, record).
+
+        ``index`` counts the records of the file, and a skipped region as one; ``offset`` is where
+        the record's header begins, in a compressed file in the decompressed content. From now on
+        only the returned iterator gives records; it is for one thread.
+
+        Example:
+            >>> for path, index, offset, record in read_records("a.tfrecord").with_positions():
+            ...     print(f"{path}[{index}] at byte {offset}: {len(record)} bytes")
+            a.tfrecord[0] at byte 0: 3 bytes
+            a.tfrecord[1] at byte 19: 3 bytes
+        """
+        if self._positions is None:
+            self._records = _Refusing("the records are being read with positions")
+            self._positions = self._batches.positions()
+        return self._positions
+
+    @property
+    def skipped(self) -> SkippedRegions:
+        """The regions left out so far, in the order of the files. The last may still grow."""
+        return self._batches.exclusively(lambda: self._batches.reader.skipped)
+
+    @property
+    def position(self) -> RecordPosition:
+        """Where the next record begins in the current file; at its end, the end of the last whole
+        record. ``read_records(path, start=position)`` goes on there, also in another process or
+        later.
+
+        Example:
+            >>> records = read_records("train.tfrecord")
+            >>> first = next(records)
+            >>> rest = read_records("train.tfrecord", start=records.position)
+        """
+        return self._batches.exclusively(self._batches.position)
+
+    @property
+    def tail(self) -> TornTail | None:
+        """The incomplete record at the end of the last file that was read to its end; None before
+        that, and if the file ends after a whole record."""
+        return self._batches.exclusively(lambda: self._batches.reader.tail)
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records handed out so far. With ``verify=False`` it is computed from
+        their stored checksums.
+
+        Raises:
+            ValueError: Without ``receipt=True``.
+
+        Example:
+            >>> records = read_records("train.tfrecord", receipt=True)
+            >>> sum(1 for _ in records) == records.receipt.records
+            True
+        """
+        return self._batches.exclusively(self._batches.receipt)
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """The CRC-32C of all bytes of the last file that was read to its end; None before that, and
+        if some of them were left out.
+
+        Raises:
+            ValueError: Without ``receipt=True``.
+        """
+        return self._batches.exclusively(lambda: self._batches.reader.file_crc32c)
+
+    def close(self) -> None:
+        """Closes the files; iterating further is a ValueError. Closing again is allowed.
+
+        Any thread may close, at any time. A thread that waits for a pipe gets the ValueError at
+        once. A thread inside a file object's method is waited for, but not forever; if it takes
+        longer, it closes the files when it returns, and then gets the ValueError.
+        """
+        self._records = _Refusing(CLOSED)
+        self._batches.close()
+
+    def __enter__(self) -> RecordIterator:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("record iterators cannot be pickled; open the files in the other process")
+
+
+class _Refusing(Iterator[bytes]):
+    """Replaces an iterator that must not be used any more."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __next__(self) -> bytes:
+        raise ValueError(self._reason)
+
+
+class FollowedFile:
+    """A path or URL that is opened again and again, and must stay the same file.
+
+    Args:
+        path: The path or URL.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = path
+        # Stays open, so that its inode is not used again.
+        self._first: FileSource | None = None
+
+    def open(self, position: RecordPosition) -> Source:
+        """Opens the file to go on at a position.
+
+        Raises:
+            DataLossError: The path names another file now.
+            OSError: The file cannot be opened.
+        """
+        source = open_source(self._path)
+        if not isinstance(source, FileSource) or not source.regular:
+            return source
+        if self._first is None:
+            self._first = source.duplicate()
+        elif not os.path.sameopenfile(source.fd, self._first.fd):
+            source.close()
+            raise DataLossError(
+                f"{display_name(source.path)}: record {position.record_index} at byte "
+                f"{position.offset}: another file has taken the place of the one that was followed",
+                path=source.path,
+                offset=position.offset,
+                record_index=position.record_index,
+                reason="truncated",
+            )
+        return source

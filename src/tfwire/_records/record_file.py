@@ -1,0 +1,441 @@
+"""One open record file, plain or compressed: its records in order, and its damage."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._records.blocks import (
+    Block,
+    LongReader,
+    LongRecord,
+    drop_first,
+    numbers_of,
+    position_after,
+    position_of,
+    split,
+    table_of,
+)
+from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.damage import (
+    FlippedBits,
+    Reading,
+    RecordPosition,
+    SkippedRegion,
+    SkippedRegions,
+    TornTail,
+    display_name,
+    flipped_bits,
+    skipped_regions,
+    torn_tail,
+)
+from tfwire._records.frames import FRAME
+from tfwire._records.inflate import StreamDamage
+from tfwire._records.inflate_thread import ThreadedInflater
+from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
+from tfwire._records.receipts import Tally
+from tfwire._records.sources import FileSource, Source
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
+
+__all__ = [
+    "RecordFile",
+]
+
+_BEGINNING = RecordPosition()
+
+
+class RecordFile:
+    """One open file: its bytes, and the native reader that finds the records in them.
+
+    Args:
+        source: Its bytes; this object closes it.
+        options: How to read it.
+        start: Where to begin.
+
+    Raises:
+        DataLossError: No record begins at ``start``.
+        ValueError: ``on_corrupt="skip"`` on a device without an end.
+
+    Attributes:
+        path: Its name, or None.
+        compression: "", "GZIP" or "ZLIB".
+        tally: What the records delivered add up to; None unless the options ask for it.
+        position: Where the record after the last batch begins.
+        at_hand: Whether it is a regular file: reading never waits for a writer.
+    """
+
+    def __init__(
+        self, source: Source, options: Options, start: RecordPosition = _BEGINNING
+    ) -> None:
+        self.path = source.path
+        self._input = source
+        self._source: Source | ThreadedInflater = source
+        self._error = new_error()
+        self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
+        self._num_bytes = ffi.new("uint64_t *")
+        self._options = options
+        self.position = self._native_position = _BEGINNING
+        self.tally: Tally | None = None
+        self._damage: StreamDamage | None = None
+        self._left: Any = None  # a batch that was read to find the start, not yet delivered
+        self._long: LongReader | None = None  # while it replaces the native reader
+        self._resumed = False  # after damage that ended the native reader's input
+        self._went_back = 0  # bytes, to a member inside what had been inflated
+        self._duplicates: DuplicateFilter | None = None
+        self._cut = False  # whether a truncated compressed stream was treated as ended
+        self._stream_regions = SkippedRegions()
+        self._cut_regions = SkippedRegions()  # of a truncated stream, until its records end
+        self._verify = not options.flags & lib.TFW_NO_DATA_CRC
+        try:
+            if options.on_corrupt == "skip":  # which reads to the end
+                source.check_ends()
+            auto = options.compression == "auto"
+            self.compression: Compression = (
+                detect_compression(source.peek(DETECT_SIZE))
+                if options.compression == "auto"
+                else options.compression
+            )
+            self._reading = Reading(self.path, self.compression, auto)
+            if self.compression:
+                self._source = ThreadedInflater(source, self.compression)
+                if options.on_corrupt == "skip":
+                    self._duplicates = DuplicateFilter()
+            self.at_hand: bool = getattr(source, "regular", False)
+            self._fed = not (self._source is source and self.at_hand)
+            self._reader = self._create(options)
+            if start != _BEGINNING:
+                self._go_to(start)
+        except BaseException:
+            self._source.close()
+            raise
+        self._start = start
+        if options.receipt:
+            self.tally = Tally(verified=self._verify)
+
+    def _create(self, options: Options) -> Any:
+        settings = ffi.new("tfw_reader_options *")
+        settings.size = ffi.sizeof("tfw_reader_options")
+        settings.buffer_size = options.buffer_size
+        settings.max_record_size = options.max_record_size
+        settings.flags = options.flags
+        settings.on_corrupt = POLICIES[options.on_corrupt]
+        settings.fd = -1
+        if not self._fed and isinstance(self._source, FileSource):
+            settings.fd = self._source.fd
+        out = ffi.new("tfw_reader **")
+        check(lib.tfw_reader_create(settings, out, self._error), self._error)
+        return ffi.gc(out[0], lib.tfw_reader_free)
+
+    def _go_to(self, start: RecordPosition) -> None:
+        """Moves to a position: by seeking in a plain regular file, else by reading up to it."""
+        size = self._source.size()
+        if self._fed:
+            self._read_up_to(start)
+        elif size is None or start.offset <= size:
+            self._seek(start)
+        number, begin = self.position
+        # How much of a damaged stream can be inflated depends a little on the size of the reads.
+        begins_there = begin == start.offset or bool(self._stream_regions)
+        if number != start.record_index or not begins_there:
+            found = f"found record {number} at byte {begin}"
+            if not self._fed:
+                found = f"the file has {size} bytes"
+            raise DataLossError(
+                f"{display_name(self.path)}: record {start.record_index} does not begin at byte "
+                f"{start.offset}, where reading is to go on: {found}; the file was cut or replaced",
+                path=self.path,
+                offset=start.offset,
+                record_index=start.record_index,
+                reason="truncated",
+            )
+
+    def _read_up_to(self, start: RecordPosition) -> None:
+        batch = ffi.new("tfw_batch *")
+        number, before = start.record_index, self.position
+        while (left := number - self.position.record_index) > 0:
+            before = self.position
+            if not self.next(left, batch):
+                return
+        if left < 0:  # damaged records are counted too, and some were left out on the way
+            done = split(batch, bisect_left(numbers_of(batch), number))
+            before = position_after(done) if done.count else before
+            self._left = batch
+            self.position = before if before == start else position_of(batch, 0)
+
+    def _seek(self, position: RecordPosition) -> None:
+        number, offset = self.position = self._native_position = position
+        status = lib.tfw_reader_seek(self._reader, offset, number, self._error)
+        check(status, self._error, self.path)
+
+    def next(self, max_records: int, batch: Any) -> bool:
+        """Fills a ``tfw_batch *`` with the next records; False at the end of the file."""
+        if self._left is not None and self._left.count:
+            batch[0] = split(self._left, max_records or self._left.count)[0]
+            self.position = position_after(batch)
+        else:
+            reader, error = self._reader, self._error
+            while True:
+                status = lib.tfw_reader_next(reader, max_records, batch, error)
+                if status == lib.TFW_OK:
+                    self.position = self._native_position = position_after(batch)
+                    if self._duplicates is None or self._drop_duplicates(batch):
+                        break
+                elif not self._go_on(status):
+                    return False
+        if self.tally is not None:
+            self.tally.add_batch(batch)
+        return True
+
+    def _go_on(self, status: int) -> bool:
+        """Does what the native reader asks for, or raises what it found; False at the end."""
+        if status == lib.TFW_NEED_INPUT:
+            self._feed()
+        elif self._damage is not None:
+            raise self._reading.stream_error(self._damage, self.position)
+        elif status == lib.TFW_END and self._resumed:
+            self._resumed = False
+            if self._duplicates is not None and self._went_back:
+                self._duplicates.expect(self._went_back)
+            self._feed()
+        elif status == lib.TFW_END:
+            self._end()
+            return False
+        elif status in DAMAGE_REASONS:
+            raise self._reading.record_error(status, self._error)
+        else:
+            check(status, self._error, self.path)
+        return True
+
+    def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
+        """As next, but appends the records to a block. Where only headers are verified, they go
+        there straight from a regular file."""
+        if self._options.flags == lib.TFW_NO_DATA_CRC and self.tally is None and not self._fed:
+            assert isinstance(self._source, FileSource)
+            longest = self._options.max_record_size
+            end = block.read(self._source.fd, self.path, self.position, max_records, longest)
+            if end != self.position:
+                self._seek(end)
+                return True
+        if not self.next(max_records, batch):
+            return False
+        block.add(batch, self.path)
+        return True
+
+    def read_long(self) -> LongRecord | None:
+        """The next record, if it is a long one of a plain file. Call it until it returns None; then
+        call ``next``."""
+        if self._long is None:
+            if self._fed or not isinstance(self._source, FileSource):
+                return None
+            if self.tally is not None and not self._verify:
+                return None
+            longest = self._options.max_record_size or sys.maxsize
+            self._long = LongReader(self._source.fd, self.position, longest, self._verify)
+        found = self._long.next()
+        if found is None:
+            # If no long record was read, the native reader may be past damage already.
+            if self._long.position != self._native_position:
+                self._seek(self._long.position)
+            self._long = None
+            return None
+        self.position = self._long.position
+        if self.tally is not None:
+            self.tally.add_record(found.crc, len(found.payload))
+        return found
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file itself that the records delivered so far took."""
+        if isinstance(self._source, ThreadedInflater):
+            return self._source.offset
+        return self.position.offset
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """At the end of the file: the CRC-32C of its bytes, if the options ask for a receipt. None
+        if bytes were left out or read twice, or reading did not start at the beginning."""
+        if self.tally is None or self.skipped() or self._start != _BEGINNING:
+            return None
+        if isinstance(self._source, ThreadedInflater):
+            return self._source.crc32c
+        return self.tally.file_crc32c
+
+    def interrupt(self) -> None:
+        """Wakes a thread that waits for input. Close the file after this."""
+        self._input.interrupt()
+
+    def close(self) -> None:
+        ffi.release(self._reader)
+        self._source.close()
+
+    # ---- Fed input ----------------------------------------------------------------------------
+
+    def _feed(self) -> None:
+        """Gives the native reader more input, or says that there is no more."""
+        data, size = self._room
+        check(lib.tfw_reader_reserve(self._reader, data, size, self._error), self._error)
+        try:
+            got = self._source.readinto(ffi.buffer(data[0], size[0]))
+        except StreamDamage as damage:
+            got = 0
+            self._meet(damage)
+        check(lib.tfw_reader_commit(self._reader, got, self._error), self._error)
+
+    def _meet(self, damage: StreamDamage) -> None:
+        """Handles a broken compressed stream. The native reader takes it as ended, and what follows
+        as new input: the start of a record before the damage and the bytes after the damage might
+        verify together, without being a record.
+        """
+        assert isinstance(self._source, ThreadedInflater)
+        policy = self._options.on_corrupt
+        ends = damage.cut and policy in ("tail", AS_TENSORFLOW)
+        if policy in ("raise", "tail", AS_TENSORFLOW) and not ends:
+            self._damage = damage
+            return
+        resumed = self._source.resume() if policy == "skip" else None
+        self._cut = damage.cut and resumed is None
+        end = resumed or self._source.size() or self._source.offset
+        begin = min(damage.offset, end)
+        region = SkippedRegion(
+            self.path, begin, end, self.position.record_index, "compressed stream"
+        )
+        regions = SkippedRegions([region], 1, end - begin)
+        if ends:  # the writer may go on; the native reader finds out whether a record is torn
+            self._cut_regions = regions
+        else:
+            self._stream_regions.add(regions)
+        self._resumed = resumed is not None
+        self._went_back = 0 if resumed is None else max(0, damage.offset - resumed)
+
+    def _end(self) -> None:
+        """Counts the truncated end of a stream as left out if a record is torn there."""
+        if torn_tail(self._reader, self.position.offset) is not None:
+            self._stream_regions.add(self._cut_regions)
+        self._cut_regions = SkippedRegions()
+
+    # ---- Damage -------------------------------------------------------------------------------
+
+    @property
+    def num_skipped(self) -> int:
+        """How many regions were left out so far."""
+        in_content: int = lib.tfw_reader_skipped_total(self._reader, self._num_bytes)
+        return self._stream_regions.num_regions + in_content
+
+    def skipped(self) -> SkippedRegions:
+        """The regions left out so far: of the compressed file, then of its content."""
+        regions = SkippedRegions()
+        regions.add(self._stream_regions)
+        regions.add(skipped_regions(self._reader, self.path))
+        return regions
+
+    def tail(self) -> TornTail | None:
+        """At the end of the file: the incomplete record that was left out there; None if the file
+        ends after a whole one. A truncated compressed stream could go on there."""
+        tail = torn_tail(self._reader, self.position.offset)
+        return tail or (TornTail(0, lib.TFW_HEADER_SIZE) if self._cut else None)
+
+    def flipped_bits(self) -> FlippedBits:
+        """The flipped bits found so far, if the options ask for them."""
+        return flipped_bits(self._reader, self.path)
+
+    def _drop_duplicates(self, batch: Any) -> bool:
+        """Takes records off a batch that were delivered before; False: none is left."""
+        assert self._duplicates is not None
+        damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
+        return self._duplicates.drop(batch, damaged)
+
+
+# ---- Records that come twice because the search for the next gzip member goes back ----
+#
+# Deflate stores what it cannot compress. If a member is torn inside a stored block, the block seems
+# to continue into the next members. If their records are stored too, they verify and are delivered,
+# after a gap for the member's header. Then inflating fails, the search goes back and finds the real
+# member there, and the same records come again from its beginning.
+
+# A stored block holds 65,535 bytes, and a record takes at least 16.
+_MOST = 65535 // FRAME
+Array = np.ndarray[Any, Any]
+
+
+class DuplicateFilter:
+    """Remembers the records delivered last, and drops them from batches if they come again."""
+
+    def __init__(self) -> None:
+        self._end = 0  # of the last record
+        self._again = np.empty(0, np.uint64)  # the keys of the records that come again
+        self._went_back = 0  # bytes of the file; the next record shows what comes again
+        self._forget()
+
+    def expect(self, num_bytes: int) -> None:
+        """Notes that the search went back by this many bytes of the file."""
+        self._went_back = num_bytes
+
+    def drop(self, batch: Any, damaged: bool) -> bool:
+        """Drops records that come again from the beginning of a ``tfw_batch *``.
+
+        Args:
+            batch: Some records.
+            damaged: Whether anything was left out so far.
+
+        Returns:
+            Whether any records are left.
+        """
+        if damaged:
+            keys = _keys_of(batch)
+            if self._went_back:
+                self._again = self._beginning_with(keys[0])
+                self._forget()
+            self._note(keys, _begin_runs(batch, self._end))
+        self._end = position_after(batch).offset
+        if len(self._again):
+            drop_first(batch, self._num_again(keys))
+        return bool(batch.count)
+
+    def _forget(self) -> None:
+        self._went_back = 0
+        self._keys = np.empty(0, np.uint64)
+        self._begins = np.empty(0, bool)  # whether there is a gap before them
+
+    def _note(self, keys: Array, begins: Array) -> None:
+        self._keys = np.concatenate([self._keys, keys])[-_MOST:]
+        self._begins = np.concatenate([self._begins, begins])[-_MOST:]
+
+    def _beginning_with(self, key: Any) -> Array:
+        """The last records delivered, from the one with this key that follows a gap. They were all
+        stored in the bytes that the search went back: records that take more are others."""
+        sizes = FRAME + (self._keys >> np.uint64(32))
+        fits = np.cumsum(sizes[::-1])[::-1] <= self._went_back
+        found = np.flatnonzero(self._begins & fits & (self._keys == key))
+        return self._keys[found[0] :] if len(found) else self._keys[:0]
+
+    def _num_again(self, keys: Array) -> int:
+        """The number of records at the beginning of a batch that come again."""
+        count = min(len(keys), len(self._again))
+        other = np.flatnonzero(keys[:count] != self._again[:count])
+        self._again = self._again[len(keys) :] if not len(other) else self._again[:0]
+        return int(other[0]) if len(other) else count
+
+
+def _keys_of(batch: Any) -> Array:
+    """One uint64 per record: its length and its checksum."""
+    offsets, lengths = table_of(batch).T
+    data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
+    footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE)]
+    keys: Array = lengths.astype(np.uint64) << np.uint64(32) | footers.view(np.uint32)[:, 0]
+    return keys
+
+
+def _begin_runs(batch: Any, end: int) -> Array:
+    """Whether there is a gap before each record; ``end`` is where the last batch ended."""
+    offsets, lengths = table_of(batch).T
+    begins = np.empty(len(offsets), bool)
+    begins[0] = position_of(batch, 0).offset != end
+    begins[1:] = offsets[1:] != (offsets + lengths)[:-1] + FRAME
+    return begins

@@ -1,0 +1,155 @@
+"""WriterBase, the base class of writers: locking, failures, forks, and writers left open."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+__all__ = ["WriterBase", "copy_error"]
+
+Self = TypeVar("Self", bound="WriterBase")
+Result = TypeVar("Result")
+
+
+class WriterBase:
+    """Runs one operation at a time. After an operation that failed, all others raise.
+
+    A writer that is still open when it is dropped, or when the interpreter exits, is closed with a
+    ResourceWarning. In a forked process it is abandoned: it belongs to the process that made it.
+    """
+
+    _closed = True  # until the constructor has succeeded
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._busy = False
+        self._failure: Exception | None = None
+
+    def _open(self) -> None:
+        """Marks the writer as open, at the end of the constructor."""
+        self._closed = False
+        _open_writers.add(self)
+
+    def _run(self, operation: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs an operation while no other one runs.
+
+        Raises:
+            RuntimeError: Called by a signal handler that interrupted an operation of this thread.
+                Waiting for that operation would be a deadlock.
+        """
+        with self._lock:
+            if self._busy:
+                raise RuntimeError(
+                    f"{self!r} is in use by this thread: a signal handler cannot use the writer "
+                    "that it interrupts"
+                )
+            self._busy = True
+            try:
+                return operation(*arguments)
+            except Exception as error:
+                self._fail(error)
+                raise
+            except BaseException:
+                self._fail(RuntimeError("writing was interrupted"))
+                raise
+            finally:
+                self._busy = False
+                if self._closed:  # Python loses an interrupt that arrives in a callback of the set
+                    _open_writers.discard(self)
+
+    def _check(self) -> None:
+        """Raises the first failure again."""
+        if self._failure is not None:
+            raise copy_error(self._failure)
+
+    def _fail(self, failure: Exception) -> None:
+        """Makes every further operation raise."""
+        self._failure = copy_error(failure)
+
+    def close(self) -> None:
+        """Completes the output."""
+        raise NotImplementedError
+
+    def _discard(self) -> None:
+        """Ends the writer and leaves the output incomplete, or removes it."""
+        raise NotImplementedError
+
+    def _end_unclosed(self) -> None:
+        """Ends a writer that was never closed, by ``close`` or ``_discard``."""
+        raise NotImplementedError
+
+    def _after_fork(self) -> None:
+        """In a forked process: leaves the output to the parent."""
+        self._closed = True
+        self._lock = threading.RLock()
+        self._busy = False
+        self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
+
+    def _finalize(self) -> None:
+        """Ends a writer that was never closed; warns where no caller can catch an exception."""
+        reported = self._failure is not None
+        name = repr(self)  # it does not say "closed" yet
+        try:
+            self._end_unclosed()
+        except Exception as error:
+            if not reported:
+                message = f"{name} was not closed, and records were lost: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=3, source=self)
+        warnings.warn(f"{name} was not closed", ResourceWarning, stacklevel=3, source=self)
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._finalize()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("writers cannot be pickled; open files in the other process")
+
+
+def copy_error(error: Exception) -> Exception:
+    """A copy of an exception without its traceback. Raising the same object repeatedly would make
+    its traceback longer each time and keep everything alive that the frames refer to."""
+    try:
+        twin = copy.copy(error)
+    except Exception:  # its class does not support copying
+        twin = error
+    return (twin if type(twin) is type(error) else error).with_traceback(None)
+
+
+_open_writers: weakref.WeakSet[WriterBase] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for writer in list(_open_writers):
+        writer._after_fork()
+
+
+@atexit.register
+def _finalize_all() -> None:
+    """Runs before the interpreter unloads the modules that writers need."""
+    for writer in list(_open_writers):
+        if not writer._closed and writer._lock.acquire(timeout=1):  # a daemon thread may hold it
+            with contextlib.suppress(Exception):  # warnings may be errors
+                writer._finalize()
+            writer._lock.release()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,583 @@
+"""The command, with everything wrong that can be: arguments, files, standard streams, terminals."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import tfwire as tfw
+from command import ENVIRONMENT, tfwire_command, tfwire_main
+from reference import frame
+from tfwire._base.arguments import printable
+
+RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
+NASTY = "\x1b[31m\x07\r\x9b\u202e\u2066\u200b\x7f\nz" + os.fsdecode(b"\xff")
+
+# Every subcommand, with IN where a file is read and OUT where one is written.
+READING = {
+    "info": ["info", "IN"],
+    "info --json": ["info", "--json", "IN"],
+    "head": ["head", "IN"],
+    "head json": ["head", "--format", "json", "IN"],
+    "cat": ["cat", "IN"],
+    "cat json": ["cat", "--format", "json", "IN"],
+    "cat raw": ["cat", "--format", "raw", "IN"],
+    "count": ["count", "IN"],
+    "count --json": ["count", "--json", "IN"],
+    "verify": ["verify", "IN", "--crc32c", "--receipt"],
+    "verify --json": ["verify", "IN", "--json", "--crc32c", "--receipt"],
+    "verify --same-as": ["verify", "IN", "--same-as", "IN2"],
+    "repair": ["repair", "IN", "OUT"],
+    "repair --correct": ["repair", "--correct", "--accept-ambiguous", "--json", "IN", "OUT"],
+    "index": ["index", "IN"],
+    "index --text": ["index", "--text", "--json", "IN"],
+    "index --check": ["index", "--check", "IN"],
+    "split": ["split", "IN", "-o", "OUT-{shard}", "--shards", "2", "--index"],
+    "merge": ["merge", "IN", "-o", "OUT", "--output-compression", "gzip"],
+    "shuffle": ["shuffle", "IN", "-o", "OUT", "--seed", "1", "--json"],
+    "bench": ["bench", "IN", "--seconds", "0.001"],
+}
+
+
+def words_of(name, path, out="out"):
+    names = {"IN": path, "IN2": path, "OUT": out, "OUT-{shard}": out + "-{shard}"}
+    return [names.get(word, word) for word in READING[name]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def path(folder):
+    tfw.write_records("in", RECORDS)
+    return "in"
+
+
+def text_of(result):
+    """What was shown; nothing of it may control a terminal."""
+    text = (result.stdout + result.stderr).decode()
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "Traceback" not in text
+    assert "unexpected" not in text
+    return text
+
+
+def check_complaint(result, command, status=1):
+    """One line on stderr, which names the command, and nothing else."""
+    text_of(result)
+    assert (status, b"") == (result.returncode, result.stdout)
+    assert result.stderr.decode().startswith(f"tfwire {command}: ")
+    assert b"\n" == result.stderr[-1:]
+
+
+# ---- Files that cannot be read ------------------------------------------------------------------
+
+
+def make_loop(folder):
+    os.symlink("loop", "loop")
+    return "loop"
+
+
+def make_socket(folder):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    return "socket"
+
+
+def make_folder(folder):
+    os.mkdir("folder")
+    return "folder"
+
+
+UNREADABLE = {
+    "missing": "missing",
+    "pattern": "*.tfrecord",
+    "no name": "",
+    "below a file": __file__ + "/x",
+    "name too long": "x" * 5000,
+    "NUL": "a\0b",
+    "no UTF-8": os.fsdecode(b"caf\xe9"),
+    "control characters": NASTY,
+    "lone surrogate": "\ud800",
+    "unknown protocol": "foo://x",
+    "missing URL": "memory://missing",
+    "missing file URL": "file:///missing/file",
+    "nasty URL": "memory://" + NASTY,
+    "loop": make_loop,
+    "socket": make_socket,
+    "folder": make_folder,
+}
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_file_that_cannot_be_read(folder, command, kind):
+    made = UNREADABLE[kind]
+    path = made(folder) if callable(made) else made
+    before = sorted(os.listdir())
+    result = tfwire_main(*words_of(command, path))
+    if command == "verify --json":  # for programs, on stdout
+        text_of(result)
+        assert result.returncode == 1
+        assert path == json.loads(result.stdout)["path"]
+    else:
+        check_complaint(result, command.split()[0])
+    assert before == sorted(os.listdir())
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="this user may read everything")
+def test_a_file_that_may_not_be_read(path):
+    os.chmod(path, 0)
+    for command in READING.keys() - {"verify --json"}:
+        check_complaint(tfwire_main(*words_of(command, path)), command.split()[0])
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_url_without_fsspec(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    result = tfwire_main(*words_of(command, "gs://bucket/file"))
+    assert result.returncode == 1
+    if not command.startswith(("index", "shuffle")):  # which need a file of their own
+        assert "pip install 'tfwire[remote]'" in text_of(result)
+
+
+def test_the_other_files_get_their_turn(path):
+    for command in ("info", "head", "cat", "count", "verify", "index"):
+        result = tfwire_main(command, "missing", "foo://x", "a\0b", path)
+        assert 1 == result.returncode
+        assert 3 == text_of(result).count(f"tfwire {command}: ")
+        assert b"in" in result.stdout
+
+
+# ---- Files that can be read, but hold something else --------------------------------------------
+
+
+CONTENTS = {
+    "text": b"name,age\nAda,36\n" * 20,
+    "control characters": NASTY.encode("utf-8", "surrogateescape") * 20,
+    "zeros": bytes(1000),
+    "ones": b"\xff" * 1000,
+    "cut": b"".join(map(frame, RECORDS))[:-1],
+    "flipped": b"".join(map(frame, RECORDS[:5])) + b"?" + b"".join(map(frame, RECORDS)),
+    "gzip magic": b"\x1f\x8b\x08" + bytes(50),
+    "zlib magic": b"\x78\x9c" + bytes(50),
+    "npz": b"PK\x03\x04" + bytes(100),
+    "huge length": frame(b"x" * 100)[:8] + bytes(50),
+}
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("kind", CONTENTS)
+@pytest.mark.parametrize("compression", ["auto", "none", "gzip", "zlib"])
+def test_a_file_of_something_else(folder, command, kind, compression):
+    (folder / "in").write_bytes(CONTENTS[kind])
+    words = words_of(command, "in")
+    if words[0] != "shuffle":
+        words[1:1] = ["--compression", compression]
+    result = tfwire_main(*words)
+    first_are_whole = words[0] == "head" and compression in ("auto", "none") and kind == "cut"
+    assert (0 if first_are_whole else 1) == result.returncode
+    text = result.stderr.decode() if command == "cat raw" else text_of(result)
+    if not first_are_whole and "json" not in command:
+        assert any(word in text for word in (f"tfwire {words[0]}: ", "DAMAGED", "NO\n", "lost"))
+
+
+@pytest.mark.parametrize("command", READING)
+def test_names_of_files_are_escaped(command):
+    tfw.write_records(NASTY, RECORDS)
+    if command == "index --check":
+        tfwire_main("index", NASTY)
+    result = tfwire_main(*words_of(command, NASTY, "out" + NASTY))
+    if command == "cat raw":
+        assert b"".join(RECORDS) == result.stdout
+        return
+    text = text_of(result)
+    assert 0 == result.returncode, text
+    if "json" not in command:
+        shown = printable(NASTY)
+        assert shown in text or json.dumps(NASTY)[1:-1] in text or command == "verify --same-as"
+
+
+@pytest.mark.parametrize("command", READING)
+def test_keys_of_features_are_escaped_and_short(command, folder):
+    key = NASTY[:-1] + "k" * 100_000 + "\u202eend"
+    record = {key: 1, **{f"{i}\x1b]0;title\x07": "v\x9b" for i in range(5000)}}
+    tfw.write_records("in", [record])
+    if command == "index --check":
+        tfwire_main("index", "in")
+    result = tfwire_main(*words_of(command, "in"))
+    assert 0 == result.returncode
+    if command == "cat raw":
+        return
+    text = text_of(result)
+    if command in ("info", "head"):
+        assert max(map(len, text.split("\n"))) < 300
+        assert len(text) < 300_000
+        assert "5001 features" in text.replace(",", "") or "more lines" in text
+    else:
+        assert len(text) < 2_000_000
+
+
+# ---- Wrong numbers and words --------------------------------------------------------------------
+
+
+NUMBERS = {
+    ("head", "-n"): {"0", "7", "\uff17"},
+    ("verify", "--jobs"): {"7", "\uff17"},
+    ("split", "--shards"): {"7", "\uff17"},
+    ("split", "--shard-size"): {"7"},
+    ("merge", "--jobs"): {"7", "\uff17"},
+    ("shuffle", "--seed"): {"0", "7", "\uff17"},
+    ("shuffle", "--memory"): {"7"},
+    ("bench", "--seconds"): {"7", "\uff17", "1e3", "1e-9"},
+    ("demo", "--records"): {"7", "\uff17"},
+}
+TEXTS = [
+    "",
+    " ",
+    "x",
+    "-1",
+    "0",
+    "7",
+    "\uff17",
+    "1e3",
+    "1e-9",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "0x10",
+]
+TEXTS += ["1.5.2", "7MX", "9" * 30, "9" * 400 + "TB", "9" * 5000, "7\x1b[31m", "\ud800", "7\n8"]
+
+
+@pytest.mark.parametrize(("command", "option"), NUMBERS)
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text[:9]))
+def test_wrong_numbers_are_refused(path, command, option, text):
+    """And right ones are not; where both work and time would be spent, --help ends the command."""
+    words = {"split": ["-o", "out-{shard}"], "merge": ["-o", "out"], "shuffle": ["-o", "out"]}
+    inputs = [] if command == "demo" else [path]
+    if text in NUMBERS[command, option]:
+        result = tfwire_main(
+            command, *inputs, *words.get(command, []), f"{option}={text}", "--help"
+        )
+        assert 0 == result.returncode
+        return
+    result = tfwire_main(command, *inputs, *words.get(command, []), f"{option}={text}")
+    assert (2, b"") == (result.returncode, result.stdout)
+    assert option in text_of(result)
+    assert len(text_of(result)) < 2000 + len(text)
+    assert ["in"] == os.listdir()
+
+
+def test_very_large_numbers_are_taken_where_they_do_no_harm(path):
+    most = str(2**63 - 1)
+    for words in (
+        ["head", "-n", most, path],
+        ["verify", "--jobs", most, path, path],
+        ["merge", "--jobs", most, path, "-o", "merged"],
+        ["shuffle", "--seed", most, "--memory", "1000TB", path, "-o", "shuffled"],
+        ["split", "--shard-size", "1000TB", path, "-o", "part-{shard}"],
+    ):
+        assert 0 == tfwire_main(*words).returncode, words
+    result = tfwire_main("demo", "--records", most)
+    check_complaint(result, "demo", 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["\x1b[31m"],
+        ["info"],
+        ["info", "in", "--\x1b[31m\u202e"],
+        ["info", "--compression", "\x1b[31m", "in"],
+        ["head", "--format", "\x9b", "in"],
+        ["cat", "--follow", "-"],
+        ["cat", "--follow", "in", "in"],
+        ["merge", "in"],
+        ["split", "in", "-o", "out-{shard}"],
+        ["index", "--text", "--check", "in"],
+        ["repair", "in"],
+        ["repair", "--accept-ambiguous", "in", "out"],
+        ["index", "-"],
+        ["shuffle", "-", "-o", "out"],
+        ["bench", "-"],
+        *([command, "-", "-"] for command in ("info", "head", "cat", "count", "verify")),
+        ["verify", "-", "--same-as", "-"],
+        ["merge", "-", "-", "-o", "out"],
+        ["split", "-", "-", "-o", "out-{shard}", "--shards", "2"],
+    ],
+)
+def test_wrong_usage(path, words):
+    result = tfwire_main(*words)
+    text_of(result)
+    assert (2, b"") == (result.returncode, result.stdout)
+    assert b"tfwire" in result.stderr
+    assert ["in"] == os.listdir()
+
+
+# ---- What is not installed, or may not be written ------------------------------------------------
+
+
+def test_the_demo_names_the_packages_that_it_lacks(monkeypatch):
+    monkeypatch.setattr("tfwire.cli.demo.find_spec", {"sklearn": True}.get)
+    result = tfwire_main("demo")
+    check_complaint(result, "demo")
+    assert b"Pillow; pip install 'tfwire[demo]'" in result.stderr
+    assert [] == os.listdir()
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "a\0b", "x" * 300, "/proc/nowhere"])
+def test_the_demo_where_nothing_can_be_written(place, folder):
+    (folder / "file").touch()
+    check_complaint(tfwire_main("demo", "--folder", place), "demo")
+    assert ["file"] == os.listdir()
+
+
+def test_the_demo_touches_no_other_files(folder):
+    (folder / "test.tfrecord").write_bytes(b"mine")
+    check_complaint(tfwire_main("demo", "--folder", "."), "demo", 2)
+    assert b"mine" == (folder / "test.tfrecord").read_bytes()
+    assert ["test.tfrecord"] == os.listdir()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="this user may write everywhere")
+def test_a_folder_that_cannot_be_written_to(path, folder):
+    (folder / "locked").mkdir(mode=0o555)
+    for command in ("merge", "repair"):
+        check_complaint(tfwire_main(*words_of(command, path, "locked/out")), command)
+    check_complaint(tfwire_main("demo", "--folder", "locked"), "demo")
+
+
+def test_out_of_memory_is_said(path, monkeypatch):
+    def exhausted(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("tfwire._records.verify.verify_file", exhausted)
+    for command in ("info", "count", "verify", "bench"):
+        result = tfwire_main(command, path)
+        check_complaint(result, command)
+        assert b"Cannot allocate memory" in result.stderr
+
+
+def test_a_fault_of_the_command_is_one_line(path, monkeypatch):
+    """No known one is left; whatever comes is said without a traceback."""
+
+    def broken(*arguments, **options):
+        raise KeyError("\x1b[31m" + "x" * 10_000)
+
+    monkeypatch.setattr("tfwire._records.verify.verify_file", broken)
+    result = tfwire_main("count", path)
+    assert (1, b"") == (result.returncode, result.stdout)
+    assert result.stderr.startswith(b"tfwire count: unexpected KeyError: '\\x1b[31m")
+    assert len(result.stderr) < 300
+
+
+# ---- Standard streams ----------------------------------------------------------------------------
+
+
+STREAMS = {
+    "closed stdin": "<&-",
+    "closed stdout": ">&-",
+    "closed stderr": "2>&-",
+    "all closed": "<&- >&- 2>&-",
+    "full stdout": ">/dev/full",
+    "full stderr": "2>/dev/full",
+    "nobody reads stdout": "| true",
+    "nobody reads either": "2>&1 | true",
+    "a reader that leaves": "| head -1",
+}
+STREAMED = ["info", "head json", "cat", "cat raw", "count", "verify", "repair", "split", "bench"]
+STREAMED = {**{name: words_of(name, "in") for name in STREAMED}, "--help": ["--help"]}
+STREAMED |= {"verify --help": ["verify", "--help"], "usage": ["nonsense"]}
+QUICK = {"cat", "--help", "split"}
+STREAMED_CASES = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STREAMED
+]
+
+
+@pytest.mark.unsanitized("starts processes")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+@pytest.mark.parametrize("command", STREAMED_CASES)
+@pytest.mark.parametrize("streams", STREAMS)
+def test_standard_streams_that_do_not_work(path, command, streams):
+    tfw.write_records(path, RECORDS * 30)
+    words = " ".join(f"'{word}'" for word in STREAMED[command])
+    script = f"'{sys.executable}' -m tfwire {words} {STREAMS[streams]}"
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script], capture_output=True, env=ENVIRONMENT, timeout=60
+    )
+    text = result.stderr.decode()
+    assert "Traceback" not in text
+    assert "Exception ignored" not in text
+    assert "unexpected" not in text
+    stdout_fails = streams in ("closed stdout", "all closed", "full stdout")
+    if command == "usage":
+        assert 2 == result.returncode
+    elif stdout_fails:
+        assert 1 == result.returncode
+        assert streams == "all closed" or (1, True) == (
+            text.count("\n"),
+            ": standard output: " in text,
+        )
+    else:
+        assert (0, "") == (result.returncode, text)
+
+
+@pytest.mark.unsanitized("starts processes")
+def test_a_closed_stdin_is_no_empty_file():
+    script = f"'{sys.executable}' -m tfwire verify - <&-"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, env=ENVIRONMENT)
+    assert (1, b"") == (result.returncode, result.stdout)
+    assert b"tfwire verify: standard input: Bad file descriptor\n" == result.stderr
+
+
+@pytest.mark.unsanitized("starts processes")
+def test_raw_records_do_not_reach_a_terminal(path):
+    ours, theirs = pty.openpty()
+    for words in (["cat"], ["head"], ["cat", "--follow"]):
+        result = tfwire_command(
+            *words, "--format", "raw", path, capture_output=False, stdout=theirs, stderr=-1
+        )
+        assert 2 == result.returncode
+        assert "not for a terminal" in result.stderr
+    os.close(theirs)
+    os.close(ours)
+
+
+ENVIRONMENTS = {
+    "C locale": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ASCII": {"PYTHONIOENCODING": "ascii"},
+    "Latin-1": {"PYTHONIOENCODING": "latin-1:strict"},
+    "UTF-16": {"PYTHONIOENCODING": "utf-16"},
+    "width 0": {"COLUMNS": "0", "LINES": "0"},
+    "width 1": {"COLUMNS": "1", "TERM": "dumb"},
+    "width of nonsense": {"COLUMNS": "x" * 100, "TERM": ""},
+    "huge width": {"COLUMNS": "9" * 30},
+}
+
+
+QUICK_ENVIRONMENTS = {"C locale", "width 0"}
+ENVIRONMENT_CASES = [
+    name if name in QUICK_ENVIRONMENTS else pytest.param(name, marks=pytest.mark.slow)
+    for name in ENVIRONMENTS
+]
+
+
+@pytest.mark.unsanitized("starts processes")
+@pytest.mark.parametrize("name", ENVIRONMENT_CASES)
+def test_locales_and_terminals(name, folder):
+    tfw.write_records("東京é\x1b", [{"東京é\x1b\ud800".encode("utf-8", "ignore").decode(): "é"}])
+    environment = {**ENVIRONMENT, **ENVIRONMENTS[name]}
+    for words in (
+        ["info"],
+        ["info", "--json"],
+        ["head"],
+        ["cat", "--format", "json"],
+        ["verify", "--json"],
+        ["count", "missing é"],
+        ["--help"],
+        ["verify", "--help"],
+        ["nonsense é"],
+    ):
+        inputs = [] if words[-1][:4] in ("--he", "nons") else ["東京é\x1b"]
+        result = tfwire_command(*words, *inputs, env=environment, text=False)
+        shown = result.stdout + result.stderr
+        assert result.returncode == (2 if "nonsense é" in words else int("missing é" in words))
+        assert b"Traceback" not in shown
+        assert b"\x1b" not in shown
+        if "--json" in words and name != "UTF-16":
+            path = json.loads(result.stdout)["path"]
+            assert "東京é\x1b".encode() == path.encode("utf-8", "surrogateescape")
+
+
+@pytest.mark.unsanitized("starts processes")
+def test_a_terminal_of_no_width(path):
+    """Progress is shown on a terminal that says that it has no columns."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfwire", "verify", path],
+        env={**ENVIRONMENT, "COLUMNS": "0"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as process:
+        assert process.stdout.read().startswith(b"in: intact")
+    assert 0 == process.returncode
+    os.close(theirs)
+    os.close(ours)
+
+
+# ---- Interrupts ----------------------------------------------------------------------------------
+
+
+def heed_interrupts():
+    """A process that was started in the background ignores them, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+INTERRUPTED = [
+    ["info", "fifo"],
+    ["verify", "fifo", "in"],
+    ["verify", "fifo", "fifo", "--same-as", "fifo"],
+    ["merge", "fifo", "-o", "out"],
+    ["repair", "fifo", "out"],
+    ["cat", "--follow", "in"],
+    ["bench", "in", "--seconds", "1000"],
+]
+
+
+@pytest.mark.unsanitized("starts processes")
+@pytest.mark.parametrize("words", INTERRUPTED, ids=lambda words: " ".join(words[:3]))
+def test_an_interrupt_ends_every_command(path, words):
+    """Also while files that nobody writes to are opened by threads."""
+    os.mkfifo("fifo")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfwire", *words],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
+    ) as process:
+        wait_until_busy(process.pid)
+        interrupts, out, err = interrupted(process)
+    assert 130 == process.returncode
+    assert interrupts > 1 or b"" == err
+    assert b"Traceback" not in out
+    assert ["fifo", "in"] == sorted(os.listdir())
+
+
+def interrupted(process):
+    """How many interrupts a process takes, and what it prints. Python drops an interrupt, with a
+    word, that arrives while it runs a finalizer, which is rare: the next one must do."""
+    for interrupts in (1, 2):
+        process.send_signal(signal.SIGINT)
+        try:
+            return interrupts, *process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
+    return 3, *process.communicate()
+
+
+def wait_until_busy(pid):
+    """Waits until the command has imported what it works with."""
+    while b"_native" not in read(f"/proc/{pid}/maps"):
+        time.sleep(0.02)
+    time.sleep(0.5)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()

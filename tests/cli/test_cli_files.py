@@ -1,0 +1,378 @@
+"""tfwire info, count, verify and repair, run as a user runs them."""
+
+import base64
+import fcntl
+import gzip
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import zlib
+
+import pytest
+
+import tfwire as tfw
+from command import ENVIRONMENT, tfwire_command
+from reference import flip, frame
+from tfwire.cli import _COMMANDS
+
+RECORDS = [b"", b"one", *(bytes([i]) * 37 * i for i in range(5)), os.urandom(70_000)]
+
+
+def lines_of_json(result):
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """One file of every kind, the commands run among them."""
+    plain = tmp_path / "plain"
+    tfw.write_records(plain, RECORDS)
+    data = plain.read_bytes()
+    (tmp_path / "gzip").write_bytes(gzip.compress(data))
+    (tmp_path / "zlib").write_bytes(zlib.compress(data))
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("these are no records at all\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "cut").write_bytes(data[:-1])
+    flipped = bytearray(data)
+    flipped[16 + 12] ^= 0x40  # the first byte of record 1
+    (tmp_path / "flipped").write_bytes(flipped)
+    length = struct.pack("<Q", 2**63)
+    (tmp_path / "huge").write_bytes(
+        length + struct.pack("<I", tfw.checksum.masked_crc32c(length)) + b"x" * 40
+    )
+    return tmp_path
+
+
+INTACT = ["plain", "gzip", "zlib", "empty"]
+DAMAGED = {
+    "text": (0, "length crc"),
+    "cut": (len(RECORDS) - 1, "truncated"),
+    "flipped": (1, "data crc"),
+    "huge": (0, "too large"),
+}
+UNREADABLE = ["folder", "missing"]
+
+
+# ---- verify -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", INTACT)
+def test_verify_of_an_intact_file(files, name):
+    result = tfwire_command("verify", name, cwd=files)
+    assert (0, "") == (result.returncode, result.stderr)
+    count = 0 if name == "empty" else len(RECORDS)
+    assert result.stdout.startswith(f"{name}: intact, {count} records")
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_verify_lists_damage_and_exits_with_1(files, name):
+    result = tfwire_command("verify", "--json", name, cwd=files)
+    assert (1, "") == (result.returncode, result.stderr)
+    (report,) = lines_of_json(result)
+    record, reason = DAMAGED[name]
+    assert not report["intact"]
+    assert [(record, reason)] == [(r["record"], r["reason"]) for r in report["regions"]]
+    assert f"record {record}: {reason}" in tfwire_command("verify", name, cwd=files).stdout
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_verify_names_a_file_that_it_cannot_read(files, name):
+    result = tfwire_command("verify", name, cwd=files)
+    assert (1, "") == (result.returncode, result.stdout)
+    assert result.stderr.startswith(f"tfwire verify: {name}: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 7])
+def test_verify_reports_files_in_their_order_and_sums_up(files, jobs):
+    names = [*INTACT, *DAMAGED, *UNREADABLE]
+    words = ["verify", "--jobs", str(jobs), *names]
+    result = tfwire_command(*words, "--json", cwd=files)
+    assert result.returncode == 1
+    assert names == [report["path"] for report in lines_of_json(result)]
+    text = tfwire_command(*words, cwd=files).stdout
+    assert text.endswith("4 intact, 4 damaged, 2 not readable\n")
+
+
+def test_verify_says_what_a_file_looks_like(files):
+    assert "it begins like text" in tfwire_command("verify", "text", cwd=files).stdout
+
+
+@pytest.mark.parametrize("name", ["plain", "gzip", "zlib", "empty", "cut", "text"])
+def test_verify_gives_the_checksum_that_object_stores_show(files, name):
+    result = tfwire_command("verify", "--crc32c", "--json", name, cwd=files)
+    crc = tfw.crc32c((files / name).read_bytes())
+    expected = base64.b64encode(crc.to_bytes(4, "big")).decode()
+    assert expected == lines_of_json(result)[0]["crc32c"]
+    text = tfwire_command("verify", "--crc32c", name, cwd=files).stdout
+    assert f"crc32c {expected}" in text
+
+
+def test_verify_reads_a_pipe(files):
+    for name in ("plain", "gzip"):
+        with open(files / name, "rb") as file:
+            data = file.read()
+        result = tfwire_command("verify", "-", text=False, input=data)
+        assert result.returncode == 0
+        assert f"<stdin>: intact, {len(RECORDS)} records".encode() in result.stdout
+
+
+def test_verify_shows_progress_on_a_terminal_only(files):
+    """The line is on stderr and is taken away at the end."""
+    assert tfwire_command("verify", "plain", cwd=files).stderr == ""
+    ours, theirs = pty.openpty()
+    code = (
+        "from tfwire.cli import _streams, main\n"
+        "_streams._INTERVAL = 0\n"
+        "raise SystemExit(main(['verify', 'plain']))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=files,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert result.returncode == 0
+    assert b"MB/s" in shown
+    assert shown.endswith(b"\r\x1b[K")
+    assert result.stdout.startswith(b"plain: intact")
+
+
+# ---- count and info ---------------------------------------------------------------------------
+
+
+def test_count_gives_a_line_per_file_and_the_total(files):
+    result = tfwire_command("count", "plain", "gzip", "zlib", cwd=files)
+    n = len(RECORDS)
+    assert result.returncode == 0
+    assert [f"{n} plain", f"{n} gzip", f"{n} zlib", f"{3 * n} total"] == [
+        line.strip() for line in result.stdout.splitlines()
+    ]
+
+
+def test_count_of_damaged_files_counts_what_verifies(files):
+    result = tfwire_command("count", "flipped", "missing", cwd=files)
+    assert result.returncode == 1
+    assert f"{len(RECORDS) - 1} flipped" in result.stdout
+    assert "tfwire count: flipped: left out bytes 16 to 35 (19 bytes), record 1" in result.stderr
+    assert "tfwire count: missing: No such file or directory" in result.stderr
+
+
+def test_info_of_examples(files):
+    tfw.write_records(
+        files / "pets.gz", [{"name": ["cat", "dog"], "label": 1, "w": [0.5]}, {"label": 2}], "GZIP"
+    )
+    result = tfwire_command("info", "pets.gz", cwd=files)
+    assert result.returncode == 0
+    for words in ("compression  gzip", "records      2", "intact       yes"):
+        assert words in result.stdout
+    assert result.stdout.endswith(
+        "  first record Example\n"
+        "    label  int64  1 value\n"
+        "    name   bytes  2 values, 6 bytes\n"
+        "    w      float  1 value\n"
+    )
+
+
+def test_info_of_sequences(files):
+    record = tfw.encode_sequence_example({"length": 2}, {"words": [["a"], ["b", "cd"]]})
+    tfw.write_records(files / "sequences", [record])
+    result = tfwire_command("info", "sequences", cwd=files)
+    assert "first record SequenceExample" in result.stdout
+    assert "words   bytes  2 steps, 3 values, 4 bytes" in result.stdout
+
+
+@pytest.mark.parametrize("name", [*INTACT, *DAMAGED])
+def test_info_as_json(files, name):
+    result = tfwire_command("info", "--json", name, cwd=files)
+    (info,) = lines_of_json(result)
+    assert int(name in DAMAGED) == result.returncode
+    assert (name in INTACT) == info["intact"]
+    if name in ("plain", "gzip", "zlib"):
+        lengths = [len(record) for record in RECORDS]
+        assert (min(lengths), max(lengths)) == (info["shortest"], info["longest"])
+        assert sum(lengths) / len(lengths) == info["mean"]
+        assert {"bytes": 0, "kind": "other"} == info["first_record"]
+
+
+# ---- repair -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", INTACT)
+def test_repair_of_an_intact_file_copies_its_records(files, name):
+    result = tfwire_command("repair", name, "out", cwd=files)
+    assert (0, "") == (result.returncode, result.stderr)
+    assert list(tfw.read_records(files / name)) == list(tfw.read_records(files / "out"))
+
+
+def test_repair_keeps_what_verifies_and_reports_what_is_lost(files):
+    before = (files / "flipped").read_bytes()
+    result = tfwire_command("repair", "--json", "flipped", "out", cwd=files)
+    assert result.returncode == 1
+    (report,) = lines_of_json(result)
+    assert [{"begin": 16, "end": 35, "record": 1, "reason": "data crc"}] == report["lost"]
+    assert [*RECORDS[:1], *RECORDS[2:]] == list(tfw.read_records(files / "out"))
+    assert before == (files / "flipped").read_bytes()
+
+
+def test_repair_corrects_on_demand(files):
+    result = tfwire_command("repair", "--correct", "flipped", "out", cwd=files)
+    assert result.returncode == 0
+    assert "corrected: byte 28 bit 6, record 1" in result.stdout
+    assert (files / "plain").read_bytes() == (files / "out").read_bytes()
+
+
+@pytest.mark.parametrize("words", [["verify"], ["repair"], ["repair", "--correct"]])
+def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, words):
+    """65,536 of each at most: a file of nothing but damage takes no more memory than another."""
+    record, good = frame(b"x"), frame(b"")
+    pair = flip(record, 8 * 12) + good
+    (files / "very").write_bytes(pair * 65_600)
+    output = [] if words == ["verify"] else ["out"]
+    text = tfwire_command(*words, "very", *output, cwd=files).stdout
+    noun = "flipped bit" if "--correct" in words else "region"
+    assert f"of 65,600 {noun}s only 65,536 are listed" in text
+    assert 1 + 65_536 + 1 == len(text.splitlines())
+    (report,) = lines_of_json(
+        tfwire_command(
+            *words, "--json", "very", *output, *(["--force"] if output else []), cwd=files
+        )
+    )
+    name = {"verify": "regions", "repair": "lost"}[words[0]] if len(words) == 1 else "flipped_bits"
+    assert (65_600, 65_536) == (report[f"num_{name}"], len(report[name]))
+
+
+def test_repair_refuses_to_overwrite(files):
+    """Neither another file without --force nor ever the damaged one, under whatever name."""
+    os.link(files / "flipped", files / "link")
+    before = (files / "flipped").read_bytes(), (files / "plain").read_bytes()
+    for words in (["plain"], ["flipped"], ["--force", "flipped"], ["--force", "link"]):
+        result = tfwire_command("repair", "flipped", *words, cwd=files)
+        assert result.returncode == 2, words
+        assert result.stderr.count("\n") == 1
+    assert before == ((files / "flipped").read_bytes(), (files / "plain").read_bytes())
+    assert tfwire_command("repair", "--force", "flipped", "plain", cwd=files).returncode == 1
+    assert len(RECORDS) - 1 == sum(1 for _ in tfw.read_records(files / "plain"))
+
+
+@pytest.mark.parametrize("name", ["text", "huge", "folder", "missing"])
+def test_repair_writes_nothing_when_there_is_nothing(files, name):
+    before = sorted(os.listdir(files))
+    result = tfwire_command("repair", name, "out", cwd=files)
+    assert (1, "") == (result.returncode, result.stdout)
+    assert result.stderr.startswith(f"tfwire repair: {name}: ")
+    assert before == sorted(os.listdir(files))
+
+
+# ---- All of them ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["verify"],
+        ["verify", "--jobs", "0", "x"],
+        ["info", "--compression", "lz4", "x"],
+        ["repair", "one"],
+        ["repair", "--accept-ambiguous", "a", "b"],
+        ["repair", "a", "-"],
+        ["head", "-n", "-1", "x"],
+        ["demo", "--records", "0"],
+    ],
+)
+def test_wrong_usage_exits_with_2(words):
+    result = tfwire_command(*words)
+    assert (2, "") == (result.returncode, result.stdout)
+
+
+@pytest.mark.parametrize(
+    "command",
+    list(_COMMANDS),
+)
+def test_help_of_a_command_loads_no_numpy(command):
+    code = (
+        "import sys\n"
+        "from tfwire.cli import main\n"
+        f"try: main(['{command}', '--help'])\n"
+        "except SystemExit: pass\n"
+        "sys.exit('numpy' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert result.returncode == 0
+    assert f"usage: tfwire {command}" in result.stdout
+
+
+def test_file_names_of_any_bytes_are_printed(files):
+    name = os.fsdecode(b"caf\xe9")
+    tfw.write_records(files / name, RECORDS)
+    result = tfwire_command("count", name, cwd=files)
+    assert (0, "") == (result.returncode, result.stderr)
+    assert "caf\\udce9" in result.stdout
+
+
+def heed_interrupts():
+    """A process that was started in the background ignores them, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def num_unread(pipe):
+    """Bytes that are on their way."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
+@pytest.mark.parametrize("words", [["cat", "-"], ["verify", "-"], ["repair", "-", "out"]])
+def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
+    command = [sys.executable, "-m", "tfwire", *words]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
+    ) as process:
+        process.stdin.write(b"?")
+        process.stdin.flush()
+        while num_unread(process.stdin):  # then it waits for more
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        assert process.stderr.read() == b""
+    assert [] == os.listdir(tmp_path)
+
+
+def test_info_says_no_sizes_of_records_that_are_not_there(files):
+    shown = tfwire_command("info", "text", cwd=files).stdout
+    assert "records      0\n" in shown
+    assert "it begins like text" in shown
+    assert "per record" not in shown
+
+
+def test_repair_names_the_output_that_cannot_be_made(files):
+    """And not the temporary file that would have become it."""
+    result = tfwire_command("repair", "plain", "nowhere/repaired", cwd=files)
+    assert result.returncode == 1
+    assert "tfwire repair: nowhere/repaired: No such file or directory\n" == result.stderr
+
+
+def test_info_of_an_empty_file_says_its_size(tmp_path):
+    (tmp_path / "empty").touch()
+    assert "size         0 bytes\n" in tfwire_command("info", "empty", cwd=tmp_path).stdout
+    (info,) = lines_of_json(tfwire_command("info", "--json", "empty", cwd=tmp_path))
+    assert 0 == info["bytes"]
+    (info,) = lines_of_json(tfwire_command("info", "--json", "-", stdin=-3))
+    assert info["bytes"] is None

@@ -1,0 +1,233 @@
+"""Iterators that have threads, or that threads share, each of them able to wait at a gate.
+
+As a program, for what can only be tried in a process of its own::
+
+    python iterators_with_threads.py interrupt NAME TRIES SEED FOLDER
+    python iterators_with_threads.py exit FOLDER
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import tfwire as tfw
+from tfwire import Dataset, TFRecordDataset
+
+LIMIT = 30  # seconds after which something hangs
+PARSER = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
+
+
+class Gate:
+    """Counts the threads that come, lets the first few pass, stops the others until it opens."""
+
+    def __init__(self, passes=None):
+        self.passes = passes  # None: all
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+        self.fails = False  # instead of stopping the others
+
+    def __call__(self, number):
+        if self.passes is not None and number >= self.passes:
+            self.reached.set()
+            if self.fails:
+                raise OSError("of the gate")
+            self.opened.wait(LIMIT)
+        return number
+
+
+class GatedPipe:
+    """The end of a pipe into which a thread puts records, as many as pass the gate."""
+
+    kept = None  # a list of all pipes while interrupts come: Python loses one that hits __del__
+
+    def __init__(self, gate):
+        if GatedPipe.kept is not None:
+            GatedPipe.kept.append(self)
+        self._readable, writable = os.pipe()
+        thread = threading.Thread(target=self._write, args=(gate, writable), daemon=True)
+        thread.start()
+
+    def readinto(self, buffer):
+        piece = os.read(self._readable, len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def __del__(self):
+        os.close(self._readable)
+
+    @staticmethod
+    def _write(gate, writable):
+        try:
+            for number in range(40):
+                gate(number)
+                record = io.BytesIO()
+                with tfw.TFRecordWriter(record) as writer:
+                    writer.write(tfw.encode_example({"n": number}))
+                os.write(writable, record.getvalue())
+        except OSError:  # nobody reads any more, or an error of the gate
+            pass
+        os.close(writable)
+
+
+class GatedFile:
+    """A file object that stops at the gate between two records."""
+
+    def __init__(self, gate, path):
+        self._gate, self._data, self._at = gate, Path(path).read_bytes(), 0
+        self._size = len(self._data) // 40
+
+    def read(self, size=-1):
+        if self._at < len(self._data):
+            self._gate(self._at // self._size)
+        piece = self._data[self._at : self._at + self._size]
+        self._at += len(piece)
+        return piece
+
+
+def write(path):
+    """A file of 40 records of one size."""
+    with tfw.TFRecordWriter(path) as writer:
+        for number in range(40):
+            writer.write(tfw.encode_example({"n": 1000 + number}))
+    return str(path)
+
+
+def numbers(gate):
+    return Dataset.range(40).map(gate)
+
+
+def generated(gate):
+    return Dataset.from_generator(functools.partial(map, gate, range(40)))
+
+
+def parsed(gate, path, **options):
+    return PARSER.parse_file(GatedFile(gate, path), 1, compression_type=None, **options)
+
+
+# Functions of a gate and a file that make an iterator of 40 elements, of which the gate stops one.
+DATASETS = {
+    "prefetch": lambda gate, path: iter(numbers(gate).prefetch(2)),
+    "prefetch of a generator": lambda gate, path: iter(generated(gate).prefetch(1)),
+    "prefetch of prefetch": lambda gate, path: iter(numbers(gate).prefetch(2).prefetch(3)),
+    "shuffle of prefetch": lambda gate, path: iter(numbers(gate).prefetch(2).shuffle(1)),
+    "batches of prefetch": lambda gate, path: iter(numbers(gate).prefetch(2).batch(1)),
+    "prefetch, repeated": lambda gate, path: iter(numbers(gate).take(20).prefetch(2).repeat(2)),
+    "zip of prefetch": lambda gate, path: iter(
+        Dataset.zip(numbers(gate).prefetch(2), Dataset.range(40).prefetch(1))
+    ),
+    "no thread": lambda gate, path: iter(numbers(gate)),
+}
+FILES = {
+    "records": lambda gate, path: iter(
+        TFRecordDataset([GatedFile(gate, path)], compression_type="").prefetch(2)
+    ),
+    "parsed, 1 thread": lambda gate, path: parsed(gate, path),
+    "parsed, 2 threads": lambda gate, path: parsed(gate, path, num_threads=2),
+    "parsed, 3 threads": lambda gate, path: parsed(gate, path, num_threads=3),
+    "parsed, skip": lambda gate, path: parsed(gate, path, num_threads=2, on_parse_error="skip"),
+}
+PIPES = {
+    "pipe": lambda gate, path: PARSER.parse_file(
+        GatedPipe(gate), 1, compression_type=None, num_threads=2
+    ),
+    "pipe, skip": lambda gate, path: PARSER.parse_file(
+        GatedPipe(gate), 1, compression_type=None, num_threads=2, on_parse_error="skip"
+    ),
+    "records of a pipe": lambda gate, path: iter(
+        TFRecordDataset([GatedPipe(gate)], compression_type="").prefetch(1)
+    ),
+}
+ITERATORS = {**DATASETS, **FILES, **PIPES}
+
+
+def within_limit(function, *arguments):
+    """What function gives or raises; AssertionError if it takes too long."""
+    result = []
+
+    def run():
+        try:
+            result.extend([function(*arguments), None])
+        except BaseException as error:
+            result.extend([None, error])
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(LIMIT)
+    assert result, f"{function} hangs"
+    if result[1] is not None:
+        raise result[1]
+    return result[0]
+
+
+# ---- As a program -------------------------------------------------------------------------------
+
+
+def interrupt(name, tries, seed, folder):
+    """Interrupts an iterator at random moments; what comes of it must be an interrupt or nothing,
+    and the iterator can be closed afterwards, by any thread."""
+    path, chance = write(Path(folder) / "interrupted"), random.Random(seed)
+    interrupted = 0
+    for _ in range(tries):
+        elements, GatedPipe.kept = None, []
+        waits = name in PIPES or chance.random() < 0.3
+        gate = Gate(chance.randrange(40) if waits else None)
+        delay = chance.random() * 10 ** chance.uniform(-5, -2)
+        sender = threading.Thread(target=interrupt_soon, args=(delay, gate if waits else None))
+        try:
+            sender.start()
+            elements = ITERATORS[name](gate, path)
+            for _element in elements:
+                pass
+            while sender.is_alive():
+                time.sleep(0.0001)
+            time.sleep(0.01)
+        except KeyboardInterrupt:
+            interrupted += 1
+        gate_open_later = threading.Timer(0.2, gate.opened.set)
+        gate_open_later.start()
+        sender.join()
+        GatedPipe.kept = None
+        if elements is not None:
+            close = chance.choice([elements.close, functools.partial(list, elements)])
+            within_limit(close)
+            within_limit(elements.close)
+            assert [] == list(elements)
+        gate.opened.set()
+        gate_open_later.cancel()
+    print(interrupted)
+
+
+def interrupt_soon(delay, gate):
+    if gate is not None:
+        gate.reached.wait(LIMIT)
+    time.sleep(delay)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def leave(folder):
+    """Ends with an iterator of every kind in use."""
+    path = write(Path(folder) / "left")
+    for name, make in ITERATORS.items():
+        elements = make(Gate(5), path)
+        next(elements)
+        globals()[f"kept {name}"] = elements, [elements]
+        cycle = [make(Gate(5), path)]
+        cycle.append(cycle)
+        next(cycle[0])
+    print("left")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    if sys.argv[1] == "interrupt":
+        interrupt(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    else:
+        leave(sys.argv[2])

@@ -1,0 +1,25 @@
+"""tfwire.checksum, tfwire.sharding, tfwire.images."""
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import assert_type
+
+import tfwire as tfw
+from tfwire import checksum, images, sharding
+
+assert_type(tfw.crc32c(b"data"), int)
+assert_type(checksum.crc32c(np.zeros(3), checksum.crc32c(memoryview(b"data"))), int)
+assert_type(checksum.masked_crc32c(bytearray(3)), int)
+assert_type(checksum.unmask_crc(checksum.mask_crc(42)), int)
+assert_type(checksum.combine_crc32c(1, 2, 3), int)
+assert_type(checksum.crc32c_kernel(), str)
+assert_type(checksum.base64_crc32c(1), str)
+
+assert_type(sharding.recommend_num_shards(10**9, num_hosts=2), int)
+assert_type(sharding.recover_shards("."), list[str])
+assert_type(sharding.MARKER, str)
+assert_type(tfw.__version__, str)
+
+pixels = images.decode(b"", 3)
+assert_type(pixels, npt.NDArray[np.uint8])
+assert_type(images.crop_or_pad(pixels, 224, 224), npt.NDArray[np.uint8])

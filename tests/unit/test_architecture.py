@@ -1,0 +1,266 @@
+"""What may include or import what, and what the sources may contain."""
+
+import ast
+import pickle
+import re
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from paths import CSRC, PACKAGE, ROOT
+
+# csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
+# Examples (wire, parse, encode) know nothing of each other; only python/ may know both.
+C_FOLDERS = {
+    "base": set(),
+    "crc32c": {"base"},
+    "records": {"base", "crc32c"},
+    "wire": {"base"},
+    "parse": {"base", "wire"},
+    "encode": {"base", "wire"},
+    "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
+}
+PUBLIC = ["tfwire.h", "tfwire_python.h"]
+C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
+
+# src/tfwire/: what the modules of a package, or a public module, may import beside their own
+# package. "tfwire" is the public API. Records and Examples know nothing of each other; the root
+# registers the encoder of Examples with the writers.
+PYTHON_ROOMS = {
+    "_base": set(),
+    "_records": {"_base"},
+    "_examples": {"_base", "train"},
+    "_parsing": {"_base", "_records", "_examples"},
+    "_data": {"_base", "_records", "_examples", "_parsing"},
+    "checksum": {"_base"},
+    "train": {"_base", "_examples"},
+    "sharding": {"_base", "_records"},
+    "images": {"_base"},
+    "torch": {"tfwire"},
+    "grain": {"tfwire"},
+    "compat": {"tfwire"},
+    "cli": {"tfwire"},
+}
+
+# Files that hold code for one instruction set say so in their name.
+INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8)"
+
+
+def folder_of(path):
+    return path.relative_to(CSRC).parts[0]
+
+
+def name_of(path):
+    return path.relative_to(CSRC).as_posix()
+
+
+def includes(path):
+    return re.findall(r'^#include "([^"]+)"', path.read_text(encoding="ascii"), re.MULTILINE)
+
+
+def imports(path, types=True):
+    """The tfwire modules that a file imports, wherever in the file, also those for types alone."""
+    found = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not types:
+        tree.body = [node for node in tree.body if not is_for_types(node)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tfwire"):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {node.module} - {"tfwire"}
+        elif isinstance(node, ast.Import):
+            found.update(a.name for a in node.names if a.name.startswith("tfwire"))
+    return found
+
+
+def is_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def test_c_sources_are_ascii():
+    """And no line is longer than 100 columns."""
+    for path in [*C_SOURCES, *(ROOT / "tests" / "c").rglob("*.[ch]")]:
+        for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+            assert len(line) <= 100, f"{path.name}:{number}"
+
+
+def test_every_c_folder_has_a_rule():
+    assert set(C_FOLDERS) == {path.name for path in CSRC.iterdir() if path.is_dir()} - {
+        "__pycache__"
+    }
+    assert PUBLIC == sorted(path.name for path in CSRC.glob("*.[ch]"))
+
+
+def test_the_names_of_c_sources_are_unique():
+    """Object files may lie in one folder, and a name says which file is meant."""
+    for pattern in ("*.c", "*.h"):
+        stems = [path.stem for path in CSRC.rglob(pattern)]
+        assert sorted(set(stems)) == sorted(stems)
+
+
+def test_every_function_meets_edge_arguments():
+    """A function of the header that is new gets its place in tests/c/base/test_arguments.c."""
+    header = "".join((CSRC / name).read_text(encoding="ascii") for name in PUBLIC)
+    functions = set(re.findall(r"TFW_API [^;(]*?\b(tfw_\w+)\(", header))
+    tested = (ROOT / "tests" / "c" / "base" / "test_arguments.c").read_text(encoding="ascii")
+    assert len(functions) > 50
+    assert set() == {name for name in functions if f"{name}(" not in tested}
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
+def test_c_files_include_what_their_folder_may_know(path):
+    """Headers included by headers count: each of them is a file of its own here."""
+    if path.name in PUBLIC:
+        assert includes(path) == ([] if path.name == "tfwire.h" else ["tfwire.h"])
+        return
+    allowed = C_FOLDERS[folder_of(path)] | {folder_of(path)}
+    for name in includes(path):
+        assert (CSRC / name).is_file(), name
+        python = folder_of(path) == "python" and name == "tfwire_python.h"
+        assert name == "tfwire.h" or python or name.split("/")[0] in allowed, name
+
+
+def test_c_headers_include_each_other_in_no_circle():
+    """And each is guarded by its name."""
+    graph = {name_of(path): includes(path) for path in C_SOURCES if path.suffix == ".h"}
+    assert set(graph) == set(TopologicalSorter(graph).static_order())
+    for path in C_SOURCES:
+        if path.suffix == ".h":
+            guard = re.search(r"^#ifndef (\w+)", path.read_text(encoding="ascii"), re.MULTILINE)
+            assert guard[1] in (f"TFWIRE_{path.stem}_H".upper(), f"{path.stem}_H".upper()), path
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
+def test_core_keeps_its_manners(path):
+    """It never prints, aborts, reads the environment or knows of Python; memory only through the
+    allocator of base/memory.c; intrinsics only in files named for their instruction set; no system
+    calls but those that read files."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
+    assert not re.search(r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(", text)
+    assert "Python.h" not in text
+    if path.name != "memory.c":
+        assert not re.search(r"\b(malloc|calloc|realloc|free)\s*\(", text)
+    if name_of(path) not in ("base/memory.c", "base/memory.h", "records/window.c"):
+        assert not re.search(r"tfwi_realloc\((?!NULL)", text)  # arrays grow by TFWI_RESERVE
+    if not re.search(rf"_{INSTRUCTION_SETS}\.[ch]$", path.name):
+        assert not re.search(r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_", text)
+    if name_of(path) not in ("records/index.c", "records/window.c"):
+        assert not re.search(r"\b(open|read|pread|mmap|fstat)\s*\(", text)
+
+
+def test_only_native_imports_the_native_module():
+    users = {
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if any(name.startswith("tfwire._native") for name in imports(path))
+    }
+    assert {"native.py"} == users
+
+
+def room_of(path):
+    """The package or public module that a file belongs to."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def test_every_python_room_has_a_rule():
+    rooms = {room_of(path) for path in PACKAGE.rglob("*.py")}
+    assert set(PYTHON_ROOMS) == rooms - {"__init__", "__main__", "_version"}
+
+
+@pytest.mark.parametrize("room", PYTHON_ROOMS)
+def test_python_files_import_what_their_room_may_know(room):
+    """Imports inside functions count."""
+    allowed = PYTHON_ROOMS[room] | {room, "_native", "_version"}
+    for path in PACKAGE.rglob("*.py"):
+        if room_of(path) != room:
+            continue
+        for name in imports(path):
+            target = name.partition(".")[2].split(".")[0]
+            assert target in allowed or "tfwire" in allowed, f"{path.name} imports {name}"
+
+
+def test_no_python_module_is_in_a_circle():
+    """Imports inside functions count, those for type checkers alone do not: nothing is loaded by
+    them. tfwire.compat is one namespace: its parts may ask for it."""
+    modules = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        modules[".".join(("tfwire", *(part for part in parts if part != "__init__")))] = path
+    arrows = {
+        name: {found for found in imports(path, types=False) if found in modules} - {name, "tfwire"}
+        for name, path in modules.items()
+    }
+    arrows = {name: found - set(name.rsplit(".", 1)[:1]) for name, found in arrows.items()}
+    while leaves := {name for name, found in arrows.items() if not found & set(arrows)}:
+        arrows = {name: found for name, found in arrows.items() if name not in leaves}
+    assert set() == set(arrows)
+
+
+def test_neighbours_are_not_imported_by_the_core():
+    """Optional packages are imported inside functions only; protobuf in the modules made of it,
+    which are imported only where messages are used; a neighbour in the module of its name."""
+    made_of_protobuf = {
+        "_examples/protobuf.py",
+        "train.py",
+        "_examples/json_examples.py",
+        "_parsing/schema_files.py",
+        "_parsing/schema_pbtxt.py",
+    }
+    optional = {"tensorflow", "torch", "grain", "pyarrow", "fsspec", "PIL", "google", "jax", "isal"}
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                roots = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                roots = {(node.module or "").split(".")[0]}
+            else:
+                continue
+            allowed = {"google"} if name in made_of_protobuf else {Path(name).stem}
+            assert set() == roots & optional - allowed, name
+
+
+def test_public_names_are_importable_and_typed():
+    """__init__.py, its stub and the modules agree."""
+    tfwire = import_module("tfwire")
+    stub = (PACKAGE / "__init__.pyi").read_text(encoding="utf-8")
+    stubbed = set(re.findall(r"\bas (\w+)", stub))
+    assert set(tfwire.__all__) == stubbed
+    for name in tfwire.__all__:
+        assert getattr(tfwire, name).__doc__, name
+
+
+def test_public_classes_are_of_tfwire():
+    """Their pickles, reprs and tracebacks survive a move."""
+    tfwire = import_module("tfwire")
+    for name in tfwire.__all__:
+        found = getattr(tfwire, name)
+        if isinstance(found, type):
+            assert "tfwire" == found.__module__, name
+            assert found is pickle.loads(pickle.dumps(found))
+
+
+def test_versions_agree():
+    header = (CSRC / "tfwire.h").read_text(encoding="ascii")
+    version = import_module("tfwire").__version__
+    assert f'#define TFW_VERSION_STRING "{version}"' in header
+
+
+def test_unknown_attribute_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        import_module("tfwire").nothing  # noqa: B018
+
+
+def test_the_tests_that_reliability_names_exist():
+    page = (ROOT / "docs" / "internals" / "reliability.md").read_text(encoding="utf-8")
+    goals = page[page.index("## Goals and their tests") :]
+    found = set()
+    for path in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tests" / "c").rglob("*.c")]:
+        text = path.read_text(encoding="utf-8")
+        pairs = re.findall(r"^def (test_\w+)|RUN\((\w+)\)", text, re.MULTILINE)
+        found |= {path.name, *map("".join, pairs)}
+    named = set(re.findall(r"`((?:test_)?\w+_\w+(?:\.\w+)?)`", goals)) - {"read_records"}
+    assert len(named) > 50
+    assert set() == named - found

@@ -1,0 +1,46 @@
+"""Files that another process changes while they are read: the search of changing.py, for a while.
+
+TFWIRE_SEARCH_SECONDS makes it longer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from command import ENVIRONMENT
+from paths import TESTS
+
+SEARCH = TESTS / "helpers" / "changing.py"
+
+
+@pytest.mark.parametrize(
+    ("seed", "seconds"),
+    [
+        (1, 4),
+        pytest.param(2, 20, marks=pytest.mark.slow),
+        pytest.param(3, 20, marks=pytest.mark.slow),
+    ],
+)
+def test_whatever_becomes_of_the_files_records_are_records_and_errors_errors(
+    tmp_path, seed, seconds
+):
+    """No crash, no hang, no record that was not there, no error of another kind."""
+    seconds = float(os.environ.get("TFWIRE_SEARCH_SECONDS", seconds))
+    command = [sys.executable, SEARCH, f"--seconds={seconds}", f"--seed={seed}"]
+    done = subprocess.run(
+        command,
+        env={**ENVIRONMENT, "TMPDIR": str(tmp_path), "PYTHONFAULTHANDLER": "1"},
+        capture_output=True,
+        text=True,
+        timeout=seconds + 120,
+    )
+    assert (0, "") == (done.returncode, done.stderr)
+    found = json.loads(done.stdout)
+    assert found["calls"] > 50
+    assert found["records"] > 50
+    assert {"compressed stream", "length crc"} & set(found["errors"])

@@ -1,0 +1,689 @@
+"""Random access: RecordIndex, TFRecordFile and TFRecordFiles."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import pickle
+import random
+import signal
+import struct
+import threading
+import tracemalloc
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import reference
+import tfwire as tfw
+from reading import open_files
+from tfwire._records.fetch import StreamAccess
+from tfwire._records.index import RecordIndex, _fingerprint
+from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+
+RECORDS = [bytes([i]) * (i * i % 97) for i in range(40)]
+
+# Short, longer than a page, longer than the room of a fetch, and around every threshold.
+SIZES = [0, 1, 100, 4079, 4080, 4081, 32751, 32752, 32753, 70000, 262144, 300000, 5, 6, 7]
+
+
+def long_records():
+    return [random.Random(size).randbytes(size) for size in SIZES]
+
+
+def write(path, records, compression=""):
+    data = b"".join(map(reference.frame, records))
+    if compression == "GZIP":
+        data = gzip.compress(data)
+    elif compression == "ZLIB":
+        data = zlib.compress(data)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture(params=["", "GZIP", "ZLIB"])
+def file(request, tmp_path):
+    return write(tmp_path / "data.tfrecord", RECORDS, request.param)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    return write(tmp_path / "data.tfrecord", RECORDS)
+
+
+def begins(records):
+    return np.cumsum([0] + [len(record) + 16 for record in records]).tolist()
+
+
+# ---- Building ----------------------------------------------------------------------------------
+
+
+def test_index_tells_where_every_record_lies(file):
+    index = RecordIndex.build(file)
+    assert begins(RECORDS) == index.offsets.tolist()
+    assert [len(record) for record in RECORDS] == index.lengths.tolist()
+    assert len(RECORDS) == len(index)
+
+
+def test_index_of_records_of_every_size_class(tmp_path):
+    records = long_records()
+    index = RecordIndex.build(write(tmp_path / "data", records))
+    assert begins(records) == index.offsets.tolist()
+
+
+@given(sizes=st.lists(st.one_of(st.integers(0, 300), st.integers(0, 9000)), max_size=60))
+@settings(max_examples=50, deadline=None)
+def test_index_of_random_lengths(sizes, tmp_path_factory):
+    path = write(tmp_path_factory.mktemp("data") / "data", [bytes(size) for size in sizes])
+    assert begins([bytes(size) for size in sizes]) == RecordIndex.build(path).offsets.tolist()
+
+
+def test_index_of_an_empty_file(tmp_path):
+    index = RecordIndex.build(write(tmp_path / "data", []))
+    index.save()
+    assert [0] == RecordIndex.load(index.path).offsets.tolist()
+    assert [] == list(TFRecordFile(index.path))
+
+
+# ---- Reading -----------------------------------------------------------------------------------
+
+
+def test_file_is_a_sequence(file):
+    with TFRecordFile(file) as records:
+        assert len(RECORDS) == len(records)
+        assert RECORDS == list(records)
+        assert RECORDS == [records[i] for i in range(len(records))]
+        assert RECORDS[-1] == records[-1]
+        assert RECORDS[0] == records[-len(RECORDS)]
+        assert RECORDS[7] == records[np.int64(7)]
+        assert RECORDS[2:9] == records[2:9]
+        assert RECORDS[::-3] == records[::-3]
+        assert [] == records[9:2]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[3, 1, 2], [5], [], [7, 7, 7], (39, 0), range(30, 3, -4), [-1, 0, -40]],
+    ids=str,
+)
+def test_lists_of_numbers_are_read_in_the_order_asked(file, numbers):
+    expected = [RECORDS[i] for i in numbers]
+    with TFRecordFile(file) as records:
+        assert expected == records[numbers]
+        assert expected == records[np.array(numbers, np.int32)]
+        assert expected == records.__getitems__(list(numbers))
+
+
+def test_records_of_every_size_class(tmp_path):
+    expected = long_records()
+    records = TFRecordFile(write(tmp_path / "data", expected))
+    order = random.Random(1).choices(range(len(expected)), k=40)
+    assert expected == list(records)
+    assert expected == [records[i] for i in range(len(records))]
+    assert [expected[i] for i in order] == records[order]
+    assert expected == records[:]
+
+
+def test_many_files_are_one_sequence(tmp_path):
+    parts = [RECORDS[:7], [], RECORDS[7:8], RECORDS[8:]]
+    paths = [write(tmp_path / str(i), part) for i, part in enumerate(parts)]
+    with TFRecordFiles(paths, max_open_files=1) as records:
+        assert RECORDS == list(records)
+        assert RECORDS == [records[i] for i in range(len(records))]
+        order = random.Random(1).choices(range(-40, 40), k=100)
+        assert [RECORDS[i] for i in order] == records[order]
+        assert RECORDS[::-1] == records[::-1]
+
+
+@given(
+    lengths=st.lists(st.integers(0, 200), min_size=1, max_size=50),
+    numbers=st.lists(st.integers(-50, 49), max_size=30),
+)
+@settings(max_examples=60, deadline=None)
+def test_numbers_mean_what_they_mean_to_lists(lengths, numbers, tmp_path_factory):
+    expected = [bytes([i]) * length for i, length in enumerate(lengths)]
+    records = TFRecordFile(write(tmp_path_factory.mktemp("data") / "data", expected))
+    if all(-len(expected) <= number < len(expected) for number in numbers):
+        assert [expected[i] for i in numbers] == records[numbers]
+    else:
+        with pytest.raises(IndexError, match=f"of {len(expected)}"):
+            records[numbers]
+
+
+@pytest.mark.parametrize("number", [40, -41, 2**70])
+def test_records_that_are_not_there_are_index_errors(file, number):
+    records = TFRecordFile(file)
+    with pytest.raises(IndexError, match=f"record {number} of 40"):
+        records[number]
+    with pytest.raises((IndexError, TypeError)):
+        records[[0, number]]
+
+
+@pytest.mark.parametrize("key", [[1.0], [True], [[1]], "1", ["1"], 1.0, None], ids=repr)
+def test_other_keys_are_type_errors(plain, key):
+    with pytest.raises(TypeError):
+        TFRecordFile(plain)[key]
+
+
+def test_closed_files_give_nothing_and_calls_under_way_go_on(file):
+    records = TFRecordFile(file)
+    iterator = iter(records)
+    first = next(iterator)
+    records.close()
+    records.close()
+    assert RECORDS == [first, *iterator]
+    assert "closed" in repr(records)
+    for key in (0, [0], slice(0, 3)):
+        with pytest.raises(ValueError, match="closed"):
+            records[key]
+    many = TFRecordFiles([file])
+    many.close()
+    with pytest.raises(ValueError, match="closed"):
+        many[0]
+
+
+def test_only_regular_files_are_indexed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)
+    with pytest.raises(ValueError, match="regular file"):
+        RecordIndex.build(tmp_path / "pipe")
+    os.close(reader)
+    os.close(writer)
+    with pytest.raises(ValueError, match="regular file"):
+        TFRecordFile("memory://no/file")
+    with pytest.raises(IsADirectoryError):
+        TFRecordFile(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        TFRecordFile(tmp_path / "missing")
+
+
+# ---- Threads, forks, pickles -------------------------------------------------------------------
+
+
+def test_threads_may_share_a_file(file):
+    records = TFRecordFile(file)
+    found = {}
+
+    def read(seed):
+        numbers = random.Random(seed).choices(range(40), k=200)
+        single = [records[number] for number in numbers]
+        found[seed] = single == [RECORDS[i] for i in numbers] and single == records[numbers]
+
+    threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert dict.fromkeys(range(4), True) == found
+
+
+def test_processes_that_fork_share_no_position(file):
+    records, many, closed = TFRecordFile(file), TFRecordFiles([file]), TFRecordFiles([file])
+    assert RECORDS[20] == records[20] == many[20] == closed[20]
+    if isinstance(records._records, StreamAccess):
+        records._records._lock.acquire()  # as another thread might at this moment
+    many._lock.acquire()
+    closed._lock.acquire()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        closed.close()
+        os._exit(0 if RECORDS == [records[i] for i in range(40)] == list(many) else 1)
+    if isinstance(records._records, StreamAccess):
+        records._records._lock.release()
+    many._lock.release()
+    closed._lock.release()
+    assert RECORDS == list(records)
+    assert (pid, 0) == os.waitpid(pid, 0)
+
+
+def test_pickled_files_are_opened_anew(file):
+    with TFRecordFile(file) as records:
+        copy = pickle.loads(pickle.dumps(records))
+    assert RECORDS == list(copy)
+    many = pickle.loads(pickle.dumps(TFRecordFiles([file, file], max_open_files=1)))
+    assert RECORDS + RECORDS == list(many)
+
+
+def test_files_crowded_out_are_closed(tmp_path):
+    paths = [write(tmp_path / str(i), [bytes([i])]) for i in range(20)]
+    records = TFRecordFiles(paths, max_open_files=3)
+    before = open_files()
+    assert [bytes([i]) for i in range(20)] == [records[i] for i in range(20)]
+    assert 3 == len(open_files() - before)
+    records.close()
+    assert set() == open_files() - before
+
+
+# ---- Saving ------------------------------------------------------------------------------------
+
+
+def test_saved_index_is_loaded_and_used(file):
+    built = RecordIndex.build(file)
+    built.save()
+    loaded = RecordIndex.load(file)
+    assert built.offsets.tolist() == loaded.offsets.tolist()
+    assert vars(built).keys() == vars(loaded).keys()
+    for name in ("compression", "size", "mtime_ns", "fingerprint"):
+        assert getattr(built, name) == getattr(loaded, name)
+    assert RECORDS == list(TFRecordFile(file))
+
+
+def test_saved_index_is_as_documented(plain):
+    """docs/internals/index-format.md, by hand."""
+    RecordIndex.build(plain).save()
+    data = plain.with_name(plain.name + ".tfwindex").read_bytes()
+    file, status = plain.read_bytes(), plain.stat()
+    ends = begins(RECORDS)
+    places = sorted({i * 40 // 63 for i in range(64)})
+    places = [min(max(ends[place] - 4, 0), len(file) - 16) for place in places]
+    fingerprint = reference.crc32c(b"".join(file[place : place + 16] for place in places))
+    fields = (1, 0, len(file), status.st_mtime_ns, fingerprint, 4, 40)
+    expected = b"TFWINDEX" + struct.pack("<IIQqIIQ", *fields)
+    expected += struct.pack("<40I", *map(len, RECORDS))
+    assert expected + reference.masked(expected) == data
+
+
+def test_index_of_an_index_path(file, tmp_path):
+    RecordIndex.build(file).save(tmp_path / "elsewhere")
+    assert ["data.tfrecord", "elsewhere"] == sorted(os.listdir(tmp_path))
+    assert RECORDS == list(TFRecordFile(file, tmp_path / "elsewhere"))
+
+
+def test_an_index_is_no_number(plain):
+    """A number would be an open file's, which reading would close."""
+    with open(plain, "rb") as file:
+        for read in (
+            lambda: TFRecordFile(plain, file.fileno()),
+            lambda: RecordIndex.load(plain, file.fileno()),
+            lambda: RecordIndex.read_text(plain, file.fileno()),
+        ):
+            with pytest.raises(TypeError, match="int"):
+                read()
+        os.fstat(file.fileno())
+
+
+def test_fresh_index_saves_the_walk(plain, monkeypatch):
+    RecordIndex.build(plain).save()
+    monkeypatch.setattr(RecordIndex, "build", None)
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+def test_lengths_above_four_gigabytes_take_eight_bytes(tmp_path):
+    """A compressed file may hold such records; here only its index is."""
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    index = RecordIndex.build(path)
+    offsets = index.offsets.copy()
+    offsets[20:] += 1 << 33
+    index.offsets = offsets
+    index.save()
+    assert offsets.tolist() == RecordIndex.load(path).offsets.tolist()
+
+
+def test_text_of_tfrecord2idx_is_written_and_read(file, tmp_path):
+    index = RecordIndex.build(file)
+    index.write_text(tmp_path / "idx")
+    expected = "".join(
+        f"{begin} {end - begin}\n" for begin, end in itertools.pairwise(begins(RECORDS))
+    )
+    assert expected == (tmp_path / "idx").read_text()
+    read = RecordIndex.read_text(file, tmp_path / "idx")
+    assert index.offsets.tolist() == read.offsets.tolist()
+    assert RECORDS == list(TFRecordFile(file, read))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0 16\n17 16\n", "5 16\n", "0 15\n", "0 16\n16\n", "a b\n", f"0 {2**70}\n", "0 -16\n"],
+)
+def test_malformed_text_is_refused(plain, tmp_path, text):
+    (tmp_path / "idx").write_text(text)
+    with pytest.raises(tfw.DataLossError, match="not a usable index") as caught:
+        RecordIndex.read_text(plain, tmp_path / "idx")
+    assert "index" == caught.value.reason
+
+
+def test_text_of_another_file_is_refused(plain, tmp_path):
+    (tmp_path / "idx").write_text("0 16\n16 100\n")
+    with pytest.raises(tfw.DataLossError, match=r"116 bytes.*has \d+ bytes"):
+        RecordIndex.read_text(plain, tmp_path / "idx")
+
+
+# ---- Stale and lying indexes -------------------------------------------------------------------
+
+
+def touch(path, status):
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_file_of_another_time_needs_a_new_index(file):
+    RecordIndex.build(file).save()
+    status = file.stat()
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    with pytest.raises(tfw.DataLossError, match=r"is stale.*mtime") as caught:
+        RecordIndex.load(file)
+    assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(file))
+    copied = RecordIndex.load(file, ignore_mtime=True)
+    assert RECORDS == list(TFRecordFile(file, copied))
+
+
+def test_a_file_of_another_size_needs_a_new_index(plain):
+    index = RecordIndex.build(plain)
+    index.save()
+    status = plain.stat()
+    write(plain, RECORDS + [b"more"])
+    touch(plain, status)
+    for load in (lambda: RecordIndex.load(plain), lambda: TFRecordFile(plain, index)):
+        with pytest.raises(tfw.DataLossError, match=r"is stale.*bytes"):
+            load()
+    assert [*RECORDS, b"more"] == list(TFRecordFile(plain))
+
+
+def test_a_file_of_equal_size_and_time_is_known_by_its_fingerprint(tmp_path):
+    path = write(tmp_path / "data", RECORDS)
+    RecordIndex.build(path).save()
+    status = path.stat()
+    write(path, RECORDS[::-1])
+    touch(path, status)
+    with pytest.raises(tfw.DataLossError, match=r"is stale.*fingerprint"):
+        RecordIndex.load(path)
+    assert RECORDS[::-1] == list(TFRecordFile(path))
+
+
+def test_a_compressed_file_is_known_by_its_fingerprint(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(reference.file_of([b"a" * 90, b"b" * 90]), 0))
+    RecordIndex.build(path).save()
+    status = path.stat()
+    path.write_bytes(gzip.compress(reference.file_of([b"a" * 89, b"b" * 91]), 0))
+    assert status.st_size == path.stat().st_size
+    touch(path, status)
+    with pytest.raises(tfw.DataLossError, match="fingerprint"):
+        RecordIndex.load(path)
+
+
+def lie(index, offsets):
+    """An index that passes every check but those of reading."""
+    offsets = np.array(offsets, np.int64)
+    with open(index.path, "rb") as file:
+        fingerprint = _fingerprint(file.fileno(), offsets, index.compression, index.size)
+    return RecordIndex(
+        index.path, offsets, index.compression, index.size, index.mtime_ns, fingerprint
+    )
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_a_lying_index_gives_records_of_the_file_or_errors(seed, tmp_path_factory):
+    """Whatever it says, single and many: what it gives for a number is the record of that number.
+    It gives it where all records up to that one lie where the index says."""
+    generator = random.Random(seed)
+    records = [generator.randbytes(generator.randrange(60)) for _ in range(10)]
+    compression = generator.choice(["", "", "GZIP"])
+    path = write(tmp_path_factory.mktemp("data") / "data", records, compression)
+    right = begins(records)
+    cuts = {
+        generator.choice([generator.randrange(0, right[-1] // 16) * 16, *right])
+        for _ in range(generator.randrange(12))
+    }
+    offsets = [0]
+    for cut in sorted(cuts | {right[-1]}):
+        if cut - offsets[-1] >= 16:
+            offsets.append(cut)
+    offsets[-1] = right[-1]
+    file = TFRecordFile(path, lie(RecordIndex.build(path), offsets))
+    for number, place in enumerate(itertools.pairwise(offsets)):
+        for found in (outcome(lambda n: file[n], number), outcome(lambda n: file[[n]][0], number)):
+            if offsets[: number + 2] == right[: number + 2]:
+                assert records[number] == found
+            elif found != number:
+                assert right[number : number + 2] == list(place)
+                assert records[number] == found
+
+
+def outcome(read, number):
+    """The record, or the number of the record that an error is about."""
+    try:
+        return read(number)
+    except tfw.DataLossError as error:
+        return error.record_index
+
+
+def test_wrong_lengths_are_told_from_damage(plain):
+    index = RecordIndex.build(plain)
+    offsets = index.offsets.copy()
+    offsets[5] += 20  # the record before is longer, this one begins within
+    records = TFRecordFile(plain, lie(index, offsets))
+    with pytest.raises(
+        tfw.DataLossError, match=r"record 4 at byte \d+.*index says.*stale"
+    ) as caught:
+        records[4]
+    assert ("index", 4, index.offsets[4]) == (
+        caught.value.reason,
+        caught.value.record_index,
+        caught.value.offset,
+    )
+    with pytest.raises(tfw.DataLossError, match="stale, or the record is damaged") as caught:
+        records[5]
+    assert "length crc" == caught.value.reason
+
+
+def test_every_damaged_byte_of_an_index_is_found(plain):
+    RecordIndex.build(plain).save()
+    path = plain.with_name(plain.name + ".tfwindex")
+    data = path.read_bytes()
+    damaged = [data[:i] + bytes([data[i] ^ 1 << i % 8]) + data[i + 1 :] for i in range(len(data))]
+    cut = [data[:i] for i in range(len(data))]
+    for bad in [*damaged, *cut, data + b"\0", b""]:
+        path.write_bytes(bad)
+        with pytest.raises(tfw.DataLossError, match="not a usable index") as caught:
+            RecordIndex.load(plain)
+        assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": 2},
+        {"compression": 3},
+        {"width": 2},
+        {"count": 2**60},
+        {"count": 2**64 - 1},
+        {"width": 8, "count": 2, "body": b"\xff" * 16},
+        {"width": 8, "count": 2, "body": (2**62).to_bytes(8, "little") * 2},
+        {"width": 4, "count": 2, "body": b"\xff" * 8},
+        {"size": 2**64 - 1},
+        {"compression": 2},
+    ],
+    ids=str,
+)
+def test_hostile_indexes_with_right_checksums_are_refused(plain, fields):
+    """None of them makes more memory than it takes itself."""
+    index = RecordIndex.build(plain)
+    known = {
+        "version": 1,
+        "compression": 0,
+        "size": index.size,
+        "mtime": index.mtime_ns,
+        "fingerprint": index.fingerprint,
+        "width": 4,
+        "count": 40,
+        "body": index.lengths.astype("<u4").tobytes(),
+    }
+    *numbers, body = {**known, **fields}.values()
+    data = b"TFWINDEX" + struct.pack("<IIQqIIQ", *numbers) + body
+    plain.with_name(plain.name + ".tfwindex").write_bytes(data + reference.masked(data))
+    with pytest.raises(tfw.DataLossError) as caught:
+        RecordIndex.load(plain)
+    assert "index" == caught.value.reason
+    assert RECORDS == list(TFRecordFile(plain))
+
+
+# ---- Damaged files -----------------------------------------------------------------------------
+
+
+def test_every_flipped_bit_is_found_by_the_record_it_is_in(tmp_path):
+    records = [b"first", b"", b"the third"]
+    data, ends = reference.file_of(records), begins(records)
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    index = RecordIndex.build(path)
+    file = TFRecordFile(path, index)
+    for bit in range(8 * len(data)):
+        path.write_bytes(reference.flip(data, bit))
+        hit = next(i for i in range(3) if bit // 8 < ends[i + 1])
+        reason = "length crc" if bit // 8 - ends[hit] < 12 else "data crc"
+        for number in range(3):
+            for read in (lambda n=number: file[n], lambda n=number: file[[n]][0]):
+                if number != hit:
+                    assert records[number] == read()
+                    continue
+                with pytest.raises(tfw.DataLossError, match="record") as caught:
+                    read()
+                error = caught.value
+                assert (path, hit, ends[hit]) == (error.path, error.record_index, error.offset)
+                assert reason == error.reason
+
+
+def test_building_reports_damage_where_it_is(tmp_path):
+    data = reference.file_of(RECORDS)
+    path = tmp_path / "data"
+    for cut in (begins(RECORDS)[7] + 3, len(data) - 1):
+        path.write_bytes(data[:cut])
+        number = sum(end <= cut for end in begins(RECORDS)) - 1
+        with pytest.raises(tfw.DataLossError) as caught:
+            RecordIndex.build(path)
+        error = caught.value
+        assert (path, number, begins(RECORDS)[number], "truncated") == (
+            error.path,
+            error.record_index,
+            error.offset,
+            error.reason,
+        )
+    path.write_bytes(reference.flip(data, 8 * begins(RECORDS)[9]))
+    with pytest.raises(tfw.DataLossError, match="record 9 at byte") as caught:
+        TFRecordFile(path)
+    assert "length crc" == caught.value.reason
+
+
+def test_a_file_cut_while_it_is_open_is_an_error(tmp_path):
+    records = [bytes(size) for size in (10, 50000, 10)]
+    path = write(tmp_path / "data", records)
+    file = TFRecordFile(path)
+    os.truncate(path, 30000)
+    assert records[0] == file[0]
+    for key in (1, 2, [1], [0, 2]):
+        with pytest.raises(tfw.DataLossError) as caught:
+            file[key]
+        assert "truncated" == caught.value.reason
+
+
+def test_no_memory_is_reserved_for_what_the_file_cannot_hold(tmp_path):
+    """A record of 64 MiB, of which the file, cut meanwhile, has next to nothing."""
+    size = 1 << 26
+    length = struct.pack("<Q", size)
+    path = tmp_path / "data"
+    path.write_bytes(length + struct.pack("<I", tfw.checksum.masked_crc32c(length)))
+    os.truncate(path, size + 16)
+    file = TFRecordFile(path)
+    os.truncate(path, 100)
+    tracemalloc.start()
+    try:
+        for key in (0, [0], slice(0, 1)):
+            with pytest.raises(tfw.DataLossError, match="the file ends at byte 100"):
+                file[key]
+        assert tracemalloc.get_traced_memory()[1] < size // 16
+    finally:
+        tracemalloc.stop()
+
+
+def test_damage_in_a_compressed_file_is_reported_and_does_not_stay(tmp_path):
+    path = write(tmp_path / "data", [os.urandom(50) for _ in range(2000)], "GZIP")
+    expected = list(tfw.read_records(path))
+    file = TFRecordFile(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    assert expected[3] == file[3]
+    with pytest.raises(tfw.DataLossError) as caught:
+        file[1999]
+    assert "compressed stream" == caught.value.reason
+    path.write_bytes(data)
+    assert expected[1999] == file[1999]
+
+
+def test_a_compressed_file_replaced_while_it_is_open_is_an_error(tmp_path):
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    file = TFRecordFile(path)
+    write(path, RECORDS[::-1], "GZIP")
+    with pytest.raises(tfw.DataLossError, match="stale"):
+        file[3]
+    write(path, RECORDS[:5], "GZIP")
+    with pytest.raises(tfw.DataLossError, match="the file ends before it"):
+        file[30]
+
+
+@pytest.mark.parametrize("make", [RecordIndex.build, TFRecordFile, TFRecordFiles])
+@pytest.mark.parametrize(
+    ("data", "looks"),
+    [
+        (b"name,age\nAda,36\n", "not a TFRecord file? it begins like text"),
+        (b"Ada\n", "not a TFRecord file? it begins like text"),
+        (gzip.compress(b"name,age\nAda,36\n"), "not a TFRecord file? it begins like text"),
+        (b"\x1f\x8b\x07" + bytes(20), "not a TFRecord file? it begins like gzip"),
+        (bytes(3), "3 stray bytes and no record, which takes 16 or more"),
+    ],
+)
+def test_a_file_without_records_is_said_to_look_like_something_else(tmp_path, make, data, looks):
+    """As read_records says it, and as the first thing that went wrong."""
+    path = tmp_path / "other"
+    path.write_bytes(data)
+    with pytest.raises(tfw.DataLossError) as caught:
+        make(path)
+    assert looks in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_gzip_file_read_as_plain_is_told(tmp_path):
+    path = write(tmp_path / "data", RECORDS, "GZIP")
+    with pytest.raises(tfw.DataLossError, match="begins like gzip; compression_type is none"):
+        RecordIndex.build(path, None)
+
+
+def test_stray_bytes_after_the_last_record_are_counted(plain):
+    with open(plain, "ab") as file:
+        file.write(b"stray")
+    with pytest.raises(tfw.DataLossError, match="5 stray bytes after record 39"):
+        RecordIndex.build(plain)
+
+
+def test_loading_an_index_that_is_not_there_says_how_to_make_one(plain):
+    with pytest.raises(FileNotFoundError, match=r"RecordIndex\.build.*'tfwire index") as caught:
+        RecordIndex.load(plain)
+    assert f"{plain}.tfwindex" == caught.value.filename
+    plain.unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        RecordIndex.load(plain)
+    assert os.fspath(plain) == os.fspath(caught.value.filename)
+
+
+def test_iterating_gives_every_record_before_damage(plain):
+    """As every reader does; also where they are read by many at a time."""
+    file = TFRecordFile(plain)
+    data = plain.read_bytes()
+    for number, begin in enumerate(begins(RECORDS)[:-1]):
+        plain.write_bytes(reference.flip(data, 8 * (begin + 16 + len(RECORDS[number])) - 1))
+        for records in (file, tfw.TFRecordDataset(plain, indexed=True).as_numpy_iterator()):
+            found = []
+            with pytest.raises(tfw.DataLossError) as caught:
+                found.extend(records)  # extends by what comes before an error
+            assert ("data crc", number) == (caught.value.reason, caught.value.record_index)
+            assert RECORDS[:number] == found

@@ -1,0 +1,658 @@
+"""Examples to columns: shapes, types, defaults, input in every form.
+
+What each specification makes of each message is in the case table (test_cases.py); here is what
+the table cannot say.
+"""
+
+import pickle
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import tfwire as tfw
+from cases.results import plain_dict
+from tfwire._parsing import fields as assemble, functions
+
+FEATURES = {
+    "i": tfw.FixedLenFeature([2], tfw.int64),
+    "f": tfw.FixedLenFeature([], tfw.float32, default_value=0.5),
+    "s": tfw.FixedLenFeature([], tfw.string),
+    "v": tfw.VarLenFeature(tfw.string),
+    "p": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True),
+    "r": tfw.RaggedFeature(tfw.float32),
+}
+
+ROWS = [
+    {"i": [1, 2], "f": 1.0, "s": b"a\0", "v": ["x", "y"], "p": [7], "r": [0.5]},
+    {"i": [3, 4], "s": b""},
+    {"i": [5, 6], "f": 3.0, "s": b"\xff", "v": ["z"], "p": [8, 9], "r": [1.5, 2.5]},
+]
+
+RECORDS = [tfw.encode_example(row) for row in ROWS]
+
+
+def fixed(shape, dtype=tfw.int64, **fields):
+    return {"a": tfw.FixedLenFeature(shape, dtype, **fields)}
+
+
+def one(**features):
+    return tfw.encode_example(features)
+
+
+def check_batch(batch):
+    assert list(FEATURES) == list(batch)
+    assert [[1, 2], [3, 4], [5, 6]] == batch["i"].tolist()
+    assert [1.0, 0.5, 3.0] == batch["f"].tolist()
+    assert [b"a\0", b"", b"\xff"] == batch["s"].tolist()
+    assert [[b"x", b"y"], [b"", b""], [b"z", b""]] == batch["v"].to_dense().tolist()
+    assert [[7, 0], [0, 0], [8, 9]] == batch["p"].tolist()
+    assert [[0.5], [], [1.5, 2.5]] == batch["r"].to_list()
+    dtypes = [np.int64, np.float32, object, object, np.int64, np.float32]
+    assert dtypes == [column.dtype for column in batch.values()]
+
+
+# ---- Input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        tuple,
+        iter,
+        lambda records: np.array(records, object),
+        lambda records: [bytearray(record) for record in records],
+        lambda records: [memoryview(record) for record in records],
+        lambda records: [np.array(record, object) for record in records],
+        lambda records: [np.frombuffer(record, np.uint8) for record in records],
+        lambda records: SimpleNamespace(numpy=lambda: np.array(records, object)),
+        lambda records: tfw.BytesColumn(
+            b"".join(records), np.cumsum([0, *(len(record) for record in records)])
+        ),
+    ],
+)
+def test_a_batch_may_be_any_vector_of_bytes(wrap):
+    check_batch(tfw.parse_example(wrap(RECORDS), FEATURES))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        bytes,
+        bytearray,
+        memoryview,
+        np.bytes_,
+        lambda record: np.array(record, object),
+        lambda record: np.frombuffer(record, np.uint8),
+        lambda record: SimpleNamespace(numpy=lambda: record),
+        lambda record: SimpleNamespace(numpy=lambda: np.array(record, object)),
+    ],
+)
+@pytest.mark.parametrize("parse", [tfw.parse_example, tfw.parse_single_example])
+def test_a_single_message_may_be_any_scalar_of_bytes(parse, wrap):
+    """parse_example of a scalar gives results without a batch dimension, as in TensorFlow."""
+    found = parse(wrap(RECORDS[0]), FEATURES)
+    assert [1, 2] == found["i"].tolist()
+    assert (1.0, np.float32) == (found["f"], type(found["f"]))
+    assert (b"a\0", bytes) == (found["s"], type(found["s"]))
+    assert (2,) == found["v"].shape
+    assert [7] == found["p"].tolist()
+    assert [0.5] == found["r"].tolist()
+
+
+def test_scalars_are_numpy_scalars_and_arrays_of_strings_objects():
+    found = tfw.parse_single_example(
+        one(a=3, b=["x", "y"]),
+        fixed([]) | {"b": tfw.FixedLenFeature([2, 1], tfw.string)},
+    )
+    assert (3, np.int64) == (found["a"], type(found["a"]))
+    assert [[b"x"], [b"y"]] == found["b"].tolist()
+    assert np.dtype(object) == found["b"].dtype
+
+
+@pytest.mark.parametrize(
+    ("serialized", "shape"),
+    [
+        ([[b""]], r"\[1, 1\]"),
+        (np.array([[b"", b""]], object), r"\[1, 2\]"),
+        ([np.array([b""], object)], r"\[1, 1\]"),
+        (tfw.BytesColumn(b"", [0, 0, 0], (1, 2)), r"\[1, 2\]"),
+    ],
+)
+def test_a_matrix_is_refused(serialized, shape):
+    with pytest.raises(ValueError, match=rf"scalar or vector, got shape: {shape}"):
+        tfw.parse_example(serialized, FEATURES)
+
+
+@pytest.mark.parametrize("serialized", [[b""], (b"",), np.array([b""], object)])
+def test_a_batch_is_no_single_message(serialized):
+    with pytest.raises(ValueError, match="must be a scalar"):
+        tfw.parse_single_example(serialized, FEATURES)
+
+
+@pytest.mark.parametrize("serialized", ["text", 5, None, ["text"], [5], np.zeros(3)])
+def test_what_is_no_bytes_is_refused(serialized):
+    with pytest.raises(TypeError, match=r"bytes-like|serialized messages"):
+        tfw.parse_example(serialized, FEATURES)
+
+
+def test_what_is_no_mapping_is_refused_by_the_name_of_its_type():
+    for make in (tfw.Parser, tfw.SequenceParser):
+        with pytest.raises(TypeError, match="features must be a dict, found int"):
+            make(5)
+    parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.int64)})
+    with pytest.raises(TypeError, match="out must be a dict of arrays, found int"):
+        parser.parse([], out=5)
+
+
+def test_an_empty_batch_has_columns_without_records():
+    batch = tfw.parse_example([], FEATURES)
+    shapes = [(0, 2), (0,), (0,), (0, 0), (0, 0), (0, None)]
+    assert shapes == [column.shape for column in batch.values()]
+    assert [np.int64, np.float32, object, object] == [batch[k].dtype for k in "ifsv"]
+
+
+# ---- Specifications ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "values", "expected"),
+    [
+        ([], [1], 1),
+        ([1], [1], [1]),
+        (3, [1, 2, 3], [1, 2, 3]),
+        ([2, 3], range(6), [[0, 1, 2], [3, 4, 5]]),
+        ((2, 1, 2), range(4), [[[0, 1]], [[2, 3]]]),
+        (np.array([2]), [1, 2], [1, 2]),
+        ([0], np.empty(0, np.int64), []),
+    ],
+)
+def test_values_fill_the_shape_row_by_row(shape, values, expected):
+    record = one(a=np.array(values, np.int64))
+    assert expected == tfw.parse_single_example(record, fixed(shape))["a"].tolist()
+    assert [expected] * 2 == tfw.parse_example([record] * 2, fixed(shape))["a"].tolist()
+
+
+def test_dimensions_of_tensorflow_are_taken():
+    """A TensorShape is an iterable of objects with a value."""
+    shape = [SimpleNamespace(value=2)]
+    assert [1, 2] == tfw.parse_single_example(one(a=[1, 2]), fixed(shape))["a"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("features", "error", "message"),
+    [
+        ({}, ValueError, "features cannot be empty"),
+        ([("a", tfw.VarLenFeature(tfw.int64))], TypeError, "features must be a dict"),
+        ({"a": 5}, ValueError, "Unsupported int 5 for key 'a'; expected one of FixedLenFeature, "),
+        ({5: tfw.VarLenFeature(tfw.int64)}, TypeError, "keys of features must be str or bytes"),
+        (fixed([], None), ValueError, "Missing type for feature a"),
+        (fixed([], ""), ValueError, "Missing type for feature a"),
+        (fixed([], np.int32), ValueError, "int32 of feature a .* allowed.*: float32, int64, str"),
+        (fixed([], bool), ValueError, "bool of feature a .* list of allowed values"),
+        (fixed(None), ValueError, "Missing shape for feature a"),
+        (fixed([None]), ValueError, "First dimension of shape for feature a unknown"),
+        (fixed([2, None]), ValueError, r"need to be known but received \[2, None\]"),
+        (fixed([-1]), ValueError, "Dimension -1 .* must be >= 0"),
+        (fixed([2.0]), TypeError, "must be integer or None, got 2.0"),
+        (fixed("2"), TypeError, "expected ints, found '2'"),
+        (fixed([2**40, 2**40]), ValueError, "too large"),
+        (fixed([], default_value=1.5), TypeError, r"cannot convert 1\.5 to int64"),
+        (fixed([], default_value="1"), TypeError, "cannot convert '1' to int64"),
+        (fixed([], default_value=2**70), ValueError, "outside of int64"),
+        (fixed([], tfw.string, default_value=1), TypeError, "cannot convert 1 to string"),
+        (fixed([2], default_value=1), ValueError, "with 1 values, but the requested shape has 2"),
+        (fixed([], default_value=[]), ValueError, "with 0 values, but the requested shape has 1"),
+        (
+            {"a": tfw.FixedLenSequenceFeature([], tfw.int64)},
+            ValueError,
+            "requires allow_missing to be True",
+        ),
+        (
+            {"a": tfw.FixedLenSequenceFeature([], tfw.int64, True, [1, 2])},
+            ValueError,
+            "with 2 values, but the requested shape has 1",
+        ),
+        (
+            {"a": tfw.SparseFeature("i", "", tfw.int64, 3)},
+            ValueError,
+            "Missing value_key for SparseFeature",
+        ),
+        (
+            {"a": tfw.SparseFeature(["i", "j"], "v", tfw.int64, [3])},
+            ValueError,
+            "equal lengths",
+        ),
+        ({"a": tfw.SparseFeature(["i"], "v", tfw.int64, 3)}, TypeError, "list of ints"),
+        (
+            {"a": tfw.VarLenFeature(tfw.int64), b"a": tfw.VarLenFeature(tfw.float32)},
+            ValueError,
+            "Conflicting type tf.int64 vs tf.float32 for feature",
+        ),
+        (fixed([]) | {b"a": tfw.FixedLenFeature([], tfw.int64)}, ValueError, "given twice"),
+        (
+            fixed([]) | {"r": tfw.RaggedFeature(tfw.int64, "a")},
+            ValueError,
+            "Dense and ragged keys must not intersect",
+        ),
+        (
+            {"a": tfw.VarLenFeature(tfw.int64), "r": tfw.RaggedFeature(tfw.int64, "a")},
+            ValueError,
+            "Ragged and sparse keys must not intersect",
+        ),
+        (
+            {
+                "a": tfw.RaggedFeature(tfw.int64, "v"),
+                "b": tfw.RaggedFeature(tfw.int64, "v", row_splits_dtype=tfw.int64),
+            },
+            ValueError,
+            "Conflicting partition type",
+        ),
+        (
+            {"a": tfw.RaggedFeature(tfw.int64, "v", [tfw.RaggedFeature.UniformRowLength(0)])},
+            ValueError,
+            "must be positive",
+        ),
+    ],
+)
+def test_a_wrong_specification_is_refused_before_any_message(features, error, message):
+    for serialized in ([], b""):
+        with pytest.raises(error, match=message):
+            tfw.parse_example(serialized, features)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "default", "expected"),
+    [
+        (tfw.int64, [], True, 1),
+        (tfw.int64, [], np.int32(5), 5),
+        (tfw.int64, [], [7], 7),
+        (tfw.int64, [2, 2], [1, 2, 3, 4], [[1, 2], [3, 4]]),
+        (tfw.int64, [2], np.array([[8], [9]], np.uint8), [8, 9]),
+        (tfw.float32, [], 3, 3.0),
+        (tfw.float32, [2], [0.5, 2], [0.5, 2.0]),
+        (tfw.float32, [], 1e300, np.inf),
+        (tfw.string, [], "é", "é".encode()),
+        (tfw.string, [2], [b"", bytearray(b"x")], [b"", b"x"]),
+        (tfw.string, [], SimpleNamespace(numpy=lambda: b"y"), b"y"),
+    ],
+)
+def test_defaults_are_converted_and_reshaped(dtype, shape, default, expected):
+    batch = tfw.parse_example([b"", b""], fixed(shape, dtype, default_value=default))
+    assert [expected] * 2 == batch["a"].tolist()
+
+
+def test_every_record_gets_a_default_of_its_own():
+    batch = tfw.parse_example([b"", b""], fixed([2], default_value=[1, 2]))
+    batch["a"][0, 0] = 9
+    assert [[9, 2], [1, 2]] == batch["a"].tolist()
+
+
+def test_keys_are_any_bytes():
+    record = tfw.encode_example({b"\xff\0": 1, "": 2, "é": 3})
+    features = {key: tfw.FixedLenFeature([], tfw.int64) for key in (b"\xff\0", "", "é")}
+    assert {b"\xff\0": 1, "": 2, "é": 3} == tfw.parse_single_example(record, features)
+    escaped = {"\udcff\0": tfw.FixedLenFeature([], tfw.int64)}
+    assert [1] == list(tfw.parse_single_example(record, escaped).values())
+
+
+def test_an_empty_list_may_count_as_missing():
+    features = fixed([], default_value=7)
+    record = one(a=np.empty(0, np.int64))
+    parser = tfw.Parser(features, empty_is_missing=True)
+    assert [7] == parser.parse([record])["a"].tolist()
+    assert {"a": 7} == parser.parse_single(record)
+    with pytest.raises(tfw.ParseError, match=r"Values size: 0 but output shape: \[\]"):
+        tfw.parse_example([record], features)
+
+
+def test_padding_takes_the_default_only_in_batches():
+    features = {"a": tfw.FixedLenSequenceFeature([2], tfw.int64, True, default_value=-1)}
+    records = [one(a=[1, 2]), one(), one(a=[3, 4, 5, 6])]
+    expected = [[[1, 2], [-1, -1]], [[-1, -1], [-1, -1]], [[3, 4], [5, 6]]]
+    assert expected == tfw.parse_example(records, features)["a"].tolist()
+    assert (0, 2) == tfw.parse_single_example(b"", features)["a"].shape
+
+
+@pytest.mark.parametrize("default", [None, "-", b"--"])
+@pytest.mark.parametrize("bytes_as", ["object", "column"])
+def test_padding_of_strings(default, bytes_as):
+    features = {"a": tfw.FixedLenSequenceFeature([], tfw.string, True, default)}
+    parser = tfw.Parser(features, bytes_as=bytes_as)
+    fill = b"" if default is None else default.encode() if isinstance(default, str) else default
+    found = parser.parse([one(a=["xy", ""]), one(), one(a=["z"])])["a"]
+    expected = [[b"xy", b""], [fill, fill], [b"z", fill]]
+    assert expected == np.asarray(found).tolist()
+
+
+# ---- Results -----------------------------------------------------------------------------------
+
+
+def column_features():
+    return FEATURES | {"q": tfw.FixedLenFeature([2], tfw.string, default_value=["", "q"])}
+
+
+def test_strings_as_columns_are_the_same_strings():
+    objects = tfw.Parser(column_features()).parse(RECORDS)
+    columns = tfw.Parser(column_features(), bytes_as="column").parse(RECORDS)
+    for key in ("s", "q"):
+        assert isinstance(columns[key], tfw.BytesColumn)
+        assert objects[key].shape == columns[key].shape
+        assert objects[key].tolist() == columns[key].to_list()
+    assert isinstance(columns["v"].values, tfw.BytesColumn)
+    assert objects["v"].to_dense().tolist() == columns["v"].to_dense().tolist()
+
+
+def test_single_strings_as_columns():
+    found = tfw.Parser(column_features(), bytes_as="column").parse_single(RECORDS[0])
+    assert b"a\0" == found["s"]
+    assert [b"", b"q"] == found["q"].to_list()
+    assert [b"x", b"y"] == found["v"].values.to_list()
+
+
+def test_results_are_writable_and_their_own():
+    parser = tfw.Parser(FEATURES)
+    first = parser.parse(RECORDS)
+    for column in (first["i"], first["p"], first["v"].values, first["r"].values):
+        assert column.flags.writeable
+        assert column.flags.aligned
+    first["i"][:] = -1
+    first["r"].values[:] = -1
+    second = parser.parse(RECORDS)
+    del parser
+    check_batch(second)
+    assert (first["i"] == -1).all()
+
+
+def test_given_arrays_are_filled():
+    out = {"i": np.zeros((3, 2), np.int64), "f": np.zeros(5, np.float32)}
+    batch = tfw.Parser(FEATURES).parse(RECORDS, out=out)
+    check_batch(batch)
+    assert batch["i"] is out["i"]
+    assert np.shares_memory(batch["f"], out["f"])
+    assert [1.0, 0.5, 3.0, 0, 0] == out["f"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("key", "array", "error"),
+    [
+        ("i", np.zeros((3, 2), np.int32), TypeError),
+        ("i", [[0, 0]] * 3, TypeError),
+        ("i", np.zeros((3, 2), ">i8"), TypeError),
+        ("i", np.zeros((2, 2), np.int64), ValueError),
+        ("i", np.zeros((3, 3), np.int64), ValueError),
+        ("i", np.zeros(6, np.int64), ValueError),
+        ("i", np.zeros((3, 4), np.int64)[:, ::2], ValueError),
+        ("i", np.broadcast_to(np.int64(0), (3, 2)), ValueError),
+        ("s", np.zeros(3, object), ValueError),
+        ("p", np.zeros((3, 2), np.int64), ValueError),
+        ("no such key", np.zeros(3, np.int64), ValueError),
+    ],
+)
+def test_given_arrays_that_do_not_fit_are_refused(key, array, error):
+    with pytest.raises(error, match=f"out: '{key}'"):
+        tfw.Parser(FEATURES).parse(RECORDS, out={key: array})
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"i": st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2)},
+            optional={
+                "v": st.lists(st.binary(max_size=5)),
+                "p": st.lists(st.integers(-5, 300)),
+                "r": st.lists(st.floats(width=32, allow_nan=False)),
+            },
+        )
+    )
+)
+def test_what_was_encoded_is_parsed(rows):
+    records = tfw.encode_examples([row | {"s": b"!"} for row in rows])
+    batch = tfw.parse_example(records, FEATURES)
+    assert [row["i"] for row in rows] == batch["i"].tolist()
+    assert [row.get("r", []) for row in rows] == batch["r"].to_list()
+    for key, value in (("v", batch["v"]), ("p", None)):
+        width = max((len(row.get(key, [])) for row in rows), default=0)
+        fill = b"" if key == "v" else 0
+        padded = [row.get(key, []) + [fill] * (width - len(row.get(key, []))) for row in rows]
+        dense = batch[key] if value is None else value.to_dense()
+        assert padded == dense.tolist()
+    singles = [tfw.parse_single_example(record, FEATURES) for record in records]
+    assert [row.get("p", []) for row in rows] == [single["p"].tolist() for single in singles]
+
+
+# ---- Sparse and ragged -------------------------------------------------------------------------
+
+
+def test_one_column_serves_several_features():
+    features = {
+        "x": tfw.RaggedFeature(tfw.int64, "v", [tfw.RaggedFeature.RowLengths("n")]),
+        "y": tfw.RaggedFeature(tfw.int64, "v", [tfw.RaggedFeature.UniformRowLength(3)]),
+        "v": tfw.RaggedFeature(tfw.int64),
+        "n": tfw.RaggedFeature(tfw.int64),
+        "s": tfw.SparseFeature("i", "w", tfw.float32, 9),
+        "i": tfw.VarLenFeature(tfw.int64),
+    }
+    record = one(v=[1, 2, 3], n=[1, 2], i=[5, 2], w=[0.5, 1.5])
+    batch = tfw.parse_example([record, b""], features)
+    assert [[[1], [2, 3]], []] == batch["x"].to_list()
+    assert [[[1, 2, 3]], []] == batch["y"].to_list()
+    assert (2, None, 3) == batch["y"].shape
+    assert [[1, 2, 3], []] == batch["v"].to_list()
+    assert [[1, 2], []] == batch["n"].to_list()
+    assert [[0, 2], [0, 5]] == batch["s"].indices.tolist()
+    assert [1.5, 0.5] == batch["s"].values.tolist()
+    assert [5, 2] == batch["i"].values.tolist()
+
+
+def test_sparse_strings_are_sorted_with_their_indices():
+    features = {"s": tfw.SparseFeature(["i", "j"], "v", tfw.string, [4, 4])}
+    record = one(i=[3, 0, 0], j=[0, 2, 1], v=["third", "second", ""])
+    for bytes_as in ("object", "column"):
+        found = tfw.Parser(features, bytes_as=bytes_as).parse([record, b"", record])["s"]
+        assert [[0, 0, 1], [0, 0, 2], [0, 3, 0]] == found.indices.tolist()[:3]
+        assert [b"", b"second", b"third"] * 2 == np.asarray(found.values).tolist()
+        assert (3, 4, 4) == found.shape
+
+
+def test_empty_rows_of_a_ragged_feature_are_bounded():
+    """A row id is one number, but as many rows as it says would have to exist."""
+    features = {"r": tfw.RaggedFeature(tfw.int64, "v", [tfw.RaggedFeature.ValueRowIds("p")])}
+    for row in (2**24 + 2, 2**62, 2**63 - 1):
+        with pytest.raises(tfw.ParseError, match="row ids are too large") as caught:
+            tfw.parse_example([one(v=[1], p=[row])], features)
+        assert "partition" == caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("partition", "rows"),
+    [
+        ("RowSplits", [0, 2**63 - 1, 3]),
+        ("RowLengths", [2**63 - 1, 2**63 - 1, 5]),
+        ("RowStarts", [0, -(2**63)]),
+        ("RowLimits", [-(2**63), 3]),
+        ("ValueRowIds", [0, -(2**63), 5]),
+    ],
+)
+def test_partitions_at_the_ends_of_int64_do_not_overflow(partition, rows):
+    kind = getattr(tfw.RaggedFeature, partition)
+    features = {"r": tfw.RaggedFeature(tfw.int64, "v", [kind("p")])}
+    with pytest.raises(tfw.ParseError, match=f"{partition}|row ids"):
+        tfw.parse_example([one(v=[1, 2, 3], p=rows)], features)
+
+
+# ---- One at a time ------------------------------------------------------------------------------
+
+FIXED = {
+    "s": tfw.FixedLenFeature([], tfw.string, default_value="none"),
+    "i": tfw.FixedLenFeature([], tfw.int64),
+    "z": tfw.FixedLenFeature([0], tfw.string),
+    "m": tfw.FixedLenFeature([2, 1], tfw.float32, default_value=[1, 2]),
+    "t": tfw.FixedLenFeature([2], tfw.string, default_value=["", "x"]),
+    "f": tfw.FixedLenFeature([], tfw.float32),
+    "v": tfw.FixedLenFeature([2], tfw.int64, default_value=[0, 0]),
+    "u": tfw.FixedLenFeature([], tfw.string),
+}
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "i": st.integers(-(2**63), 2**63 - 1),
+            "f": st.floats(width=32, allow_nan=False),
+            "u": st.binary(max_size=5) | st.sampled_from([b"l" * 4096, b"l" * 5000]),
+        },
+        optional={
+            "s": st.binary(max_size=5) | st.sampled_from([b"l" * 4096, b"l" * 5000]),
+            "t": st.lists(st.binary(max_size=5), min_size=2, max_size=2),
+            "m": st.lists(st.floats(width=32, allow_nan=False), min_size=2, max_size=2),
+            "v": st.lists(st.integers(0, 300), min_size=2, max_size=2),
+        },
+    ),
+    st.sampled_from([bytes, bytearray, memoryview]),
+)
+def test_fixed_features_of_one_message_are_those_of_a_batch_of_one(row, wrap):
+    """They take a way of their own, for least latency."""
+    record = wrap(tfw.encode_example(row | {"z": np.empty(0, object)}))
+    record = wrap(bytes(record) + bytes.fromhex("0a090a070a017a12020a00"))  # "z": an empty list
+    single, batch = tfw.parse_single_example(record, FIXED), tfw.parse_example([record], FIXED)
+    assert list(FIXED) == list(single)
+    for key, column in batch.items():
+        assert plain_dict({key: column[0]}) == plain_dict({key: single[key]})
+    assert row["u"] == single["u"]
+    column = tfw.Parser(FIXED, bytes_as="column").parse_single(record)
+    assert single["s"] == column["s"]
+    assert single["t"].tolist() == column["t"].to_list()
+
+
+def test_arrays_of_one_message_are_not_those_of_the_next():
+    record = one(i=1, f=1.0, u="", m=[3.0, 4.0], z=np.array([], "S1"), v=[5, 6])
+    parser = tfw.Parser({key: FIXED[key] for key in "imvt"})
+    first, second = parser.parse_single(record), parser.parse_single(one(i=2))
+    assert ([5, 6], [[3], [4]]) == (first["v"].tolist(), first["m"].tolist())
+    assert ([0, 0], [[1], [2]]) == (second["v"].tolist(), second["m"].tolist())
+    assert first["v"].flags.writeable
+
+
+# ---- Parsers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bytes_as", ["object", "column"])
+def test_parsers_pickle(bytes_as):
+    parser = tfw.Parser(FEATURES, bytes_as=bytes_as, empty_is_missing=True)
+    copy = pickle.loads(pickle.dumps(parser))
+    same = {key: np.asarray(value) for key, value in copy.parse(RECORDS).items() if key in "is"}
+    assert ROWS[0]["i"] == same["i"][0].tolist()
+    assert [b"a\0", b"", b"\xff"] == same["s"].tolist()
+    assert bytes_as == ("object" if isinstance(copy.parse(RECORDS)["s"], np.ndarray) else "column")
+    empty = one(i=[1, 2], s="", f=np.empty(0, np.float32))
+    assert 0.5 == copy.parse_single(empty)["f"]
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'view'"):
+        tfw.Parser(FEATURES, bytes_as="view")
+
+
+def test_a_parser_serves_threads_at_once():
+    parser = tfw.Parser(FEATURES)
+    expected = plain_dict(parser.parse(RECORDS * 50))
+    single = plain_dict(parser.parse_single(RECORDS[0]))
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if expected != plain_dict(parser.parse(RECORDS * 50)):
+                wrong.append("batch")
+            if single != plain_dict(parser.parse_single(RECORDS[0])):
+                wrong.append("single")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == wrong
+
+
+def test_a_specification_that_changes_is_compiled_again():
+    features = fixed([2])
+    record = one(a=[1, 2], b=3)
+    for _ in range(2):
+        assert ["a"] == list(tfw.parse_single_example(record, features))
+    features["b"] = tfw.FixedLenFeature([], tfw.int64)
+    assert ["a", "b"] == list(tfw.parse_single_example(record, features))
+    features["a"] = tfw.FixedLenFeature([1, 2], tfw.int64)
+    assert (1, 2) == tfw.parse_single_example(record, features)["a"].shape
+    del features["a"]
+    assert {"b": 3} == tfw.parse_single_example(record, features)
+
+
+def test_a_default_that_is_an_array_may_change():
+    """Arrays cannot be compared by ==, which decides whether a specification is still the same."""
+    features = fixed([2], default_value=np.array([1, 2]))
+    assert [1, 2] == tfw.parse_single_example(b"", features)["a"].tolist()
+    features["a"] = tfw.FixedLenFeature([2], tfw.int64, np.array([3, 4]))
+    assert [3, 4] == tfw.parse_single_example(b"", features)["a"].tolist()
+
+
+def test_compiled_specifications_are_few():
+    """A program that makes a dict per call does not grow without end."""
+    for _ in range(3 * functions._MAX_PARSERS):
+        tfw.parse_single_example(one(a=1), fixed([]))
+    assert len(functions._parsers) <= functions._MAX_PARSERS
+
+
+# ---- Padding out of proportion ------------------------------------------------------------------
+
+SHORT, LONG = [1], np.zeros(600_000, np.int64)  # 300 of the one and one of the other: 1.3 GiB
+PADDED = {"a": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True)}
+STRINGS = {"a": tfw.FixedLenSequenceFeature([], tfw.string, allow_missing=True, default_value="x")}
+STEPS = {"a": tfw.FixedLenSequenceFeature([], tfw.int64)}
+
+
+def padded_examples():
+    rows = [tfw.encode_example({"a": LONG}), *[tfw.encode_example({"a": SHORT})] * 300]
+    return tfw.parse_example(rows, PADDED)
+
+
+def padded_strings():
+    rows = [tfw.encode_example({"a": [b""] * len(LONG)}), *[tfw.encode_example({"a": b"y"})] * 300]
+    return tfw.Parser(STRINGS).parse(rows)
+
+
+def padded_steps():
+    rows = [[[0]] * len(LONG), *[[[1]]] * 300]
+    messages = [tfw.encode_sequence_example({}, {"a": steps}) for steps in rows]
+    return tfw.SequenceParser({}, STEPS).parse(messages)
+
+
+@pytest.mark.parametrize("parse", [padded_examples, padded_strings, padded_steps])
+def test_padding_out_of_proportion_is_refused(parse):
+    with pytest.raises(ValueError, match=r"Key: a\.  A batch would hold 1[0-9]* bytes of padding"):
+        parse()
+
+
+def test_padding_out_of_proportion_is_refused_in_files(tmp_path):
+    rows = [tfw.encode_example({"a": a}) for a in (SHORT, LONG)]
+    tfw.write_records(tmp_path / "a", [rows[1], *[rows[0]] * 300])
+    for num_threads in (1, 2):
+        batches = tfw.Parser(PADDED).parse_file(tmp_path / "a", 301, num_threads=num_threads)
+        with pytest.raises(ValueError, match="bytes of padding"):
+            next(batches)
+    with pytest.raises(ValueError, match="bytes of padding"):
+        next(iter(tfw.TFRecordDataset(tmp_path / "a").batch(301).parse_example(PADDED)))
+
+
+@pytest.mark.parametrize("most", [1 << 30, 1000])
+def test_padding_in_proportion_is_not_refused(monkeypatch, most):
+    """Up to a limit, whatever the values take, and beyond it up to 16 times what they take."""
+    monkeypatch.setattr(assemble, "_MAX_PADDING", most)
+    rows = [tfw.encode_example({"a": np.arange(200)}), *[tfw.encode_example({"a": []})] * 16]
+    assert (17, 200) == tfw.parse_example(rows, PADDED)["a"].shape
+    if most == 1000:
+        with pytest.raises(ValueError, match="27200 bytes of padding for 1600"):
+            tfw.parse_example([*rows, rows[-1]], PADDED)

@@ -1,0 +1,148 @@
+"""Batches, errors and what is left out do not depend on the number of threads or on sizes."""
+
+import gzip
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import tfwire as tfw
+from cases.results import plain_dict
+from tfwire._parsing import files as units
+from tfwire._records import blocks
+
+FEATURES = {
+    "n": tfw.FixedLenFeature([], tfw.int64),
+    "s": tfw.FixedLenFeature([], tfw.string),
+    "v": tfw.VarLenFeature(tfw.float32),
+    "p": tfw.FixedLenSequenceFeature([], tfw.string, allow_missing=True),
+    "r": tfw.RaggedFeature(tfw.int64, "w", [tfw.RaggedFeature.RowLengths("m")]),
+}
+BAD = tfw.encode_example({"n": b"not a number"})
+
+
+def record(n):
+    values = list(range(n % 5))
+    return tfw.encode_example(
+        {
+            "n": n,
+            "s": b"s" * (n % 300),
+            "v": np.float32(values),
+            "p": [bytes([65 + n % 26])] * (n % 3),
+            "w": values,
+            "m": [1] * (n % 5),
+        }
+    )
+
+
+@st.composite
+def files(draw):
+    """Some files: records, a few of which do not fit; perhaps damaged, perhaps compressed."""
+    contents, number = [], 0
+    for _ in range(draw(st.integers(1, 4))):
+        count = draw(st.sampled_from([0, 1, 7, 40, 150]))
+        records = [record(n) for n in range(number, number + count)]
+        number += count
+        if count and draw(st.integers(0, 3)) == 0:
+            records[draw(st.integers(0, count - 1))] = BAD
+        content = bytearray(b"".join(framed(r) for r in records))
+        if content and draw(st.integers(0, 2)) == 0:
+            content[draw(st.integers(0, len(content) - 1))] ^= 1 << draw(st.integers(0, 7))
+        if content and draw(st.integers(0, 3)) == 0:
+            del content[draw(st.integers(0, len(content) - 1)) :]
+        compressed = draw(st.booleans())
+        contents.append((bytes(content), compressed))
+    return contents
+
+
+def framed(payload):
+    length = len(payload).to_bytes(8, "little")
+    header = length + tfw.checksum.masked_crc32c(length).to_bytes(4, "little")
+    return header + payload + tfw.checksum.masked_crc32c(payload).to_bytes(4, "little")
+
+
+def everything(paths, batch_size, num_threads, **options):
+    """All that an iteration shows: batches, the error, what was left out."""
+    parser = tfw.Parser(FEATURES)
+    batches = parser.parse_file(paths, batch_size, num_threads=num_threads, **options)
+    found, error = [], None
+    try:
+        found.extend(plain_dict(batch) for batch in batches)
+    except tfw.Error as caught:
+        error = type(caught), str(caught)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("tfwire")]
+    left_out = [str(one) for one in batches.parse_errors]
+    # At a ParseError, one thread may have looked at more of the file than several.
+    skipped = None if error and issubclass(error[0], tfw.ParseError) else list(batches.skipped)
+    return found, error, skipped, left_out
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    contents=files(),
+    batch_size=st.sampled_from([1, 3, 16, 64, 1000]),
+    on_corrupt=st.sampled_from(["raise", "tail", "stop", "skip"]),
+    on_parse_error=st.sampled_from(["raise", "skip"]),
+    drop_remainder=st.booleans(),
+    verify=st.booleans(),
+    unit=st.sampled_from([1, 3000, 1 << 20]),
+    read=st.sampled_from([100, 1 << 12, 1 << 20]),
+)
+def test_nothing_depends_on_the_number_of_threads(
+    tmp_path_factory, contents, batch_size, unit, read, **options
+):
+    folder = tmp_path_factory.mktemp("threads")
+    paths = []
+    for i, (content, compressed) in enumerate(contents):
+        paths.append(folder / f"{i}.tfrecord")
+        paths[-1].write_bytes(gzip.compress(content, 1) if compressed else content)
+    options["compression_type"] = "auto"
+    expected = everything(paths, batch_size, 1, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(units, "_UNIT_BYTES", unit)
+        patch.setattr(units, "_PARALLEL_UNIT_BYTES", unit)
+        patch.setattr(blocks, "_MOST_READ", read)
+        patch.setattr(blocks, "_BYTES", max(16, read // 3))
+        for num_threads in (1, 2, 3, 8):
+            assert expected == everything(paths, batch_size, num_threads, **options)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_batches_of_a_pipe_do_not_wait_for_others(num_threads):
+    """Of regular files several are made in one go; the writer of a pipe may be slow."""
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb", 0) as source, os.fdopen(writable, "wb", 0) as sink:
+        sink.write(b"".join(framed(record(n)) for n in range(12)))
+        batches = tfw.Parser(FEATURES).parse_file(source, 4, num_threads=num_threads)
+        for first in (0, 4, 8):
+            assert list(range(first, first + 4)) == next(batches)["n"].tolist()
+        sink.close()
+        assert [] == list(batches)
+
+
+def test_a_thread_that_cannot_read_leaves_it_to_the_reader(tmp_path, monkeypatch):
+    path = tmp_path / "x.tfrecord"
+    tfw.write_records(path, [record(n) for n in range(100)])
+
+    def fail(*arguments):
+        raise OSError("no")
+
+    expected = everything([path], 16, 1)
+    monkeypatch.setattr(blocks.os, "preadv", fail)
+    assert expected == everything([path], 16, 2)
+
+
+def test_records_longer_than_what_is_read_at_once(tmp_path):
+    path = tmp_path / "long.tfrecord"
+    records = [tfw.encode_example({"s": bytes([n]) * (n << 20)}) for n in (1, 0, 5, 2)]
+    tfw.write_records(path, records)
+    parser = tfw.Parser({"s": tfw.FixedLenFeature([], tfw.string)})
+    for batch_size in (1, 3):
+        batches = parser.parse_file([path, path], batch_size, num_threads=2)
+        strings = [string for batch in batches for string in batch["s"]]
+        assert [bytes([n]) * (n << 20) for n in (1, 0, 5, 2)] * 2 == strings

@@ -1,0 +1,149 @@
+"""Memory of large results is used again, but never while anybody can see it."""
+
+import gc
+import random
+import weakref
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from tfwire._parsing.session import Spare
+
+FEATURES = {
+    "x": tfw.FixedLenFeature([1000], tfw.float32),
+    "s": tfw.FixedLenFeature([], tfw.string),
+    "v": tfw.VarLenFeature(tfw.int64),
+    "p": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True),
+}
+
+LARGE = (1 << 16,)
+INT64 = np.dtype(np.int64)
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def record(n):
+    return tfw.encode_example(
+        {
+            "x": np.full(1000, n, np.float32),
+            "s": bytes([n]) * 5000,
+            "v": np.full(600 + n % 50, n),
+            "p": np.full(500 + n % 3, n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recycle") / "large.tfrecord"
+    tfw.write_records(path, [record(n) for n in range(200)])
+    return path
+
+
+def test_memory_that_nobody_holds_is_used_again():
+    spare = Spare()
+    first = spare.empty(LARGE, INT64)
+    was = address(first)
+    assert (LARGE, INT64, True) == (first.shape, first.dtype, first.flags.writeable)
+    second = spare.empty(LARGE, INT64)
+    assert was != address(second)
+    del first
+    assert was == address(spare.empty((LARGE[0] - 1, 1), INT64))
+
+
+def test_a_view_holds_memory():
+    spare = Spare()
+    array = spare.empty(LARGE, INT64)
+    was, view = address(array), array[5:7]
+    view[:] = 1
+    del array
+    for _ in range(3):
+        other = spare.empty(LARGE, INT64)
+        assert was != address(other)
+        other[:] = 2
+    assert [1, 1] == view.tolist()
+
+
+def test_a_parser_keeps_no_large_memory_when_it_is_idle():
+    spare = Spare()
+    limit = spare.limit
+    array = spare.empty((limit,), np.dtype(np.uint8))
+    assert array.flags.owndata
+    spare.limit_to(2 * limit)
+    array = spare.empty((limit,), np.dtype(np.uint8))
+    block = weakref.ref(array.base)
+    del array
+    assert block() is not None
+    spare.limit_to(limit)
+    assert block() is None
+
+
+def test_small_memory_is_left_to_the_allocator():
+    array = Spare().empty((3, 2), INT64)
+    assert array.flags.owndata
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("bytes_as", ["object", "column"])
+def test_batches_that_are_held_keep_their_values(path, bytes_as, num_threads):
+    """Some batches are dropped, some held, of some only one column or a slice of it."""
+    choose = random.Random(1)
+    held = []
+    parser = tfw.Parser(FEATURES, bytes_as=bytes_as)
+    batches = parser.parse_file(path, 50, num_threads=num_threads)
+    for _ in range(3):
+        for begin, batch in zip(range(0, 200, 50), batches, strict=True):
+            parts = [
+                ("x", batch["x"][3:5, 7]),
+                ("v", batch["v"].values[:600]),
+                ("p", batch["p"][0]),
+                ("s", batch["s"]),
+            ]
+            held += [(begin, *choose.choice(parts)) for _ in range(choose.randrange(3))]
+            del batch, parts
+        batches = parser.parse_file(path, 50, num_threads=num_threads)
+    batches.close()
+    del parser
+    gc.collect()
+    assert held
+    for begin, key, part in held:
+        if key == "s":
+            assert [bytes([begin + i]) * 5000 for i in range(50)] == list(np.asarray(part))
+        elif key == "x":
+            assert [begin + 3, begin + 4] == part.tolist()
+        else:
+            assert {begin} >= set(part.tolist()) - {0}
+
+
+def test_batches_that_are_dropped_give_their_memory_to_the_next(path):
+    parser = tfw.Parser(FEATURES, bytes_as="column")
+    found = {key: set() for key in "xsvp"}
+    for batch in parser.parse_file([path] * 10, 50):
+        found["x"].add(address(batch["x"]))
+        found["s"].add(address(batch["s"].data))
+        found["v"].add(address(batch["v"].values))
+        found["p"].add(address(batch["p"]))
+        del batch
+    # One is being filled while the loop variable still holds the one before; of two batches each.
+    assert all(len(addresses) <= 8 for addresses in found.values()), found
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_batches_share_no_entry(path, num_threads):
+    """Several are cut from one allocation: what is written to one, no other sees."""
+    parser = tfw.Parser(FEATURES, bytes_as="column")
+    batches = list(parser.parse_file([path] * 2, 8, num_threads=num_threads))
+    assert len(batches) == 50
+    for n, batch in enumerate(batches):
+        for array in arrays(batch):
+            array[...] = n
+    for n, batch in enumerate(batches):
+        assert all((array == n).all() for array in arrays(batch))
+
+
+def arrays(batch):
+    strings, sparse = batch["s"], batch["v"]
+    return [batch["x"], batch["p"], strings.data, strings.offsets, sparse.values, sparse.indices]
