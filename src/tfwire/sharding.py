@@ -11,6 +11,7 @@ from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming
 from tfwire._records.markers import MARKER
 from tfwire._records.shard_set import restore_set
 from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.sources import absolute
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyPath
@@ -82,6 +83,6 @@ def recover_shards(folder: AnyPath = ".") -> list[str]:
         >>> recover_shards(".")
         []
     """
-    path = os.path.abspath(file_path("folder", os.curdir if folder in ("", b"") else folder))
+    path = absolute(file_path("folder", os.curdir if folder in ("", b"") else folder))
     with errors_naming(path, *NO_DESCRIPTORS):
         return restore_set(path)

@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 import tfwire as tfw
+from command import tfwire_command
 from reference import frame
 from tfwire._records.index import RecordIndex
 from tfwire._records.random_access import TFRecordFile
@@ -223,3 +224,27 @@ def test_an_example_above_2_gib_is_parsed(tmp_path):
     parsed = tfw.parse_single_example(record, {"k": tfw.FixedLenFeature([], tfw.string)})
     value = parsed["k"]
     assert is_zeros(value if isinstance(value, bytes) else value.item(), zeros)
+
+
+# ---- The command ------------------------------------------------------------------------------
+
+
+def test_head_takes_no_big_record_for_damage(path):
+    found = tfwire_command("head", "-n", "1", path)
+    assert (0, "") == (found.returncode, found.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["cat", "split"])
+def test_the_command_takes_records_of_any_length(tmp_path, command):
+    """As long as verify says that they are intact."""
+    path, out = sparse_file(tmp_path / "data", 2**30 + 1), tmp_path / "out"
+    if command == "cat":
+        with out.open("wb") as file:
+            options = {"capture_output": False, "stdout": file}
+            found = tfwire_command("cat", "--format", "raw", path, **options)
+    else:
+        found = tfwire_command("split", path, "--shards", "1", "-o", out)
+    assert 0 == found.returncode
+    size = path.stat().st_size
+    assert out.stat().st_size == (size - 3 * 16 if command == "cat" else size)

@@ -7,6 +7,7 @@ import itertools
 import os
 import pickle
 import random
+import shutil
 import signal
 import struct
 import threading
@@ -687,3 +688,57 @@ def test_iterating_gives_every_record_before_damage(plain):
                 found.extend(records)  # extends by what comes before an error
             assert ("data crc", number) == (caught.value.reason, caught.value.record_index)
             assert RECORDS[:number] == found
+
+
+# ---- Other files under the same name ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [None, "GZIP", "ZLIB"])
+@pytest.mark.parametrize("how", ["renamed", "chdir"])
+def test_an_open_file_is_not_mistaken_for_another_of_its_name(tmp_path, monkeypatch, kind, how):
+    """Of the same layout, so that nothing else would tell."""
+    (tmp_path / "elsewhere").mkdir()
+    others = [b"\xff" * len(record) for record in RECORDS]
+    other = write(tmp_path / "elsewhere" / "data", others, kind)
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data", RECORDS, kind)
+    with TFRecordFile("data") as file:
+        assert RECORDS[3] == file[3]
+        if how == "chdir":
+            monkeypatch.chdir("elsewhere")
+        else:
+            other.rename("data")
+        assert RECORDS[0] == file[0]
+        assert RECORDS == list(file)
+
+
+@pytest.mark.parametrize("kind", [None, "GZIP"])
+def test_files_are_found_after_a_chdir(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data", RECORDS, kind)
+    with TFRecordFiles(["data", "data"], max_open_files=1) as files:
+        monkeypatch.chdir("/")
+        assert RECORDS * 2 == list(files)
+        assert (["data"] * 2, RECORDS[1]) == (files.paths, files[len(RECORDS) + 1])
+        monkeypatch.chdir(tmp_path)
+        copy = pickle.loads(pickle.dumps(files))
+        monkeypatch.chdir("/")
+        assert RECORDS * 2 == list(copy)
+
+
+def test_an_index_is_saved_beside_its_file_after_a_chdir(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "data", RECORDS)
+    path.chmod(0o600)
+    index = RecordIndex.build("data")
+    monkeypatch.chdir("elsewhere")
+    for save in (index.save, index.write_text):
+        with pytest.raises(shutil.SameFileError):
+            save("../data")
+    index.save()
+    index.save("named")
+    assert ["named"] == os.listdir()
+    assert 0o600 == os.stat("named").st_mode & 0o777
+    monkeypatch.chdir(tmp_path)
+    assert index == RecordIndex.load("data") == RecordIndex.load("data", "elsewhere/named")

@@ -325,7 +325,7 @@ def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
 
 def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path):
     failed = set()
-    for spare in range(3):
+    for spare in range(2):
         writer = ShardedWriter(tmp_path / "b-{shard}", num_shards=2, index=True)
         for name, use in {
             "a-0": lambda: ShardedWriter(tmp_path / "a-{shard}", num_shards=2)._discard(),
@@ -597,3 +597,19 @@ def test_errors_name_the_file_and_not_its_temporary_name(tmp_path, counts, expec
     assert ".tmp" not in message
     if left == 0:
         assert filename.startswith(expected)
+
+
+def test_the_folder_is_the_one_that_the_system_finds(tmp_path, monkeypatch):
+    """Also of "link/..", which is not the current directory."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    os.symlink("../there/deep", "link")
+    with ShardedWriter("link/../a-{shard}", num_shards=1) as writer:
+        writer.write(b"cat")
+    assert ["link/../a-0"] == writer.paths
+    assert [b"cat"] == list(tfw.read_records(writer.paths))
+    assert ["link"] == os.listdir()
+    os.close(os.open(f"link/../{MARKER}", os.O_CREAT))
+    assert [] == recover_shards("link/..")
+    assert ["a-0", "deep"] == sorted(os.listdir(tmp_path / "there"))

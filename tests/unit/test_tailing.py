@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 import warnings
 import zlib
@@ -14,6 +15,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command
+from iterators_with_threads import within_limit
 from reading import open_files
 from reference import file_of, flip, frame
 from tfwire import RecordPosition, TornTail
@@ -354,3 +356,77 @@ def test_cat_follows_one_file(tmp_path):
         assert 2 == tfwire_command("cat", "--follow", *files, cwd=tmp_path).returncode
     assert 1 == tfwire_command("cat", "--follow", "missing", cwd=tmp_path).returncode
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP"])
+def test_following_ends_when_the_file_is_written_anew(tmp_path, kind):
+    """With records of the same lengths, so that reading could go on in the middle."""
+    path = tmp_path / "a"
+    tfw.write_records(path, RECORDS, kind)
+    followed = tfw.follow_records(path, interval=0.5, timeout=30)
+    assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
+    others = [b"\1" * len(record) for record in RECORDS]
+    writer = threading.Timer(0.2, tfw.write_records, (path, [*others, b"more"], kind))
+    writer.start()
+    with pytest.raises(tfw.DataLossError, match="written anew"):
+        next(followed)
+    writer.join()
+
+
+def test_following_goes_on_when_a_torn_tail_was_cut_off(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(DATA + frame(b"torn")[:-1])
+    followed = tfw.follow_records(path, interval=0.5, timeout=30)
+    assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
+    writer = threading.Timer(0.2, path.write_bytes, (DATA + frame(b"more"),))
+    writer.start()
+    assert b"more" == next(followed)
+    writer.join()
+
+
+def test_following_does_not_go_on_in_a_pipe(tmp_path):
+    """Nor wait for its writer."""
+    path = tmp_path / "a"
+    path.write_bytes(DATA)
+    followed = tfw.follow_records(path, interval=0.001, timeout=30)
+    assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(tfw.DataLossError, match="another file has taken the place"):
+        within_limit(next, followed)
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_pipe_is_followed_to_its_end(tmp_path, torn):
+    """It was opened again, and as many records of the next writer were left out."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    data = DATA[:-1] if torn else DATA
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    followed = tfw.follow_records(path, interval=0.001)
+    assert RECORDS[:-1] == list(itertools.islice(followed, len(RECORDS) - 1))
+    if torn:
+        with pytest.raises(tfw.DataLossError, match="only 19 are left"):
+            within_limit(next, followed)
+    else:
+        assert RECORDS[-1:] == within_limit(list, followed)
+    writer.join()
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP"])
+def test_following_survives_a_chdir(tmp_path, monkeypatch, kind):
+    (tmp_path / "elsewhere").mkdir()
+    tfw.write_records(tmp_path / "elsewhere" / "a", RECORDS[::-1], kind)
+    monkeypatch.chdir(tmp_path)
+    tfw.write_records("a", RECORDS, kind)
+    followed = tfw.follow_records("a", interval=0.001, timeout=30)
+    assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
+    monkeypatch.chdir("elsewhere")
+    with tfw.TFRecordWriter(tmp_path / "a", kind, append=True) as writer:
+        writer.write(b"more")
+    assert b"more" == next(followed)
+    (tmp_path / "a").unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        next(followed)
+    assert "a" == caught.value.filename

@@ -162,10 +162,16 @@ class StreamAccess:
     """Records of a compressed file, which is read up to them, and again for earlier ones.
 
     One thread at a time reads. A forked child starts again from the beginning.
+
+    Args:
+        source: The file. It stays open: another file may get its name.
+        compression: "GZIP" or "ZLIB".
+        offsets: Of all records, and the end of the last.
     """
 
-    def __init__(self, path: Path, compression: str, offsets: Array) -> None:
-        self._path = path
+    def __init__(self, source: FileSource, compression: str, offsets: Array) -> None:
+        self._source = source
+        self._path: Path = source.path or ""
         self._compression = compression
         self._offsets = offsets
         self._restart()
@@ -182,7 +188,7 @@ class StreamAccess:
 
     def again(self) -> StreamAccess:
         """Access for another iterator, with a position of its own."""
-        return StreamAccess(self._path, self._compression, self._offsets)
+        return StreamAccess(self._source, self._compression, self._offsets)
 
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, verified, in pieces."""
@@ -207,7 +213,8 @@ class StreamAccess:
     def _batch_with(self, number: int) -> Any:
         """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
         if self._reader is None or self._batch is None or number < self._batch.first_record:
-            self._reader = BatchReader(self._path, self._compression, max_record_size=None)
+            source = self._source.duplicate()
+            self._reader = BatchReader(source, self._compression, max_record_size=None)
             self._batch = self._reader.next()
         while self._batch is not None and number >= self._batch.first_record + self._batch.count:
             self._batch = self._reader.next()

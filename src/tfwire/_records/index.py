@@ -29,7 +29,7 @@ from tfwire._records.index_file import (
     write_index,
     write_text,
 )
-from tfwire._records.sources import FileSource, Path, local_path, open_regular
+from tfwire._records.sources import FileSource, Path, absolute, local_path, open_regular
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyPath, Compression, DetectedCompressionType
@@ -77,6 +77,7 @@ class RecordIndex:
         fingerprint: int,
     ) -> None:
         self.path = path
+        self._made_of = path, absolute(path)  # valid also after a chdir
         self.offsets = offsets
         self.offsets.flags.writeable = False
         self.compression: Compression = compression
@@ -233,12 +234,12 @@ class RecordIndex:
             >>> RecordIndex.load("train.tfrecord", "index of train")
             <RecordIndex of 3 records in 'train.tfrecord'>
         """
-        index_path = _index_path(self.path, index_path)
+        index_path = _index_path(self._location, index_path)
         self._check_output(index_path)
         write_index(
             index_path,
             Contents(self.compression, self.size, self.mtime_ns, self.fingerprint, self.lengths),
-            self.path,
+            self._location,
         )
         save_identity(index_path, self._identity)
 
@@ -263,12 +264,18 @@ class RecordIndex:
         """
         index_path = local_path("index_path", index_path)
         self._check_output(index_path)
-        write_text(index_path, self.offsets, self.path)
+        write_text(index_path, self.offsets, self._location)
+
+    @property
+    def _location(self) -> Path:
+        """Where the file is, also after a chdir."""
+        path, location = self._made_of
+        return location if path is self.path else self.path
 
     def _check_output(self, index_path: Path) -> None:
         """Refuses to overwrite the record file with its index."""
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samefile(index_path, self.path):
+            if os.path.samefile(index_path, self._location):
                 raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
 
     # ---- Using it -----------------------------------------------------------------------------
@@ -350,9 +357,9 @@ def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | Non
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
 
 
-def open_indexed(path: Any) -> FileSource:
-    """Opens a file for random access."""
-    source = open_regular(local_path("path", path))
+def open_indexed(path: Any, location: str | None = None) -> FileSource:
+    """Opens a file for random access; the arguments are those of ``open_regular``."""
+    source = open_regular(local_path("path", path), location)
     if source is None:
         raise ValueError(f"{show_path(path)}: random access needs a regular file")
     return source

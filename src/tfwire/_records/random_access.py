@@ -19,7 +19,7 @@ from tfwire._base.errors import DataLossError, public, warn
 from tfwire._records.fetch import FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, open_indexed
 from tfwire._records.markers import Markers
-from tfwire._records.sources import Path, local_path, split_paths
+from tfwire._records.sources import FileSource, Path, absolute, local_path, split_paths
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyPath
@@ -164,13 +164,15 @@ class TFRecordFile(_Records):
         elif not isinstance(index, RecordIndex):
             index = RecordIndex.load(path, local_path("index", index))
         self.index: RecordIndex = index
+        self._begin(open_indexed(path))
+
+    def _begin(self, source: FileSource) -> None:
+        index = self.index
         self._count = len(index)
-        source = open_indexed(path)
         known = index.check(source)
         self._records: FileAccess | StreamAccess | None
         if index.compression:
-            source.close()
-            self._records = StreamAccess(path, index.compression, index.offsets)
+            self._records = StreamAccess(source, index.compression, index.offsets)
         else:
             self._records = FileAccess(source, index.offsets, known)
 
@@ -228,6 +230,7 @@ class TFRecordFiles(_Records):
         max_open_files = integer("max_open_files", max_open_files, 1)
         self.paths: list[Path] = [local_path("paths", path) for path in split_paths(paths)]
         markers = Markers()
+        self._locations = list(map(absolute, self.paths))  # valid also after a chdir
         self.indexes: list[RecordIndex] = [_fresh_index(path, markers) for path in self.paths]
         self._begin(max_open_files)
 
@@ -246,7 +249,7 @@ class TFRecordFiles(_Records):
                 raise ValueError("the files are closed")
             file = self._open.pop(number, None)
             if file is None:
-                file = TFRecordFile(self.paths[number], self.indexes[number])
+                file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
             self._open[number] = file
             if len(self._open) > self._max_open_files:
                 self._open.popitem(last=False)
@@ -291,9 +294,17 @@ class TFRecordFiles(_Records):
 
 def _reopen(paths: list[Any], indexes: list[RecordIndex], max_open_files: int) -> TFRecordFiles:
     files = TFRecordFiles([])
-    files.paths, files.indexes = paths, indexes
+    files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
     files._begin(max_open_files)
     return files
+
+
+def _open_at(path: Path, index: RecordIndex, location: str) -> TFRecordFile:
+    """Opens a file where it was when the index was made or loaded."""
+    file = TFRecordFile.__new__(TFRecordFile)
+    file.path, file.index = path, index
+    file._begin(open_indexed(path, location))
+    return file
 
 
 def _integers(key: Any) -> Array:

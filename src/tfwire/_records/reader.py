@@ -24,7 +24,15 @@ from tfwire._records.frames import as_records, chunks
 from tfwire._records.markers import Markers
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt
-from tfwire._records.sources import FileSource, Source, is_path, open_source
+from tfwire._records.sources import (
+    FileSource,
+    Source,
+    absolute,
+    is_path,
+    open_regular,
+    open_source,
+    read_at,
+)
 from tfwire._records.writer import TFRecordWriter
 
 if TYPE_CHECKING:
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
+
+_BEGIN = 4096  # bytes at the beginning of a followed file that are compared
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
@@ -130,7 +140,7 @@ def follow_records(
 
     Args:
         path: A path or a URL. A compressed file is read from its beginning each time, up to what
-            its writer has flushed.
+            its writer has flushed. A pipe is read once, to its end.
         compression_type, verify, max_record_size, buffer_size: As for ``read_records``.
         start: Where to begin: an iterator's ``position``.
         interval: Seconds to wait before looking again at a file that has nothing new.
@@ -142,7 +152,7 @@ def follow_records(
     Raises:
         ValueError, TypeError: An argument that is not valid.
         DataLossError: While iterating: damage other than an incomplete last record; the file became
-            shorter, or was replaced by another one.
+            shorter, was replaced by another one, or written anew.
         OSError: While iterating: the file cannot be opened or read.
 
     Example:
@@ -176,11 +186,17 @@ def _follow(
     deadline = time.monotonic() + timeout
     while True:
         source = file.open(position)
-        reader = BatchReader(source, compression_type, on_corrupt="tail", start=position, **options)
+        # A pipe or a device cannot be opened again at a position: its end is final.
+        final = isinstance(source, FileSource) and not source.regular
+        policy = "raise" if final else "tail"
+        reader = BatchReader(source, compression_type, on_corrupt=policy, start=position, **options)
         reader.warn = lambda message: None  # an incomplete record is to be expected
         with RecordIterator(reader) as records:
             yield from records
             before, position = position, records.position
+        if final:
+            return
+        file.reach(position)
         now = time.monotonic()
         if position != before:
             deadline = now + timeout
@@ -345,27 +361,49 @@ class FollowedFile:
         self._path = path
         # Stays open, so that its inode is not used again.
         self._first: FileSource | None = None
+        self._location = ""  # where it is, also after a chdir
+        self._begin = b""  # its first bytes, up to a position that was reached
 
     def open(self, position: RecordPosition) -> Source:
         """Opens the file to go on at a position.
 
         Raises:
-            DataLossError: The path names another file now.
+            DataLossError: The path names another file now, or the file was written anew.
             OSError: The file cannot be opened.
         """
-        source = open_source(self._path)
-        if not isinstance(source, FileSource) or not source.regular:
-            return source
         if self._first is None:
-            self._first = source.duplicate()
-        elif not os.path.sameopenfile(source.fd, self._first.fd):
-            source.close()
-            raise DataLossError(
-                f"{display_name(source.path)}: record {position.record_index} at byte "
-                f"{position.offset}: another file has taken the place of the one that was followed",
-                path=source.path,
-                offset=position.offset,
-                record_index=position.record_index,
-                reason="truncated",
+            source = open_source(self._path)
+            if isinstance(source, FileSource) and source.regular:
+                assert source.path is not None
+                self._first, self._location = source.duplicate(), absolute(source.path)
+            return source
+        assert self._first.path is not None
+        again = open_regular(self._first.path, self._location)
+        if again is None or not os.path.sameopenfile(again.fd, self._first.fd):
+            if again is not None:
+                again.close()
+            raise self._other_file(
+                position, "another file has taken the place of the one that was followed"
             )
-        return source
+        if not self._begin.startswith(read_at(again.fd, len(self._begin), 0)):
+            again.close()
+            raise self._other_file(position, "the file was written anew")
+        return again
+
+    def reach(self, position: RecordPosition) -> None:
+        """Notes that whole records were read up to a position: that part must not change."""
+        size = min(position.offset, _BEGIN)
+        if self._first is not None and len(self._begin) < size:
+            self._begin = read_at(self._first.fd, size, 0)
+
+    def _other_file(self, position: RecordPosition, text: str) -> DataLossError:
+        assert self._first is not None
+        path = self._first.path
+        return DataLossError(
+            f"{display_name(path)}: record {position.record_index} at byte {position.offset}: "
+            f"{text}",
+            path=path,
+            offset=position.offset,
+            record_index=position.record_index,
+            reason="truncated",
+        )

@@ -28,7 +28,7 @@ from tfwire._records.shard_set import (
     some_names_of_shards,
 )
 from tfwire._records.sinks import ShardSink
-from tfwire._records.sources import is_url
+from tfwire._records.sources import absolute, is_url
 from tfwire._records.writer import TFRecordWriter
 from tfwire._records.writer_base import WriterBase, copy_error
 
@@ -108,7 +108,7 @@ class ShardedWriter(WriterBase):
                 f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
             )
         self._given_folder, self._name = os.path.split(file_path("pattern", pattern))
-        self._folder = os.path.abspath(self._given_folder)  # valid also after a chdir
+        self._folder = absolute(self._given_folder)  # valid also after a chdir
         self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
         count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)

@@ -6,9 +6,7 @@ import errno
 import io
 import operator
 import os
-import select
 import stat
-import threading
 import weakref
 from collections.abc import Iterator
 from importlib import import_module
@@ -17,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import show_path
+from tfwire._records.waiting import Waiting
 
 __all__ = [
     "FileSource",
     "ObjectSource",
     "Source",
+    "absolute",
     "check_ends",
     "check_input",
     "is_file_object",
@@ -313,9 +313,20 @@ def check_ends(file: Any, path: Any) -> None:
         raise ValueError(f"{name}: expected an input that ends, found a character device")
 
 
-def open_regular(path: Path) -> FileSource | None:
-    """Opens a regular file; None: it is something else. Never waits for a pipe."""
-    source = FileSource(path, os.O_NONBLOCK)
+def open_regular(path: Path, location: str | None = None) -> FileSource | None:
+    """Opens a regular file; None: it is something else. Never waits for a pipe.
+
+    Args:
+        path: Its name for messages.
+        location: Where it is, if the current directory may have changed; None: ``path``.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        fd = os.open(path if location is None else location, flags)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+    source = FileSource(path, fd=fd)
     if source.regular:
         return source
     source.close()
@@ -336,6 +347,14 @@ def local_path(name: str, path: Any) -> Path:
     if is_url(path):
         raise ValueError(f"{name} must be a regular file, found the URL {path}")
     return path
+
+
+def absolute(path: Path) -> str:
+    """A path that stays valid after a chdir. os.path.abspath takes "link/.." for ".", which is
+    wrong if the link leads elsewhere.
+    """
+    name = os.fsdecode(path)
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 
 
 def is_url(path: Any) -> bool:
@@ -439,53 +458,3 @@ def _read_patiently(fd: int, size: int, offset: int) -> bytes:
                 break
     room.truncate(done)
     return room.getvalue()
-
-
-# ---- Waiting for input until another thread ends the wait ----
-
-
-class Waiting:
-    """Waits for the input of a pipe, a socket or a device."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ended = False
-        self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
-
-    def wait(self, fd: int) -> None:
-        """Waits until a file has input or has ended.
-
-        Raises:
-            ValueError: ``end`` was called.
-        """
-        with self._lock:
-            if not self._ended and self._pipe is None:
-                self._pipe = os.pipe()
-                self._dropped = weakref.finalize(self, _close_both, self._pipe)
-            pipe = self._pipe
-        if pipe is not None:
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            poll.register(pipe[0], select.POLLIN)
-            poll.poll()
-        if self._ended:
-            raise ValueError("the reader was closed while it waited for input")
-
-    def end(self) -> None:
-        """Ends the current wait and all later ones. Any thread may call it."""
-        with self._lock:
-            self._ended = True
-            if self._pipe is not None:
-                os.write(self._pipe[1], b"\0")
-
-    def close(self) -> None:
-        """Closes what ``wait`` has opened. No thread may be waiting."""
-        with self._lock:
-            pipe, self._pipe, self._ended = self._pipe, None, True
-        if pipe is not None:
-            self._dropped()
-
-
-def _close_both(pipe: tuple[int, int]) -> None:
-    for fd in pipe:
-        os.close(fd)

@@ -147,7 +147,9 @@ def _read(options: argparse.Namespace) -> Iterator[list[bytes]]:
     progress = Progress(sum(map(_files.file_size, options.files)))
     for name in options.files:
         size, done = _files.file_size(name), 0
-        records = read_records(_files.input_of(name), _files.compression_of(options))
+        records = read_records(
+            _files.input_of(name), _files.compression_of(options), max_record_size=None
+        )
         for piece in chunks(records):
             yield piece
             done += sum(map(len, piece))

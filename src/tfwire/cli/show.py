@@ -99,7 +99,10 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
     with warnings.catch_warnings():  # complain_of_damage says it
         warnings.simplefilter("ignore", TfwireWarning)
         reader = read_records(
-            _files.input_of(name), _files.compression_of(options), on_corrupt="skip"
+            _files.input_of(name),
+            _files.compression_of(options),
+            on_corrupt="skip",
+            max_record_size=None,  # as for verify: a valid record is no damage
         )
         with reader:
             shown = 0
@@ -121,7 +124,9 @@ def _follow(options: argparse.Namespace) -> int:
     if _raw_on_terminal(options):
         return 2
     (name,) = options.files
-    records = follow_records(name, _files.compression_of(options), interval=0.2)
+    records = follow_records(
+        name, _files.compression_of(options), interval=0.2, max_record_size=None
+    )
     for index, record in enumerate(records):
         _show_record(name, index, None, record, options.format, shorten=False)
         sys.stdout.flush()
