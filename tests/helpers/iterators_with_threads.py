@@ -178,7 +178,8 @@ def interrupt(name, tries, seed, folder):
     for _ in range(tries):
         elements, GatedPipe.kept = None, []
         waits = name in PIPES or chance.random() < 0.3
-        gate = Gate(chance.randrange(40) if waits else None)
+        places = 20 if "repeated" in name else 40  # elements that reach the gate
+        gate = Gate(chance.randrange(places) if waits else None)
         delay = chance.random() * 10 ** chance.uniform(-5, -2)
         sender = threading.Thread(target=interrupt_soon, args=(delay, gate if waits else None))
         try:
