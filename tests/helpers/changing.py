@@ -278,7 +278,7 @@ class Caller:
 
     def do_verify(self, name: str, path: Path) -> None:
         report = tfw.verify_file(path, compression_type=NAMES[name], crc32c=True, receipt=True)
-        assert report.records == report.receipt.records
+        assert report.num_records == report.receipt.num_records
         if report.first is not None:
             check_record(report.first, None)
 

@@ -102,7 +102,7 @@ try:
 except OSError as error:
     failed = error.errno
 receipt = writer.receipt
-print(failed, receipt.records, receipt.payload_bytes, writer.file_crc32c)
+print(failed, receipt.num_records, receipt.payload_bytes, writer.file_crc32c)
 """
 
 

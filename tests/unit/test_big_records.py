@@ -90,9 +90,9 @@ def test_a_record_above_2_gib_is_read_by_number(path):
 
 def test_a_record_above_2_gib_is_intact(path):
     report = tfw.verify_file(path)
-    assert (3, True, ABOVE_2_GIB) == (report.records, report.intact, report.longest)
+    assert (3, True, ABOVE_2_GIB) == (report.num_records, report.intact, report.longest)
     limited = tfw.verify_file(path, max_record_size=2**31)
-    assert ["too large"] == [region.reason for region in limited.regions]
+    assert ["too large"] == [region.reason for region in limited.skipped]
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_a_record_above_4_gib_is_read_by_number_and_verified(tmp_path):
         found = [is_zeros(record, ABOVE_4_GIB) or record for record in file]
     assert [SMALL[0], True, SMALL[1]] == found
     report = tfw.verify_file(path, crc32c=True, receipt=True)
-    assert (3, True, ABOVE_4_GIB) == (report.records, report.intact, report.longest)
+    assert (3, True, ABOVE_4_GIB) == (report.num_records, report.intact, report.longest)
     assert ABOVE_4_GIB + 50_007 == report.receipt.payload_bytes
 
 
@@ -139,7 +139,7 @@ def test_a_big_record_is_repaired_and_followed(tmp_path):
     with path.open("ab") as file:
         file.write(b"torn")
     report = tfw.repair_file(path, tmp_path / "repaired")
-    assert (3, 1) == (report.records, report.lost.num_regions)
+    assert (3, 1) == (report.num_records, report.skipped.num_regions)
     assert tfw.verify_file(tmp_path / "repaired").intact
     followed = tfw.follow_records(path, max_record_size=None, timeout=0)
     assert [SMALL[0], True, SMALL[1]] == [is_zeros(r, ABOVE_2_GIB) or r for r in followed]
@@ -152,8 +152,8 @@ def test_damage_in_a_big_record_costs_that_record(tmp_path):
         file.seek(2**31)
         file.write(b"\1")
     report = tfw.verify_file(path)
-    assert 2 == report.records
-    assert [(1, "data crc")] == [(r.record_index, r.reason) for r in report.regions]
+    assert 2 == report.num_records
+    assert [(1, "data crc")] == [(r.record_index, r.reason) for r in report.skipped]
     with TFRecordFile(path) as file, pytest.raises(tfw.DataLossError, match="checksum"):
         file[1]
     with pytest.warns(UserWarning, match="left out"):
@@ -182,10 +182,10 @@ def test_damage_beyond_4_gib_costs_what_it_hits(tmp_path):
         return [(each.begin, each.end, each.record_index, each.reason) for each in lost]
 
     report = tfw.verify_file(path)
-    assert (4, regions) == (report.records, found(report.regions))
+    assert (4, regions) == (report.num_records, found(report.skipped))
     repaired = tmp_path / "repaired"
     report = tfw.repair_file(path, repaired)
-    assert (4, regions) == (report.records, found(report.lost))
+    assert (4, regions) == (report.num_records, found(report.skipped))
     assert begin + 2 * len(small) == repaired.stat().st_size
     assert tfw.verify_file(repaired).intact
     repaired.unlink()

@@ -222,8 +222,8 @@ for length in (2**31, 2**32 + 1, 2**40, 2**62, 2**63, 2**64 - 17, 2**64 - 1):
                     count += 1
             with contextlib.suppress(tfw.DataLossError):
                 list(parser.parse_file(path, on_corrupt=policy))
-        assert tfw.verify_file(path).records == 1
-        assert tfw.repair_file(path, out, overwrite=True, correct=True).records == 1
+        assert tfw.verify_file(path).num_records == 1
+        assert tfw.repair_file(path, out, overwrite=True, correct=True).num_records == 1
         with contextlib.suppress(tfw.DataLossError):
             tfw.RecordIndex.build(path)
         with contextlib.suppress(tfw.DataLossError):

@@ -134,7 +134,7 @@ def test_huge_records_reach_a_file_object_in_pieces(size, many):
     assert size + 16 + count * 2 * 21 == target.size
     assert writer.file_crc32c == target.crc
     assert (2 * count + 1, size + 10 * count) == (
-        writer.receipt.records,
+        writer.receipt.num_records,
         writer.receipt.payload_bytes,
     )
     assert target.longest <= 1 << 24

@@ -75,7 +75,7 @@ def test_records_that_sum_to_the_same_bytes_are_told_apart():
 def test_receipts_are_immutable_and_go_through_json():
     receipt = Receipt.of(RECORDS)
     with pytest.raises(AttributeError):
-        receipt.records = 0
+        receipt.num_records = 0
     assert receipt == Receipt.from_dict(json.loads(json.dumps(receipt.as_dict())))
     assert Receipt() == Receipt.of([])
     assert "3004 records" in str(receipt)

@@ -45,7 +45,7 @@ def test_a_bit_anywhere_in_a_file_is_corrected(tmp_path):
     for bit in range(0, 8 * len(data), 11):
         report, out = repaired(tmp_path, flipped(data, bit), correct=True)
         assert data == out
-        assert [] == report.lost
+        assert [] == report.skipped
         (flip,) = report.flipped_bits
         assert (bit // 8, bit % 8, True) == (flip.offset, flip.bit, flip.corrected)
 
@@ -53,7 +53,7 @@ def test_a_bit_anywhere_in_a_file_is_corrected(tmp_path):
 def test_nothing_is_corrected_without_being_asked_to(tmp_path):
     data = write(tmp_path / "whole", RECORDS)
     report, out = repaired(tmp_path, flipped(data, 8 * 30))
-    assert (3, [], 1) == (report.records, report.flipped_bits, len(report.lost))
+    assert (3, [], 1) == (report.num_records, report.flipped_bits, len(report.skipped))
     assert out == data[:16] + data[33:]
 
 
@@ -65,7 +65,7 @@ def test_two_flipped_bits_in_a_record_are_lost_not_guessed(tmp_path):
         bits = rng.sample(range(8 * begin, 8 * len(data)), 2)
         report, out = repaired(tmp_path, flipped(data, *bits), correct=True)
         assert [] == report.flipped_bits
-        assert [(begin, len(data))] == [(r.begin, r.end) for r in report.lost]
+        assert [(begin, len(data))] == [(r.begin, r.end) for r in report.skipped]
         assert data[:begin] == out
 
 
@@ -108,7 +108,7 @@ def test_an_ambiguous_bit_is_reported_and_corrected_on_demand_only(tmp_path):
     damaged = flipped(data, ambiguous_footer(data[:end]))
     report, out = repaired(tmp_path, damaged, correct=True)
     assert [(True, False)] == [(f.ambiguous, f.corrected) for f in report.flipped_bits]
-    assert [(0, end)] == [(region.begin, region.end) for region in report.lost]
+    assert [(0, end)] == [(region.begin, region.end) for region in report.skipped]
     assert data[end:] == out
     report, out = repaired(tmp_path, damaged, correct=True, accept_ambiguous=True)
     assert [(True, True)] == [(f.ambiguous, f.corrected) for f in report.flipped_bits]
@@ -122,7 +122,7 @@ def test_a_corrected_header_leads_past_records_within_its_payload(tmp_path):
     damaged = flipped(data, 3)
     report, out = repaired(tmp_path, damaged)
     assert [b"one", b"two", b"next"] == list(tfw.read_records(tmp_path / "out"))
-    assert [(0, 12), (50, 54)] == [(region.begin, region.end) for region in report.lost]
+    assert [(0, 12), (50, 54)] == [(region.begin, region.end) for region in report.skipped]
     report, out = repaired(tmp_path, damaged, correct=True)
     assert data == out
 
@@ -138,7 +138,7 @@ def test_every_cut_keeps_all_whole_records(tmp_path):
         report, out = repaired(tmp_path, data[:cut])
         assert data[:whole] == out
         expected = [] if whole == cut else [(whole, cut, "truncated")]
-        assert expected == [(r.begin, r.end, r.reason) for r in report.lost]
+        assert expected == [(r.begin, r.end, r.reason) for r in report.skipped]
 
 
 def test_a_file_without_records_leaves_no_output(tmp_path):

@@ -120,7 +120,7 @@ def test_a_file_object_may_fill_its_view_from_a_thread_afterwards():
 def test_every_reader_of_objects_lends_and_does_not_give(compress):
     """verify_file and repair_file read file objects, too."""
     file = Keeping(compress(DATA))
-    assert len(RECORDS) == tfw.verify_file(file).records
+    assert len(RECORDS) == tfw.verify_file(file).num_records
     assert all(isinstance(view.obj, bytearray) for view in file.kept)
 
 

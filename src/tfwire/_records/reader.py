@@ -305,7 +305,7 @@ class RecordIterator:
 
         Example:
             >>> records = read_records("train.tfrecord", receipt=True)
-            >>> sum(1 for _ in records) == records.receipt.records
+            >>> sum(1 for _ in records) == records.receipt.num_records
             True
         """
         return self._batches.exclusively(self._batches.receipt)

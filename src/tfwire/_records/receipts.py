@@ -37,7 +37,7 @@ class Receipt:
     record: a changed record goes unnoticed with probability 2^-32, and anyone can forge one.
 
     Args:
-        records: How many records.
+        num_records: How many records.
         payload_bytes: Sum of their lengths.
         hash: Sum of a hash of every record's CRC-32C and length, modulo 2^64.
 
@@ -47,11 +47,11 @@ class Receipt:
         True
         >>> before - Receipt.of([b"cat", b"dog"]) == Receipt.of([b"goat"])
         True
-        >>> sum([before, before]).records
+        >>> sum([before, before]).num_records
         6
     """
 
-    records: int = 0
+    num_records: int = 0
     payload_bytes: int = 0
     hash: int = 0
 
@@ -70,7 +70,7 @@ class Receipt:
 
         Example:
             >>> Receipt.of([b"cat", b"goat"])
-            Receipt(records=2, payload_bytes=7, hash=14460557446372002743)
+            Receipt(num_records=2, payload_bytes=7, hash=14460557446372002743)
         """
         from tfwire._records.frames import Packer, as_records, chunks
 
@@ -85,7 +85,7 @@ class Receipt:
         if not isinstance(other, Receipt):
             return NotImplemented
         return Receipt(
-            self.records + other.records,
+            self.num_records + other.num_records,
             self.payload_bytes + other.payload_bytes,
             (self.hash + other.hash) % _MODULUS,
         )
@@ -97,13 +97,13 @@ class Receipt:
     def __sub__(self, other: Receipt) -> Receipt:
         """What this has and ``other`` lacks; counts are negative if ``other`` has more.
 
-        >>> (Receipt.of([b"cat", b"dog"]) - Receipt.of([b"dog"])).records
+        >>> (Receipt.of([b"cat", b"dog"]) - Receipt.of([b"dog"])).num_records
         1
         """
         if not isinstance(other, Receipt):
             return NotImplemented
         return Receipt(
-            self.records - other.records,
+            self.num_records - other.num_records,
             self.payload_bytes - other.payload_bytes,
             (self.hash - other.hash) % _MODULUS,
         )
@@ -120,7 +120,7 @@ class Receipt:
             {'records': 1, 'payload_bytes': 3, 'hash': '83c5eeead95f53d0'}
         """
         return {
-            "records": self.records,
+            "records": self.num_records,
             "payload_bytes": self.payload_bytes,
             "hash": f"{self.hash:016x}",
         }
@@ -147,12 +147,12 @@ class Receipt:
         if not isinstance(fields, Mapping):
             raise TypeError(f"fields must be a dict, found {type(fields).__name__}")
         receipt = cls(fields["records"], fields["payload_bytes"], int(fields["hash"], 16))
-        if type(receipt.records) is not int or type(receipt.payload_bytes) is not int:
+        if type(receipt.num_records) is not int or type(receipt.payload_bytes) is not int:
             raise TypeError("the counts of a receipt must be integers")
         return receipt
 
     def __str__(self) -> str:
-        return f"{self.records} records, {self.payload_bytes} bytes, {self.hash:016x}"
+        return f"{self.num_records} records, {self.payload_bytes} bytes, {self.hash:016x}"
 
 
 _BLOCK = 1 << 20

@@ -41,18 +41,18 @@ class RepairReport:
     Attributes:
         path: The damaged file.
         compression: "", "GZIP" or "ZLIB", of both files.
-        records: Records written, including corrected ones.
+        num_records: Records written, including corrected ones.
         payload_bytes: Sum of their lengths.
-        lost: What could not be kept; see SkippedRegions.
+        skipped: What could not be kept; see SkippedRegions.
         flipped_bits: Single flipped bits that explain damaged records; see FlippedBits. Those with
             ``corrected`` were flipped back; the records of the others are lost.
     """
 
     path: str
     compression: Compression
-    records: int
+    num_records: int
     payload_bytes: int
-    lost: SkippedRegions
+    skipped: SkippedRegions
     flipped_bits: FlippedBits
 
 
@@ -97,7 +97,7 @@ def repair_file(
         >>> content[13] ^= 1  # a bit of the first record
         >>> _ = Path("damaged.tfrecord").write_bytes(content)
         >>> report = repair_file("damaged.tfrecord", "repaired.tfrecord", correct=True)
-        >>> report.records, report.lost
+        >>> report.num_records, report.skipped
         (3, [])
     """
     options = make_options(

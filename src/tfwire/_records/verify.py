@@ -36,11 +36,11 @@ class FileReport:
     Attributes:
         path: The file.
         compression: "", "GZIP" or "ZLIB".
-        records: How many records verify.
+        num_records: How many records verify.
         payload_bytes: Sum of their lengths.
         shortest, longest: The smallest and the largest of their lengths; 0 if there are none.
         first: The first of them, or None.
-        regions: Everything else in the file, which is damaged; see SkippedRegions.
+        skipped: Everything else in the file, which is damaged; see SkippedRegions.
         crc32c: CRC-32C of the file's bytes, as they are stored; None if not asked for, or if the
             input is damaged and cannot be read again.
         receipt: The receipt of the records that verify; None if not asked for.
@@ -49,12 +49,12 @@ class FileReport:
 
     path: str
     compression: Compression
-    records: int
+    num_records: int
     payload_bytes: int
     shortest: int
     longest: int
     first: bytes | None
-    regions: SkippedRegions
+    skipped: SkippedRegions
     crc32c: int | None
     receipt: Receipt | None = None
     hint: str | None = None
@@ -62,7 +62,7 @@ class FileReport:
     @property
     def intact(self) -> bool:
         """Whether every byte of the file belongs to a record that verifies."""
-        return not self.regions
+        return not self.skipped
 
 
 def verify_file(

@@ -73,7 +73,7 @@ def _tfwire_read(file: Subject) -> Counts:
 
 
 def _tfwire_verify(file: Subject) -> Counts:
-    yield tfw.verify_file(file.path, compression_type=file.compression).records
+    yield tfw.verify_file(file.path, compression_type=file.compression).num_records
 
 
 def _tfwire_index(file: Subject) -> Counts:

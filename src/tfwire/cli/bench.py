@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     if not report.intact:
         _files.complain(options, report.hint or f"{options.file}: is damaged: see tfwire verify")
         return 1
-    if not report.records:
+    if not report.num_records:
         _files.complain(options, f"{options.file}: holds no records")
         return 1
     file = Subject(options.file, report.compression, _schema(options.file, report))
@@ -120,14 +120,16 @@ def _print_head(report: FileReport) -> None:
 
     size = _files.plural(_size(report), "byte")
     compression = _files.compression_name(report.compression)
-    print(f"{show_path(report.path)}: {_files.plural(report.records, 'record')} of {size} in all")
+    print(
+        f"{show_path(report.path)}: {_files.plural(report.num_records, 'record')} of {size} in all"
+    )
     print(f"compression {compression}, CRC-32C by {crc32c_kernel()}\n")
     print(f"{'':24}{'':22}{'records/s':>14}{'MB/s':>9}  tfwire is")
 
 
 def _size(report: FileReport) -> int:
     """The size of the uncompressed file in bytes."""
-    return report.payload_bytes + 16 * report.records
+    return report.payload_bytes + 16 * report.num_records
 
 
 def _report(
@@ -145,7 +147,7 @@ def _report(
         if reader.name == "tfwire":
             best[reader.operation] = rate
         ours = best.get(reader.operation, 0.0)
-        mean = _size(report) / report.records
+        mean = _size(report) / report.num_records
         facts = {"records_per_second": rate, "bytes_per_second": rate * mean, "ratio": ours / rate}
         row.update(facts)  # type: ignore[arg-type]
         ratio = "" if reader.name == "tfwire" else f"{ours / rate:8.1f}x as fast"

@@ -81,22 +81,22 @@ def _count(options: argparse.Namespace) -> int:
             status = 1
             _files.complain(options, _files.reason_of(error, name))
             continue
-        total += report.records
+        total += report.num_records
         if options.json:
             _files.print_json(
-                {"path": report.path, "records": report.records, "intact": report.intact}
+                {"path": report.path, "records": report.num_records, "intact": report.intact}
             )
         else:
-            print(f"{report.records:>12} {show_path(report.path)}")
+            print(f"{report.num_records:>12} {show_path(report.path)}")
         status |= not report.intact
-        _files.complain_of_damage(options, report.path, report.regions, report.hint)
+        _files.complain_of_damage(options, report.path, report.skipped, report.hint)
     if len(options.files) > 1 and not options.json:
         print(f"{total:>12} total")
     return status
 
 
 def _mean(report: FileReport) -> float:
-    return report.payload_bytes / report.records if report.records else 0.0
+    return report.payload_bytes / report.num_records if report.num_records else 0.0
 
 
 def _print(report: FileReport, size: int | None) -> None:
@@ -106,17 +106,17 @@ def _print(report: FileReport, size: int | None) -> None:
     if size is not None:
         print(f"  size         {_files.plural(size, 'byte')}")
     print(f"  compression  {_files.compression_name(report.compression)}")
-    print(f"  records      {report.records:,}")
-    if report.records:
+    print(f"  records      {report.num_records:,}")
+    if report.num_records:
         print(
             f"  payload      {_files.plural(report.payload_bytes, 'byte')}; per record "
             f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
-    for region in report.regions[:_MOST]:
+    for region in report.skipped[:_MOST]:
         print(f"    {_files.describe_region(region)}")
-    if report.regions.num_regions > _MOST:
-        count = _files.plural(report.regions.num_regions, "region")
+    if report.skipped.num_regions > _MOST:
+        count = _files.plural(report.skipped.num_regions, "region")
         print(f"    of {count} the first {_MOST} are listed; tfwire verify lists more")
     if report.hint is not None:
         print(f"    {printable(report.hint)}")
@@ -143,14 +143,14 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
         "path": report.path,
         "bytes": size,
         "compression": _files.compression_name(report.compression),
-        "records": report.records,
+        "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "shortest": report.shortest,
         "longest": report.longest,
         "mean": _mean(report),
         "intact": report.intact,
-        "num_regions": report.regions.num_regions,
-        "regions": [_files.region_json(region) for region in report.regions[:_MOST_IN_JSON]],
+        "num_regions": report.skipped.num_regions,
+        "regions": [_files.region_json(region) for region in report.skipped[:_MOST_IN_JSON]],
         "first_record": None if report.first is None else _first_as_json(report.first),
     }
 

@@ -54,13 +54,13 @@ def _run(options: argparse.Namespace) -> int:
         _files.print_json(_as_json(report, options.output))
     else:
         _print(report, options.output)
-    return int(bool(report.lost))
+    return int(bool(report.skipped))
 
 
 def _print(report: RepairReport, out_path: str) -> None:
-    lost, flips = report.lost, report.flipped_bits
+    lost, flips = report.skipped, report.flipped_bits
     print(
-        f"{show_path(out_path)}: {_files.plural(report.records, 'record')}, "
+        f"{show_path(out_path)}: {_files.plural(report.num_records, 'record')}, "
         f"{flips.num_corrected:,} of them corrected; "
         f"{_files.plural(lost.num_regions, 'region')} lost, {_files.plural(lost.num_bytes, 'byte')}"
     )
@@ -87,10 +87,10 @@ def _as_json(report: RepairReport, out_path: str) -> dict[str, Any]:
         "path": report.path,
         "output": out_path,
         "compression": _files.compression_name(report.compression),
-        "records": report.records,
+        "records": report.num_records,
         "payload_bytes": report.payload_bytes,
-        "num_lost": report.lost.num_regions,
-        "lost": [_files.region_json(region) for region in report.lost],
+        "num_lost": report.skipped.num_regions,
+        "lost": [_files.region_json(region) for region in report.skipped],
         "num_flipped_bits": report.flipped_bits.num_bits,
         "flipped_bits": [
             {

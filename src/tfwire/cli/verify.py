@@ -120,7 +120,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         return
     facts = [
         "intact" if report.intact else "DAMAGED",
-        _files.plural(report.records, "record"),
+        _files.plural(report.num_records, "record"),
         _files.plural(report.payload_bytes, "payload byte"),
     ]
     if report.compression:
@@ -130,9 +130,9 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
     if report.receipt is not None:
         facts.append(f"receipt {report.receipt.hash:016x}")
     print(f"{show_path(report.path)}: {', '.join(facts)}")
-    for region in report.regions:
+    for region in report.skipped:
         print(f"  {_files.describe_region(region)}")
-    _files.print_more(report.regions.num_regions, len(report.regions), "region")
+    _files.print_more(report.skipped.num_regions, len(report.skipped), "region")
     if report.hint is not None:
         print(f"  {printable(report.hint)}")
 
@@ -142,10 +142,10 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
         "path": report.path,
         "intact": report.intact,
         "compression": _files.compression_name(report.compression),
-        "records": report.records,
+        "records": report.num_records,
         "payload_bytes": report.payload_bytes,
-        "num_regions": report.regions.num_regions,
-        "regions": [_files.region_json(region) for region in report.regions],
+        "num_regions": report.skipped.num_regions,
+        "regions": [_files.region_json(region) for region in report.skipped],
     }
     if options.crc32c:
         fields["crc32c"] = _crc_text(report)
@@ -170,7 +170,7 @@ def _receipt_of(reports: list[FileReport]) -> Receipt:
 
 def _report_sum(reports: list[FileReport], failed: int) -> None:
     damaged = sum(not report.intact for report in reports)
-    records = sum(report.records for report in reports)
+    records = sum(report.num_records for report in reports)
     line = f"{len(reports) + failed:,} files, {_files.plural(records, 'record')}: "
     line += f"{len(reports) - damaged:,} intact, {damaged:,} damaged"
     line += f", {failed:,} not readable" if failed else ""
