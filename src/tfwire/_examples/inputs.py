@@ -28,6 +28,7 @@ from tfwire._examples.values import (
     key_bytes,
     pack_strings,
     scalar_kind,
+    scalar_kinds,
     show,
     types_of,
 )
@@ -212,15 +213,14 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
             return Input(BYTES, data, offsets=offsets), len(offsets) - 1
     entries = tuple(entries)  # another thread may change the list between two looks
     types = types_of(entries)
-    kinds = {scalar_kind(cls) for cls in types}
-    if entries and None not in kinds:
-        kind = joint_kind(kinds, name)  # type: ignore[arg-type]
-        return _flat_input(kind, entries, name), len(entries)
+    kinds = scalar_kinds(types)
+    if entries and kinds is not None:
+        return _flat_input(joint_kind(kinds, name), entries, name), len(entries)
     if types <= {list, tuple}:
         values = list(chain.from_iterable(entries))
-        kinds = {scalar_kind(cls) for cls in types_of(values)}
-        if None not in kinds:
-            kind = joint_kind(kinds, name)  # type: ignore[arg-type]
+        kinds = scalar_kinds(types_of(values))
+        if kinds is not None:
+            kind = joint_kind(kinds, name)
             return _split_input(kind, values, map(len, entries), len(entries), name)
     if types == {np.ndarray} and {entry.ndim for entry in entries} == {1}:
         dtypes = {entry.dtype for entry in entries}

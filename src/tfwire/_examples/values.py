@@ -36,6 +36,7 @@ __all__ = [
     "key_bytes",
     "pack_strings",
     "scalar_kind",
+    "scalar_kinds",
     "show",
     "string_bytes",
     "types_of",
@@ -103,6 +104,17 @@ def dtype_kind(dtype: np.dtype[Any]) -> int | None:
     if dtype.type.__module__.startswith("ml_dtypes"):  # bfloat16, int4, ...: numpy calls them void
         return FLOAT if "float" in dtype.name else INT64
     return None
+
+
+def scalar_kinds(types: Iterable[type]) -> set[int] | None:
+    """The kinds of scalars of some types; None if one of them is not a type of scalars."""
+    kinds = set()
+    for cls in types:
+        kind = scalar_kind(cls)
+        if kind is None:
+            return None
+        kinds.add(kind)
+    return kinds
 
 
 def joint_kind(kinds: Iterable[int], name: Name) -> int:
@@ -177,9 +189,9 @@ def _no_values(value: Any, name: Name) -> TypeError:
 def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
     if len(values) == 0:
         return Flat(NONE, (), (0,))
-    kinds = {scalar_kind(cls) for cls in set(map(type, values))}
-    if None not in kinds:
-        return Flat(joint_kind(kinds, name), values, (len(values),))  # type: ignore[arg-type]
+    kinds = scalar_kinds(set(map(type, values)))
+    if kinds is not None:
+        return Flat(joint_kind(kinds, name), values, (len(values),))
     parts = [flatten(value, name) for value in values]
     shape = parts[0].shape
     for part in parts:

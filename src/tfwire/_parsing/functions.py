@@ -444,8 +444,8 @@ def _sequence_parser_of(
     known = _sequence_parsers.get(key)
     if (
         known is not None
-        and (known[0] is None or known[0].is_current(context_features))  # type: ignore[arg-type]
-        and (known[1] is None or known[1].is_current(sequence_features))  # type: ignore[arg-type]
+        and (known[0] is None or known[0].is_current(context_features))
+        and (known[1] is None or known[1].is_current(sequence_features))
     ):
         return known[2]
     context = _snapshot_of("context_features", context_features)

@@ -39,13 +39,13 @@ class Snapshot:
         # False: something in it can change unnoticed.
         self._is_watched = all(self._watch_feature(*item) for item in self.features.items())
 
-    def is_current(self, features: Mapping[Any, Any]) -> bool:
+    def is_current(self, features: Mapping[Any, Any] | None) -> bool:
         """True if the specification was not changed since."""
         # Compiled on the first call, which a specification that is used once does not get.
-        self.is_current = self._compiled()  # type: ignore
+        self.is_current = self._compiled()  # type: ignore[assignment, method-assign]
         return self.is_current(features)
 
-    def _compiled(self) -> Callable[[Mapping[Any, Any]], bool]:
+    def _compiled(self) -> Callable[[Mapping[Any, Any] | None], bool]:
         """is_current for this specification, as generated code that unpacks every list and compares
         item by item. It takes a fifth of the time of loops."""
         if not self._is_watched:
@@ -121,7 +121,7 @@ class _CheckSource:
             names, **{f"held{i}": item for i, item in zip(numbers, held, strict=True)}
         )
 
-    def compiled(self) -> Callable[[Mapping[Any, Any]], bool]:
+    def compiled(self) -> Callable[[Mapping[Any, Any] | None], bool]:
         steps = "\n        ".join(self._steps)
         source = f"""
 def is_current(features):
@@ -132,11 +132,11 @@ def is_current(features):
         return False
 """
         exec(source, self._names)
-        function: Callable[[Mapping[Any, Any]], bool] = self._names.pop("is_current")
+        function: Callable[[Mapping[Any, Any] | None], bool] = self._names.pop("is_current")
         return function
 
 
-def _never(features: Mapping[Any, Any]) -> bool:
+def _never(features: Mapping[Any, Any] | None) -> bool:
     return False
 
 

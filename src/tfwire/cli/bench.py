@@ -139,7 +139,7 @@ def _report(
     report: FileReport,
     best: dict[str, float],
 ) -> None:
-    row = {"operation": reader.operation, "reader": reader.name}
+    row: dict[str, Any] = {"operation": reader.operation, "reader": reader.name}
     if isinstance(rate, str):
         row["problem"] = rate
         line = f"  {rate}"
@@ -149,7 +149,7 @@ def _report(
         ours = best.get(reader.operation, 0.0)
         mean = _size(report) / report.num_records
         facts = {"records_per_second": rate, "bytes_per_second": rate * mean, "ratio": ours / rate}
-        row.update(facts)  # type: ignore[arg-type]
+        row.update(facts)
         ratio = "" if reader.name == "tfwire" else f"{ours / rate:8.1f}x as fast"
         line = f"{rate:>14,.0f}{rate * mean / 1e6:>9,.0f}{ratio}"
     if options.json:

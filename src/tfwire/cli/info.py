@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import printable, show_key, show_path
@@ -48,7 +49,7 @@ def _info(options: argparse.Namespace) -> int:
             report = verify_file(
                 _files.input_of(name),
                 compression_type=_files.compression_of(options),
-                progress=lambda done, name=name: progress.update(name, done),  # type: ignore[misc]
+                progress=partial(progress.update, name),
             )
         except _files.FAULTS as error:
             status = 1
