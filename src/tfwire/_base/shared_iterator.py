@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -86,13 +87,13 @@ class SharedIterator(Iterator[Item]):
         self._exits: SimpleQueue[None] = SimpleQueue()
         self._pid = os.getpid()
 
+    @abstractmethod
     def step(self) -> Item:
         """The next result, with no other thread inside.
 
         Raises:
             StopIteration: There is none.
         """
-        raise NotImplementedError
 
     def stop(self) -> None:
         """Makes the iterator's own threads end, and wakes the thread that waits inside, if any: its

@@ -176,8 +176,7 @@ class _ReplayedCursor(Gathering):
         self._count += len(found)
         return found
 
-    def snapshot(self) -> Any:
-        self.raise_pending()
+    def place(self) -> Any:
         return self._count
 
     def stop(self) -> None:

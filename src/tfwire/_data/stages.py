@@ -8,6 +8,7 @@ the last element that it gave.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -36,15 +37,15 @@ __all__ = [
 class Cursor:
     """One pass through a stage."""
 
+    @abstractmethod
     def take(self, count: int) -> list[Any]:
         """The next count elements; fewer only at the end, or before an error that the next call
         raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def snapshot(self) -> Any:
         """The position of the pass, for ``Stage.open``: dicts, lists, numbers, strings, and arrays
         of integers."""
-        raise NotImplementedError
 
     def parts(self) -> Iterable[Cursor]:
         """The cursors below."""
@@ -80,6 +81,7 @@ class Stage:
     spec: Any = None
     quiet = True
 
+    @abstractmethod
     def open(self, epoch: str, at: Any = None) -> Cursor:
         """A pass from the beginning, or from a snapshot.
 
@@ -90,7 +92,6 @@ class Stage:
         Raises:
             ValueError: The snapshot is damaged.
         """
-        raise NotImplementedError
 
     def describe(self) -> str:
         """The stage and its arguments, to compare a pipeline with that of a saved state."""
@@ -150,9 +151,9 @@ class Gathering(Cursor):
 
     _error: Exception | None = None
 
+    @abstractmethod
     def place(self) -> Any:
         """The position of the pass, if there was no error."""
-        raise NotImplementedError
 
     def snapshot(self) -> Any:
         """The position of the pass.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -285,13 +286,13 @@ class BaseParser(Generic[Batch, Single]):
         except IndexError:
             return Session(self._schemas, self._flags)
 
+    @abstractmethod
     def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]:
         """Results from the columns of count records, in batches of a size."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _single(self, parts: list[list[Column]]) -> Any:
         """The result from the columns of one record."""
-        raise NotImplementedError
 
     def _dicts(
         self, plan: Plan | None, columns: list[Column], count: int, size: int

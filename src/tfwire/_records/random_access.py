@@ -7,6 +7,7 @@ import itertools
 import operator
 import os
 import threading
+from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,12 +40,12 @@ class _Records:
     def __len__(self) -> int:
         return self._count
 
-    def _one(self, number: int) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _one(self, number: int) -> bytes: ...
 
+    @abstractmethod
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, in pieces."""
-        raise NotImplementedError
 
     @overload
     def __getitem__(self, key: int | np.integer[Any]) -> bytes: ...
@@ -112,13 +113,13 @@ class _Records:
     def __iter__(self) -> Iterator[bytes]:
         return itertools.chain.from_iterable(self._pieces())
 
+    @abstractmethod
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         """All records in pieces."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls in progress go on."""
-        raise NotImplementedError
 
     def __enter__(self: R) -> R:
         return self

@@ -8,6 +8,7 @@ import io
 import os
 import stat
 import zlib
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -104,13 +105,13 @@ class Sink:
 
     crc32c: int | None = None
 
+    @abstractmethod
     def write(self, buffers: Sequence[Any]) -> None:
         """Writes all buffers.
 
         Raises:
             OSError: With the file's name.
         """
-        raise NotImplementedError
 
     def salvage(self, ends: Sequence[int]) -> int:
         """After a write that failed: cuts off what it wrote after the last whole record.

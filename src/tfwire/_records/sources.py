@@ -8,6 +8,7 @@ import operator
 import os
 import stat
 import weakref
+from abc import abstractmethod
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -87,8 +88,8 @@ class Source:
     def close(self) -> None:
         """Closes what this object has opened. Closing again does nothing."""
 
-    def _readinto(self, buffer: Any) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _readinto(self, buffer: Any) -> int: ...
 
 
 class FileSource(Source):

@@ -9,6 +9,7 @@ import os
 import threading
 import warnings
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -74,17 +75,17 @@ class WriterBase:
         """Makes every further operation raise."""
         self._failure = copy_error(failure)
 
+    @abstractmethod
     def close(self) -> None:
         """Completes the output."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _discard(self) -> None:
         """Ends the writer and leaves the output incomplete, or removes it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _end_unclosed(self) -> None:
         """Ends a writer that was never closed, by ``close`` or ``_discard``."""
-        raise NotImplementedError
 
     def _after_fork(self) -> None:
         """In a forked process: leaves the output to the parent."""
@@ -108,13 +109,13 @@ class WriterBase:
     def __enter__(self: Self) -> Self:
         return self
 
+    @abstractmethod
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        raise NotImplementedError
+    ) -> None: ...
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):

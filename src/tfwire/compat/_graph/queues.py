@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -48,9 +49,9 @@ class Source(Explained):
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @abstractmethod
     def open(self, session: Any) -> Iterator[Any]:
         """The elements, for one session."""
-        raise NotImplementedError
 
 
 def start_queue_runners(
