@@ -159,6 +159,12 @@ def test_columns_show_their_shape_and_only_few_values(ragged):
     assert "BytesColumn(shape=(5,), 5009 bytes)" == repr(column_of(STRINGS))
 
 
+def test_offsets_at_the_ends_of_int64_are_shown_without_a_warning():
+    column = tfw.BytesColumn(b"catdog", np.array([0, 3, 6]))
+    column.offsets[0], column.offsets[-1] = -(2**63), 2**63 - 1
+    assert f"BytesColumn(shape=(2,), {2**64 - 1} bytes)" == repr(column)
+
+
 def test_slices_of_rows_have_no_step(ragged):
     with pytest.raises(ValueError, match="no step"):
         ragged[::2]

@@ -200,7 +200,7 @@ class BytesColumn:
         return BytesColumn, (data, offsets, self.shape)
 
     def __repr__(self) -> str:
-        shown = int(self.offsets[-1] - self.offsets[0])
+        shown = int(self.offsets[-1]) - int(self.offsets[0])
         return f"BytesColumn(shape={self.shape}, {shown} bytes)"
 
 
