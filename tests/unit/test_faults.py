@@ -156,9 +156,13 @@ def held():
     return *in_use(), len(os.listdir("/proc/self/fd"))
 
 erring(5_000)
-before = held()
-errors = erring(15_000)
-print(errors, *(b - a for a, b in zip(before, held())))
+for _ in range(3):
+    before = held()
+    errors = erring(15_000)
+    memory, blocks, files = (b - a for a, b in zip(before, held()))
+    if memory < 4096 and blocks < 400:
+        break
+print(errors, memory, blocks, files)
 """
 
 
@@ -167,7 +171,10 @@ print(errors, *(b - a for a, b in zip(before, held())))
 )
 def test_thousands_of_errors_leak_neither_memory_nor_files(tmp_path):
     """What is allocated and not freed, of C's memory and of Python's. The size of the process says
-    less: it grows while pages are used for the first time, though nothing is kept."""
+    less: it grows while pages are used for the first time, though nothing is kept.
+
+    The allocator's own caches grow now and then, by some KiB; a leak grows in every round: each
+    call fails 350 times in one, so that a leak of 16 bytes in a single one of them is 5.6 KB."""
     record = frame(SECRET)
     damaged = {
         "cut": record[:-1],
