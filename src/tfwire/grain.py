@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import grain
 
@@ -14,9 +14,11 @@ from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath
+    from tfwire._base.aliases import AnyFeature, AnyPath, Value
 
 __all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
+
+Key = TypeVar("Key")
 
 
 class TFRecordDataSource:
@@ -48,7 +50,7 @@ class TFRecordDataSource:
     def __init__(
         self,
         paths: AnyPath | Iterable[AnyPath],
-        features: Mapping[Any, tuple[object, ...]] | None = None,
+        features: Mapping[Key, AnyFeature] | None = None,
         *,
         batch_size: int | None = None,
     ) -> None:
@@ -59,7 +61,7 @@ class TFRecordDataSource:
     def __len__(self) -> int:
         return -(-len(self._records) // (self._batch_size or 1))
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Value:
         """Element i: bytes, or parsed as by ``parse_single_example``; with batch_size a list of
         bytes, or parsed as by ``parse_example``."""
         if self._batch_size is None:
@@ -76,7 +78,7 @@ class TFRecordDataSource:
         return f"TFRecordDataSource({files!r}, {len(self._records)} records{batches})"
 
 
-class TFRecordIterDataset(grain.IterDataset[Any]):
+class TFRecordIterDataset(grain.IterDataset["Value"]):
     """A tfwire Dataset as a ``grain.IterDataset``: a stream, which needs no index.
 
     Grain saves and resumes its iterators with its own. With ``mp_prefetch`` every worker process
@@ -97,7 +99,7 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
         (2, 8)
     """
 
-    def __init__(self, dataset: Dataset[Any]) -> None:
+    def __init__(self, dataset: Dataset[object]) -> None:
         super().__init__()
         check_dataset(dataset)
         self._dataset = dataset
@@ -114,19 +116,19 @@ class TFRecordIterDataset(grain.IterDataset[Any]):
         return f"TFRecordIterDataset({self._dataset!r})"
 
 
-class _Iterator(grain.DatasetIterator[Any]):
-    def __init__(self, dataset: Dataset[Any]) -> None:
+class _Iterator(grain.DatasetIterator["Value"]):
+    def __init__(self, dataset: Dataset[object]) -> None:
         super().__init__()
         self._stage = dataset._stage
         self._elements = iterate(self._stage)
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Value:
         return next(self._elements)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, object]:
         return self._elements.state_dict()
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: dict[str, object]) -> None:
         elements = iterate(self._stage, number=0)  # new: the old ones may be at their end
         elements.load_state_dict(state)
         self._elements.close()

@@ -8,7 +8,7 @@ torch has no tensors of strings: they are lists of bytes. A SparseTensor ``s`` a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,12 +22,14 @@ from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, ShardRule
+    from tfwire._base.aliases import AnyFeature, AnyPath, ShardRule, Value
 
 __all__ = ["TFRecordIterableDataset", "TFRecordMapDataset", "as_tensors"]
 
+Key = TypeVar("Key")
 
-def as_tensors(element: Any) -> Any:
+
+def as_tensors(element: object) -> Value:
     """Replaces arrays by tensors that share their memory.
 
     Args:
@@ -106,7 +108,7 @@ class TFRecordIterableDataset(data.IterableDataset):
 
     def __init__(
         self,
-        dataset: Dataset[Any],
+        dataset: Dataset[object],
         *,
         rule: ShardRule = "even",
         rank: int | None = None,
@@ -121,7 +123,7 @@ class TFRecordIterableDataset(data.IterableDataset):
         self._shares: dict[tuple[int, int], Dataset[Any]] = {}  # kept: their shuffles count epochs
         self._epochs = 0  # begun in this worker
 
-    def __iter__(self) -> DatasetIterator[Any]:
+    def __iter__(self) -> DatasetIterator[Value]:
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -191,7 +193,7 @@ class TFRecordMapDataset(data.Dataset):
     def __init__(
         self,
         paths: AnyPath | Iterable[AnyPath],
-        features: Mapping[Any, tuple[object, ...]] | None = None,
+        features: Mapping[Key, AnyFeature] | None = None,
     ) -> None:
         self._records = TFRecordFiles(paths)
         self._parser = None if features is None else Parser(features)
@@ -199,12 +201,12 @@ class TFRecordMapDataset(data.Dataset):
     def __len__(self) -> int:
         return len(self._records)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Value:
         """One record: bytes, or a dict of tensors as of ``parse_single_example``."""
         record = self._records[index]
         return record if self._parser is None else _parse_single(self._parser, record)
 
-    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Value]:
         """Many records. ``default_collate`` makes a batch of them in one parse."""
         records = self._records[indices]
         return records if self._parser is None else _Items(self._parser, records)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 
@@ -40,6 +40,9 @@ from tfwire._examples.protobuf import (
     message_classes,
     parse_message,
 )
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import BytesLike, SupportsSerialize, Value
 
 __all__ = [
     "BytesList",
@@ -161,7 +164,7 @@ for _name, _cls in _CLASSES.items():
 # ---- Plain Python -------------------------------------------------------------------------------
 
 
-def to_dict(message: Any) -> dict[str, Any]:
+def to_dict(message: BytesLike | SupportsSerialize) -> dict[str, Value]:
     """The contents of a message as dicts and lists.
 
     Args:

@@ -1,6 +1,6 @@
 # The message classes are made at run time; this is what they offer to type checkers.
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, final
+from typing import Literal, final
 
 from google.protobuf.internal.containers import (
     MessageMap,
@@ -9,23 +9,25 @@ from google.protobuf.internal.containers import (
 )
 from google.protobuf.message import Message
 
+from tfwire._base.aliases import BytesLike, Integer, Number, SupportsSerialize, Value
+
 @final
 class BytesList(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[bytes]: ...
-    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+    def __init__(self, *, value: Iterable[BytesLike | str] | None = ...) -> None: ...
 
 @final
 class FloatList(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[float]: ...
-    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+    def __init__(self, *, value: Iterable[Number] | None = ...) -> None: ...
 
 @final
 class Int64List(Message):
     @property
     def value(self) -> RepeatedScalarFieldContainer[int]: ...
-    def __init__(self, *, value: Iterable[Any] | None = ...) -> None: ...
+    def __init__(self, *, value: Iterable[Integer] | None = ...) -> None: ...
 
 @final
 class Feature(Message):
@@ -38,9 +40,9 @@ class Feature(Message):
     def __init__(
         self,
         *,
-        bytes_list: Message | Mapping[str, Any] | None = ...,
-        float_list: Message | Mapping[str, Any] | None = ...,
-        int64_list: Message | Mapping[str, Any] | None = ...,
+        bytes_list: Message | Mapping[str, object] | None = ...,
+        float_list: Message | Mapping[str, object] | None = ...,
+        int64_list: Message | Mapping[str, object] | None = ...,
     ) -> None: ...
     def WhichOneof(
         self, oneof_group: str | bytes
@@ -68,8 +70,8 @@ class FeatureLists(Message):
 class Example(Message):
     @property
     def features(self) -> Features: ...
-    def __init__(self, *, features: Message | Mapping[str, Any] | None = ...) -> None: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def __init__(self, *, features: Message | Mapping[str, object] | None = ...) -> None: ...
+    def to_dict(self) -> dict[str, Value]: ...
 
 @final
 class SequenceExample(Message):
@@ -80,9 +82,9 @@ class SequenceExample(Message):
     def __init__(
         self,
         *,
-        context: Message | Mapping[str, Any] | None = ...,
-        feature_lists: Message | Mapping[str, Any] | None = ...,
+        context: Message | Mapping[str, object] | None = ...,
+        feature_lists: Message | Mapping[str, object] | None = ...,
     ) -> None: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Value]: ...
 
-def to_dict(message: Any) -> dict[str, Any]: ...
+def to_dict(message: BytesLike | SupportsSerialize) -> dict[str, Value]: ...

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "AnyFeature",
     "AnyPath",
     "Array",
     "BytesAs",
@@ -21,6 +22,7 @@ __all__ = [
     "DetectedCompressionType",
     "Input",
     "Integer",
+    "IntegerArray",
     "Number",
     "OnCorrupt",
     "OnParseError",
@@ -32,35 +34,51 @@ __all__ = [
     "SupportsBuffer",
     "SupportsNumpy",
     "SupportsSerialize",
+    "Value",
 ]
 
+Value: TypeAlias = Any
+"""A value whose type depends on the data: that of a feature (a scalar or an array, by its shape),
+an element of a pipeline, the tensor of a message, lists as deep as their rank. A program uses it as
+what it knows it to be, without casts."""
+
 Array: TypeAlias = npt.NDArray[Any]
+"""An array of any dtype."""
+IntegerArray: TypeAlias = npt.NDArray[np.integer[Any]]
+"""An array of integers of any width."""
 
 # ---- Words ----
 
 BytesAs: TypeAlias = Literal["object", "column"]
+"""How strings are given: as bytes objects, or as a BytesColumn."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]
+"""What to do at damage; see ``read_records``."""
 OnParseError: TypeAlias = Literal["raise", "skip"]
+"""What to do at a record that does not fit; see ``Parser.parse_file``."""
 ShardRule: TypeAlias = Literal["even", "drop", "pad"]
+"""How records are divided among shards; see ``Dataset.shard_source``."""
 
 
 class SupportsCompressionType(Protocol):
     """TFRecordOptions, TensorFlow's too."""
 
     @property
-    def compression_type(self) -> Any: ...
+    def compression_type(self) -> object: ...
 
 
 Compression: TypeAlias = Literal["", "GZIP", "ZLIB"]
-# The numbers are TensorFlow's TFRecordCompressionType.
+"""The compression that was found."""
 CompressionType: TypeAlias = (
     Literal["", "GZIP", "ZLIB", "gzip", "zlib", 0, 1, 2] | SupportsCompressionType | None
 )
+"""A compression to use; None is none. The numbers are TensorFlow's TFRecordCompressionType."""
 DetectedCompressionType: TypeAlias = CompressionType | Literal["auto"]
+"""A compression, or "auto", which looks at the file."""
 
 # ---- Files ----
 
 AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+"""A path; where the description says so, also a URL."""
 
 
 class SupportsRead(Protocol):
@@ -82,7 +100,9 @@ class SupportsWrite(Protocol):
 
 
 Input: TypeAlias = AnyPath | SupportsRead | SupportsReadInto
+"""A file to read: a path, a URL or a binary file object."""
 Output: TypeAlias = AnyPath | SupportsWrite
+"""A file to write: a path, a URL or a binary file object."""
 
 # ---- Values ----
 
@@ -96,7 +116,7 @@ class SupportsBuffer(Protocol):
 class SupportsNumpy(Protocol):
     """A tensor of TensorFlow or torch."""
 
-    def numpy(self) -> Any: ...
+    def numpy(self) -> object: ...
 
 
 class SupportsSerialize(Protocol):
@@ -109,14 +129,22 @@ class SupportsNumpyDType(Protocol):
     """A dtype of TensorFlow."""
 
     @property
-    def as_numpy_dtype(self) -> Any: ...
+    def as_numpy_dtype(self) -> object: ...
 
 
 Integer: TypeAlias = SupportsIndex
+"""An int or bool, of Python or numpy."""
 Number: TypeAlias = SupportsFloat | SupportsIndex
+"""A real number, of Python or numpy."""
 BytesLike: TypeAlias = bytes | bytearray | memoryview | Array | SupportsBuffer | SupportsNumpy
+"""Anything that holds bytes; of an array its bytes, row by row."""
 DTypeLike: TypeAlias = str | type[object] | np.dtype[np.generic] | SupportsNumpyDType
+"""A type of numbers or strings: a name, or a dtype of numpy, tfwire or TensorFlow."""
+AnyFeature: TypeAlias = tuple[object, ...]
+"""A feature object of tfwire or TensorFlow: all of them are named tuples."""
 Row: TypeAlias = Mapping[str, object] | Mapping[bytes, object]
+"""Values by key: of one record, or columns of many."""
 Record: TypeAlias = BytesLike | str | Row | SupportsSerialize
-# Byte strings in lists, nested as deep as their rank.
-Strings: TypeAlias = Sequence[bytes | bytearray | memoryview] | Sequence[str] | Sequence["Strings"]
+"""What is written as a record: its bytes, or a row or message, which is encoded."""
+Strings: TypeAlias = Sequence["bytes | bytearray | memoryview | str | Strings"]
+"""Byte strings in lists, nested as deep as their rank."""

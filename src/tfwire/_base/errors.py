@@ -43,10 +43,10 @@ class Error(Exception):
     """
 
     error_code: int = 2  # UNKNOWN
-    node_def: Any = None
-    op: Any = None
+    node_def: object = None
+    op: object = None
 
-    def __init__(self, message: Any = "", *more: Any, **attributes: Any) -> None:
+    def __init__(self, message: object = "", *more: object, **attributes: object) -> None:
         if len(more) > 1:  # TensorFlow's signature: (node_def, op, message)
             attributes |= {"node_def": message, "op": more[0]}
             message = more[1]

@@ -21,7 +21,7 @@ from tfwire._records.sources import is_url, split_paths
 if TYPE_CHECKING:
     import numpy as np
 
-    from tfwire._base.aliases import AnyPath, DetectedCompressionType, Input, OnCorrupt
+    from tfwire._base.aliases import AnyPath, DetectedCompressionType, Input, OnCorrupt, Value
 
 __all__ = ["Dataset", "TFRecordDataset"]
 
@@ -29,7 +29,7 @@ D = TypeVar("D", bound="Dataset[Any]")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
-K = TypeVar("K")
+Key = TypeVar("Key")
 
 
 @public
@@ -54,13 +54,13 @@ class Dataset(Transformations[Element]):
     @overload
     @classmethod
     def from_tensor_slices(
-        cls, tensors: Mapping[K, object], name: str | None = None
-    ) -> Dataset[dict[K, Any]]: ...
+        cls, tensors: Mapping[Key, object], name: str | None = None
+    ) -> Dataset[dict[Key, Value]]: ...
     @overload
     @classmethod
-    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Dataset[Any]: ...
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Dataset[Value]: ...
     @classmethod
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Dataset[Any]:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Dataset[Value]:
         """The slices of arrays along their first axis.
 
         Args:
@@ -169,11 +169,13 @@ class Dataset(Transformations[Element]):
     @classmethod
     def zip(
         cls,
-        *datasets: Dataset[Any] | tuple[Dataset[Any], ...],
+        *datasets: Dataset[object] | tuple[Dataset[object], ...],
         name: str | None = None,
-    ) -> Dataset[tuple[Any, ...]]: ...
+    ) -> Dataset[tuple[Value, ...]]: ...
     @classmethod
-    def zip(cls, *datasets: Any, name: str | None = None) -> Dataset[Any]:
+    def zip(
+        cls, *datasets: Dataset[object] | tuple[Dataset[object], ...], name: str | None = None
+    ) -> Dataset[tuple[Value, ...]]:
         """Tuples of one element of every dataset, as many as the shortest has.
 
         Args:
@@ -190,7 +192,9 @@ class Dataset(Transformations[Element]):
             >>> [(int(i), letter) for i, letter in pairs]
             [(0, b'a'), (1, b'b')]
         """
-        parts = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
+        parts: tuple[Any, ...] = datasets
+        if len(datasets) == 1 and isinstance(datasets[0], tuple):
+            parts = datasets[0]
         if not parts or not all(isinstance(part, Dataset) for part in parts):
             found = ", ".join(type(part).__name__ for part in parts)
             raise TypeError(f"datasets must be one or more Datasets, found ({found})")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tfwire._base.errors import public
 from tfwire._base.shared_iterator import EXECUTING, SharedIterator, State
@@ -15,6 +15,9 @@ from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Stage
 from tfwire._data.states import COUNT, check_state, plain
 from tfwire._data.structure import map_structure
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Value
 
 __all__ = ["DatasetIterator", "Pipeline", "check_dataset", "iterate"]
 
@@ -59,7 +62,7 @@ class DatasetIterator(chain[Item]):
     def _translated(error: OSError) -> OSError:
         return error
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """The position of this iterator.
 
         Returns:
@@ -80,7 +83,7 @@ class DatasetIterator(chain[Item]):
         """
         return self._pieces.saved()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Continues from the position of another iterator over the same pipeline and files: with
         the remaining elements of that iterator, in the same order.
 
@@ -423,7 +426,7 @@ class Pipeline(Generic[Element]):
         return iterate(self._stage)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> Value:
         """The structure of an element with "dtype[shape]" for each leaf; None where unknown."""
         return self._stage.spec
 

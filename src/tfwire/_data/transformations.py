@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._data import batches, numbered, stages
@@ -15,12 +15,16 @@ from tfwire._data.structure import check_callable, check_padding, shard_of
 __all__ = ["Transformations"]
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from tfwire._base.aliases import AnyFeature, ShardRule, Value
     from tfwire._data.dataset import Dataset
     from tfwire._data.stages import Stage
+    from tfwire._examples.columns import SparseTensor
+    from tfwire._parsing.features import AnySparseFeature
 
-P = TypeVar("P", bound="Transformations[Any]")
-K = TypeVar("K")
-Out = TypeVar("Out")
+Key = TypeVar("Key")
+Result = TypeVar("Result")
 _AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
 
 
@@ -33,7 +37,7 @@ class Transformations(Pipeline[Element]):
         found: Dataset[Any] = dataset
         return found
 
-    def take(self: P, count: int, name: str | None = None) -> P:
+    def take(self, count: int, name: str | None = None) -> Self:
         """The first ``count`` elements; all of them when ``count`` is -1.
 
         Example:
@@ -42,7 +46,7 @@ class Transformations(Pipeline[Element]):
         """
         return self._next(stages.Take(self._stage, count), "take")
 
-    def skip(self: P, count: int, name: str | None = None) -> P:
+    def skip(self, count: int, name: str | None = None) -> Self:
         """All but the first ``count`` elements; none when ``count`` is -1.
 
         Example:
@@ -54,26 +58,26 @@ class Transformations(Pipeline[Element]):
     @overload
     def map(
         self,
-        map_func: Callable[[Element], Out],
+        map_func: Callable[[Element], Result],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Dataset[Out]: ...
+    ) -> Dataset[Result]: ...
     @overload
     def map(
         self,
-        map_func: Callable[..., Out],
+        map_func: Callable[..., Result],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Dataset[Out]: ...
+    ) -> Dataset[Result]: ...
     def map(
         self,
-        map_func: Callable[..., Any],
+        map_func: Callable[..., Result],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Dataset[Any]:
+    ) -> Dataset[Result]:
         """``map_func`` of every element, an ordinary Python function; the order is kept.
 
         Tuples are passed as separate arguments. The other parameters are TensorFlow's and ignored.
@@ -96,7 +100,7 @@ class Transformations(Pipeline[Element]):
     def filter(
         self, predicate: Callable[..., object], name: str | None = None
     ) -> Dataset[Element]: ...
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset[Element]:
+    def filter(self, predicate: Callable[..., object], name: str | None = None) -> Dataset[Element]:
         """The elements for which ``predicate`` is true.
 
         Tuples are passed as separate arguments.
@@ -118,7 +122,7 @@ class Transformations(Pipeline[Element]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Dataset[Any]:
+    ) -> Dataset[Value]:
         """``batch_size`` elements at a time, every leaf stacked along a new first axis.
 
         After ``parse_example`` of single records, whole batches are parsed instead, in one call.
@@ -141,7 +145,7 @@ class Transformations(Pipeline[Element]):
         name: str | None = None,
         *,
         max_padding: int | None = 1 << 30,
-    ) -> Dataset[Any]:
+    ) -> Dataset[Value]:
         """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
 
         Args:
@@ -169,7 +173,13 @@ class Transformations(Pipeline[Element]):
         stage = batches.Batch(self._stage, batch_size, drop_remainder, padding)
         return self._dataset(stage, "padded_batch")
 
-    def parse_example(self, features: Mapping[K, tuple[object, ...]]) -> Dataset[dict[K, Any]]:
+    @overload
+    def parse_example(
+        self, features: Mapping[Key, AnySparseFeature]
+    ) -> Dataset[dict[Key, SparseTensor]]: ...
+    @overload
+    def parse_example(self, features: Mapping[Key, AnyFeature]) -> Dataset[dict[Key, Value]]: ...
+    def parse_example(self, features: Mapping[Key, AnyFeature]) -> Dataset[dict[Key, Value]]:
         """Serialized Examples parsed by a specification; before or after ``batch``.
 
         Args:
@@ -183,12 +193,12 @@ class Transformations(Pipeline[Element]):
         return self._dataset(stage, "parse_example")
 
     def shuffle(
-        self: P,
+        self,
         buffer_size: int,
         seed: int | None = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> P:
+    ) -> Self:
         """Elements in random order, as far as a buffer of ``buffer_size`` elements allows.
 
         Args:
@@ -213,7 +223,7 @@ class Transformations(Pipeline[Element]):
         min_after_dequeue: int,
         seed: int | None = None,
         allow_smaller_final_batch: bool = False,
-    ) -> Dataset[Any]:
+    ) -> Dataset[Value]:
         """Random batches, with the two thresholds of TensorFlow 1's ``tf.train.shuffle_batch``.
 
         Args:
@@ -236,7 +246,7 @@ class Transformations(Pipeline[Element]):
         shuffled = Shuffle(self._stage, most, seed, True, least)
         return self._next(shuffled, "shuffle_batch").batch(batch_size, drop_remainder=not smaller)
 
-    def repeat(self: P, count: int | None = None, name: str | None = None) -> P:
+    def repeat(self, count: int | None = None, name: str | None = None) -> Self:
         """The elements ``count`` times over; forever if ``count`` is None or -1.
 
         Example:
@@ -245,7 +255,7 @@ class Transformations(Pipeline[Element]):
         """
         return self._next(stages.Repeat(self._stage, count), "repeat")
 
-    def shard(self: P, num_shards: int, index: int, name: str | None = None) -> P:
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, beginning with element ``index``.
 
         All elements are read; `shard_source` reads only one share of the data.
@@ -259,9 +269,7 @@ class Transformations(Pipeline[Element]):
         """
         return self._next(stages.Shard(self._stage, num_shards, index), "shard")
 
-    def shard_source(
-        self: P, num_shards: int, index: int, rule: Literal["even", "drop", "pad"] = "even"
-    ) -> P:
+    def shard_source(self, num_shards: int, index: int, rule: ShardRule = "even") -> Self:
         """The same pipeline over one share of the data at its source: each shard reads only its own
         data.
 
@@ -288,7 +296,7 @@ class Transformations(Pipeline[Element]):
         numbered.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
 
-    def prefetch(self: P, buffer_size: int, name: str | None = None) -> P:
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Self:
         """The same elements, made ahead by a thread.
 
         Args:

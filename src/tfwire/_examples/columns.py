@@ -15,8 +15,9 @@ from tfwire._base.strings import as_array, as_bytes, bytes_array, splits_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from scipy.sparse import coo_array
 
-    from tfwire._base.aliases import BytesLike, SupportsNumpy
+    from tfwire._base.aliases import BytesLike, IntegerArray, SupportsNumpy, Value
 
 __all__ = [
     "BytesColumn",
@@ -126,7 +127,7 @@ class BytesColumn:
             return BytesColumn(self.data, self.offsets[i * size : (i + 1) * size + 1], row_shape)
         return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
 
-    def take(self, indices: npt.NDArray[np.integer[Any]]) -> BytesColumn:
+    def take(self, indices: IntegerArray) -> BytesColumn:
         """Copies some of the strings.
 
         Args:
@@ -174,7 +175,7 @@ class BytesColumn:
             raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
         return bytes_array(data, offsets, self.shape)
 
-    def to_list(self) -> list[Any]:
+    def to_list(self) -> list[Value]:
         """The strings as nested lists, one level per dimension.
 
         Raises:
@@ -184,7 +185,7 @@ class BytesColumn:
             >>> BytesColumn(b"catdog", [0, 3, 6], (1, 2)).to_list()
             [[b'cat', b'dog']]
         """
-        nested: list[Any] = self.to_numpy().tolist()
+        nested: list[Value] = self.to_numpy().tolist()
         return nested
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
@@ -205,9 +206,10 @@ class BytesColumn:
 
 
 Values = Array | BytesColumn
+"""The values of a column, or its strings."""
 if TYPE_CHECKING:
-    # Serialized messages, some or many.
     Messages: TypeAlias = Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
+    """Serialized messages, each bytes-like; an array holds objects."""
 
 
 @public
@@ -275,7 +277,7 @@ class SparseTensor(NamedTuple):
         dense[tuple(indices.T)] = as_array(self.values)
         return dense
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> coo_array:
         """The tensor as a ``scipy.sparse.coo_array``; numbers only.
 
         Raises:
@@ -284,17 +286,21 @@ class SparseTensor(NamedTuple):
         """
         if self.dtype == object:
             raise TypeError("scipy has no sparse arrays of strings; use to_dense()")
-        coo_array = import_module("scipy.sparse").coo_array
-        return coo_array((self.values, tuple(self.indices.T)), shape=self.shape)
+        make = import_module("scipy.sparse").coo_array
+        return make((self.values, tuple(self.indices.T)), shape=self.shape)
 
 
 @public
 class RaggedTensor:
     """Rows of different lengths: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
 
-    Attributes:
+    Args:
         values: The values of all rows: an array, a BytesColumn, or a RaggedTensor for rows of rows.
-        row_splits: int32 or int64 of shape ``(rows + 1,)``.
+            A list becomes an array.
+        row_splits: int32 or int64 of shape ``(rows + 1,)``, or a list.
+
+    Attributes:
+        values, row_splits: The same, not copied.
 
     Example:
         >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
@@ -306,18 +312,18 @@ class RaggedTensor:
 
     def __init__(
         self,
-        values: Array | list[Any] | BytesColumn | RaggedTensor,
-        row_splits: npt.NDArray[np.integer[Any]] | list[int],
+        values: Array | list[Value] | BytesColumn | RaggedTensor,
+        row_splits: IntegerArray | list[int],
     ) -> None:
         self.values: Array | BytesColumn | RaggedTensor = (
             as_array(values) if isinstance(values, list) else values
         )
-        self.row_splits: npt.NDArray[np.integer[Any]] = (
+        self.row_splits: IntegerArray = (
             np.asarray(row_splits) if isinstance(row_splits, list) else row_splits
         )
 
     @property
-    def nested_row_splits(self) -> tuple[npt.NDArray[np.integer[Any]], ...]:
+    def nested_row_splits(self) -> tuple[IntegerArray, ...]:
         """The row splits of every level, outermost first."""
         if isinstance(self.values, RaggedTensor):
             return (self.row_splits, *self.values.nested_row_splits)
@@ -345,11 +351,11 @@ class RaggedTensor:
         """The dtype of the values, object for strings."""
         return _dtype_of(self.flat_values)
 
-    def row_lengths(self) -> npt.NDArray[np.integer[Any]]:
+    def row_lengths(self) -> IntegerArray:
         """The length of every row, in the dtype of the row splits."""
         return self.row_splits[1:] - self.row_splits[:-1]
 
-    def to_list(self) -> list[Any]:
+    def to_list(self) -> list[Value]:
         """The rows as nested lists.
 
         Example:
@@ -357,7 +363,7 @@ class RaggedTensor:
             [[b'a', b'b'], [], [b'c']]
         """
         flat = self.values
-        values: list[Any] = flat.tolist() if hasattr(flat, "tolist") else flat.to_list()
+        values: list[Value] = flat.tolist() if hasattr(flat, "tolist") else flat.to_list()
         splits = self.row_splits.tolist()
         return [values[begin:end] for begin, end in pairwise(splits)]
 

@@ -26,11 +26,11 @@ __all__ = [
     "decode_sequence_example",
 ]
 
-# The values of a decoded feature: int64 or float32 of rank 1, or the strings of a bytes_list.
-Values = np.ndarray[Any, Any] | list[bytes]
+DecodedValues = Array | list[bytes]
+"""The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
 
 
-def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Values]:
+def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, DecodedValues]:
     """Decodes one serialized ``tf.train.Example`` without a specification.
 
     Args:
@@ -50,11 +50,11 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Value
         >>> decode_example(tfw.encode_example({"label": 3, "name": "goat"}))
         {'label': array([3]), 'name': [b'goat']}
     """
-    decoded: dict[str, Values] = _decode_one(message_of(serialized), 0)
+    decoded: dict[str, DecodedValues] = _decode_one(message_of(serialized), 0)
     return decoded
 
 
-def decode_examples(serialized: Messages) -> list[dict[str, Values]]:
+def decode_examples(serialized: Messages) -> list[dict[str, DecodedValues]]:
     """Decodes many serialized Examples. Arrays of several messages may share memory.
 
     Args:
@@ -76,7 +76,7 @@ def decode_examples(serialized: Messages) -> list[dict[str, Values]]:
 
 def decode_sequence_example(
     serialized: BytesLike | SupportsSerialize,
-) -> tuple[dict[str, Values], dict[str, list[Values]]]:
+) -> tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]:
     """Decodes one serialized ``tf.train.SequenceExample`` without a specification.
 
     Args:
@@ -95,7 +95,7 @@ def decode_sequence_example(
         >>> decode_sequence_example(message)
         ({'n': array([2])}, {'word': [[b'a'], [b'b']]})
     """
-    decoded: tuple[dict[str, Values], dict[str, list[Values]]]
+    decoded: tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]
     decoded = _decode_one(message_of(serialized), lib.TFW_SEQUENCE)
     return decoded
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -238,11 +238,12 @@ def bytes_feature(
     """
     from tfwire.train import BytesList, Feature
 
-    if hasattr(value, "numpy"):
-        value = value.numpy()
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
-        value = value.tobytes()
-    flat = flatten(value, None)
+    strings: Any = value
+    if hasattr(strings, "numpy"):
+        strings = strings.numpy()
+    if isinstance(strings, np.ndarray) and strings.dtype.kind not in "OSU":
+        strings = strings.tobytes()
+    flat = flatten(strings, None)
     if flat.kind in (INT64, FLOAT):
         raise _wrong_helper("bytes_feature takes strings", flat)
     return Feature(bytes_list=BytesList(value=flat.values))

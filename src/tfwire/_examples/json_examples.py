@@ -25,7 +25,7 @@ from tfwire._base.errors import ParseError
 from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Array, BytesLike, SupportsNumpy, SupportsSerialize
+    from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, SupportsSerialize
 
 __all__ = [
     "decode_json_example",
@@ -39,19 +39,20 @@ _WORDS |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}  # TensorFlow takes th
 _FLOAT32_OVERFLOW = (2 - 2**-24) * 2.0**127  # rounds to infinity
 
 
-@overload
-def decode_json_example(
+@overload  # a str is a sequence of str too
+def decode_json_example(  # type: ignore[overload-overlap]
     json_examples: str | bytes | bytearray | memoryview, name: str | None = None
 ) -> bytes: ...
 @overload
-def decode_json_example(
-    json_examples: list[str] | list[bytes] | tuple[str | bytes, ...], name: str | None = None
-) -> Array: ...
+def decode_json_example(json_examples: Strings, name: str | None = None) -> Array: ...
 @overload
 def decode_json_example(
     json_examples: Array | SupportsNumpy, name: str | None = None
 ) -> bytes | Array: ...
-def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
+def decode_json_example(
+    json_examples: str | bytes | bytearray | memoryview | Strings | Array | SupportsNumpy,
+    name: str | None = None,
+) -> bytes | Array:
     """Serializes Examples that are given as JSON, as tf.io.decode_json_example does.
 
     Args:
@@ -69,15 +70,17 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
         >>> decode_json_example('{"features": {"feature": {"x": {"int64List": {"value": [7]}}}}}')
         b'\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07'
     """
-    if hasattr(json_examples, "numpy"):
-        json_examples = json_examples.numpy()
-    if isinstance(json_examples, (str, bytes, bytearray, memoryview)):
-        return _serialize(byte_string(json_examples), "the JSON text")
-    texts = np.array(json_examples, object)
+    given: Any = json_examples
+    if hasattr(given, "numpy"):
+        given = given.numpy()
+    if isinstance(given, (str, bytes, bytearray, memoryview)):
+        return _serialize(byte_string(given), "the JSON text")
+    texts = np.array(given, object)
     serialized = np.empty(texts.size, object)
     for i, text in enumerate(byte_strings(texts.reshape(-1))):
         serialized[i] = _serialize(text, f"JSON text {i}", i)
-    return serialized.reshape(texts.shape)[()]
+    found: bytes | Array = serialized.reshape(texts.shape)[()]
+    return found
 
 
 def example_to_json(example: BytesLike | SupportsSerialize, *, indent: int | None = None) -> str:

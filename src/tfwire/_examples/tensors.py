@@ -24,7 +24,7 @@ from tfwire._examples.dtypes import (
 from tfwire._examples.protobuf import byte_string, byte_strings, message_classes, parse_message
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, DTypeLike, SupportsSerialize
+    from tfwire._base.aliases import BytesLike, DTypeLike, SupportsSerialize, Value
 
 __all__ = ["parse_tensor", "serialize_tensor"]
 
@@ -112,7 +112,7 @@ def parse_tensor(
     name: str | None = None,
     *,
     max_fill: int = 2**26,
-) -> Any:
+) -> Value:
     """The tensor of a serialized TensorProto.
 
     Both forms are read: the memory of the tensor (``tensor_content``), and lists of values. A list

@@ -17,10 +17,12 @@ from tfwire._base.errors import public
 from tfwire._examples.dtypes import data_type_of
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import DTypeLike
+    from tfwire._base.aliases import DTypeLike, Value
 
     FeatureDType: TypeAlias = "DType | DTypeLike"
+    """One of the three types of features, or anything that names it."""
     Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
+    """Sizes; a number alone is a shape of rank 1."""
     DenseFeature: TypeAlias = "FixedLenFeature | FixedLenSequenceFeature"
     AnySparseFeature: TypeAlias = "VarLenFeature | SparseFeature"
     Feature: TypeAlias = "DenseFeature | AnySparseFeature | RaggedFeature"
@@ -107,7 +109,7 @@ class DType:
         return self.is_integer or self.is_floating or self.is_complex
 
     @property
-    def min(self) -> Any:
+    def min(self) -> Value:
         """The smallest finite value.
 
         Raises:
@@ -116,7 +118,7 @@ class DType:
         return self._limits().min
 
     @property
-    def max(self) -> Any:
+    def max(self) -> Value:
         """The largest finite value.
 
         Raises:
@@ -136,7 +138,7 @@ class DType:
         raise TypeError(f"{self!r} has no smallest and largest value")
 
     @property
-    def limits(self) -> tuple[Any, Any]:
+    def limits(self) -> tuple[Value, Value]:
         """The smallest and the largest intensity of a pixel: 0, and 1 for floating-point types.
 
         Raises:
@@ -187,8 +189,11 @@ class DType:
 
 int32: DType = DType("int32", np.int32)
 int64: DType = DType("int64", np.int64)
+"""The type of an int64_list: integers and bool. Arrays of it have the dtype int64."""
 float32: DType = DType("float32", np.float32)
+"""The type of a float_list. Arrays of it have the dtype float32."""
 string: DType = DType("string", np.object_)
+"""The type of a bytes_list: byte strings, and text as UTF-8. Arrays of it hold bytes objects."""
 # Names that mean another type to numpy, or nothing.
 _BY_NAME = {dtype.name: dtype for dtype in (int32, int64, float32, string)}
 _BY_NAME |= {"float": float32, "bytes": string, "str": string, "object": string}

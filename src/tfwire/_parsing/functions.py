@@ -30,17 +30,23 @@ __all__ = [
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tfwire._base.aliases import Array, BytesAs, BytesLike, SupportsNumpy, SupportsSerialize
+    from tfwire._base.aliases import (
+        AnyFeature,
+        Array,
+        BytesAs,
+        BytesLike,
+        SupportsNumpy,
+        SupportsSerialize,
+        Value,
+    )
     from tfwire._examples.columns import BytesColumn, Messages, RaggedTensor, SparseTensor
     from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
 
-    # A feature object of tfwire or TensorFlow: all of them are named tuples.
-    AnyFeature: TypeAlias = tuple[object, ...]
     Names: TypeAlias = str | bytes | Sequence[str | bytes] | Array | SupportsNumpy | None
+    """Names of messages, for errors."""
 
-Features = Mapping[Any, Any]
-K = TypeVar("K")
-Value = TypeVar("Value")
+Key = TypeVar("Key")
+ColumnType = TypeVar("ColumnType")
 
 
 @public
@@ -69,54 +75,60 @@ class Parser(BaseParser[Batch, Single]):
 
     @overload
     def __init__(
-        self: Parser[dict[K, Array], dict[K, Any]],
-        features: Mapping[K, DenseFeature],
+        self: Parser[dict[Key, Array], dict[Key, Value]],
+        features: Mapping[Key, DenseFeature],
         *,
         bytes_as: Literal["object"] = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[K, Array | BytesColumn], dict[K, Any]],
-        features: Mapping[K, DenseFeature],
+        self: Parser[dict[Key, Array | BytesColumn], dict[Key, Value]],
+        features: Mapping[Key, DenseFeature],
         *,
         bytes_as: BytesAs,
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[K, SparseTensor], dict[K, SparseTensor]],
-        features: Mapping[K, AnySparseFeature],
+        self: Parser[dict[Key, SparseTensor], dict[Key, SparseTensor]],
+        features: Mapping[Key, AnySparseFeature],
         *,
         bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[K, RaggedTensor], dict[K, Array | BytesColumn | RaggedTensor]],
-        features: Mapping[K, RaggedFeature],
+        self: Parser[dict[Key, RaggedTensor], dict[Key, Array | BytesColumn | RaggedTensor]],
+        features: Mapping[Key, RaggedFeature],
         *,
         bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[K, Array | SparseTensor | RaggedTensor], dict[K, Any]],
-        features: Mapping[K, AnyFeature],
+        self: Parser[dict[Key, Array | SparseTensor | RaggedTensor], dict[Key, Value]],
+        features: Mapping[Key, AnyFeature],
         *,
         bytes_as: Literal["object"] = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[K, Array | BytesColumn | SparseTensor | RaggedTensor], dict[K, Any]],
-        features: Mapping[K, AnyFeature],
+        self: Parser[
+            dict[Key, Array | BytesColumn | SparseTensor | RaggedTensor], dict[Key, Value]
+        ],
+        features: Mapping[Key, AnyFeature],
         *,
         bytes_as: BytesAs,
         empty_is_missing: bool = False,
     ) -> None: ...
     def __init__(
-        self, features: Features, *, bytes_as: BytesAs = "object", empty_is_missing: bool = False
+        self,
+        features: Mapping[Key, AnyFeature],
+        *,
+        bytes_as: BytesAs = "object",
+        empty_is_missing: bool = False,
     ) -> None:
         if not features:
             raise ValueError("Invalid argument: features cannot be empty.")
@@ -135,8 +147,8 @@ class Parser(BaseParser[Batch, Single]):
 @public
 class SequenceParser(
     BaseParser[
-        tuple[dict[K, Value], dict[K, Value], dict[K, "npt.NDArray[np.int64]"]],
-        tuple[dict[K, Any], dict[K, Any]],
+        tuple[dict[Key, ColumnType], dict[Key, ColumnType], dict[Key, "npt.NDArray[np.int64]"]],
+        tuple[dict[Key, "Value"], dict[Key, "Value"]],
     ]
 ):
     """Parses SequenceExamples by two specifications. Threads may share it; it pickles.
@@ -165,35 +177,35 @@ class SequenceParser(
 
     @overload
     def __init__(
-        self: SequenceParser[K, Array],
-        context_features: Mapping[K, DenseFeature] | None = None,
-        sequence_features: Mapping[K, DenseFeature] | None = None,
+        self: SequenceParser[Key, Array],
+        context_features: Mapping[Key, DenseFeature] | None = None,
+        sequence_features: Mapping[Key, DenseFeature] | None = None,
         *,
         bytes_as: Literal["object"] = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: SequenceParser[K, Array | SparseTensor | RaggedTensor],
-        context_features: Mapping[K, AnyFeature] | None = None,
-        sequence_features: Mapping[K, AnyFeature] | None = None,
+        self: SequenceParser[Key, Array | SparseTensor | RaggedTensor],
+        context_features: Mapping[Key, AnyFeature] | None = None,
+        sequence_features: Mapping[Key, AnyFeature] | None = None,
         *,
         bytes_as: Literal["object"] = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     @overload
     def __init__(
-        self: SequenceParser[K, Array | BytesColumn | SparseTensor | RaggedTensor],
-        context_features: Mapping[K, AnyFeature] | None = None,
-        sequence_features: Mapping[K, AnyFeature] | None = None,
+        self: SequenceParser[Key, Array | BytesColumn | SparseTensor | RaggedTensor],
+        context_features: Mapping[Key, AnyFeature] | None = None,
+        sequence_features: Mapping[Key, AnyFeature] | None = None,
         *,
         bytes_as: BytesAs,
         empty_is_missing: bool = False,
     ) -> None: ...
     def __init__(
         self,
-        context_features: Features | None = None,
-        sequence_features: Features | None = None,
+        context_features: Mapping[Key, AnyFeature] | None = None,
+        sequence_features: Mapping[Key, AnyFeature] | None = None,
         *,
         bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
@@ -234,41 +246,44 @@ class SequenceParser(
 @overload
 def parse_example(
     serialized: bytes | bytearray | memoryview,
-    features: Mapping[K, AnyFeature],
+    features: Mapping[Key, AnyFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, Any]: ...
+) -> dict[Key, Value]: ...
 @overload
 def parse_example(
     serialized: Messages,
-    features: Mapping[K, DenseFeature],
+    features: Mapping[Key, DenseFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, Array]: ...
+) -> dict[Key, Array]: ...
 @overload
 def parse_example(
     serialized: Messages,
-    features: Mapping[K, AnySparseFeature],
+    features: Mapping[Key, AnySparseFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, SparseTensor]: ...
+) -> dict[Key, SparseTensor]: ...
 @overload
 def parse_example(
     serialized: Messages,
-    features: Mapping[K, RaggedFeature],
+    features: Mapping[Key, RaggedFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, RaggedTensor]: ...
+) -> dict[Key, RaggedTensor]: ...
 @overload
 def parse_example(
     serialized: Messages,
-    features: Mapping[K, AnyFeature],
+    features: Mapping[Key, AnyFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, Array | SparseTensor | RaggedTensor]: ...
+) -> dict[Key, Array | SparseTensor | RaggedTensor]: ...
 def parse_example(
-    serialized: Any, features: Features, example_names: Names = None, name: str | None = None
-) -> dict[Any, Any]:
+    serialized: Messages | bytes | bytearray | memoryview,
+    features: Mapping[Key, AnyFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[Key, Value]:
     """Parses a batch of serialized Examples, as ``tf.io.parse_example``.
 
     The specification is compiled once, and again after it was changed.
@@ -296,27 +311,30 @@ def parse_example(
     known = _parsers.get(id(features))
     if known is None or not known[0].is_current(features):
         known = _compile(features)
-    parsed: dict[Any, Any] = known[1]._parse(serialized, None, example_names)
+    parsed: dict[Key, Value] = known[1]._parse(serialized, None, example_names)
     return parsed
 
 
 @overload
 def parse_single_example(
     serialized: BytesLike | SupportsSerialize,
-    features: Mapping[K, AnySparseFeature],
+    features: Mapping[Key, AnySparseFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, SparseTensor]: ...
+) -> dict[Key, SparseTensor]: ...
 @overload
 def parse_single_example(
     serialized: BytesLike | SupportsSerialize,
-    features: Mapping[K, AnyFeature],
+    features: Mapping[Key, AnyFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[K, Any]: ...
+) -> dict[Key, Value]: ...
 def parse_single_example(
-    serialized: Any, features: Features, example_names: Names = None, name: str | None = None
-) -> dict[Any, Any]:
+    serialized: BytesLike | SupportsSerialize,
+    features: Mapping[Key, AnyFeature],
+    example_names: Names = None,
+    name: str | None = None,
+) -> dict[Key, Value]:
     """Parses one serialized Example, as ``tf.io.parse_single_example``.
 
     Args:
@@ -340,37 +358,37 @@ def parse_single_example(
     known = _parsers.get(id(features))
     if known is None or not known[0].is_current(features):
         known = _compile(features)
-    parsed: dict[Any, Any] = known[1]._parse_single(serialized, example_names)
+    parsed: dict[Key, Value] = known[1]._parse_single(serialized, example_names)
     return parsed
 
 
 @overload
 def parse_sequence_example(
     serialized: Messages,
-    context_features: Mapping[K, DenseFeature] | None = None,
-    sequence_features: Mapping[K, DenseFeature] | None = None,
+    context_features: Mapping[Key, DenseFeature] | None = None,
+    sequence_features: Mapping[Key, DenseFeature] | None = None,
     example_names: Names = None,
     name: str | None = None,
-) -> tuple[dict[K, Array], dict[K, Array], dict[K, npt.NDArray[np.int64]]]: ...
+) -> tuple[dict[Key, Array], dict[Key, Array], dict[Key, npt.NDArray[np.int64]]]: ...
 @overload
 def parse_sequence_example(
     serialized: Messages,
-    context_features: Mapping[K, AnyFeature] | None = None,
-    sequence_features: Mapping[K, AnyFeature] | None = None,
+    context_features: Mapping[Key, AnyFeature] | None = None,
+    sequence_features: Mapping[Key, AnyFeature] | None = None,
     example_names: Names = None,
     name: str | None = None,
 ) -> tuple[
-    dict[K, Array | SparseTensor | RaggedTensor],
-    dict[K, Array | SparseTensor | RaggedTensor],
-    dict[K, npt.NDArray[np.int64]],
+    dict[Key, Array | SparseTensor | RaggedTensor],
+    dict[Key, Array | SparseTensor | RaggedTensor],
+    dict[Key, npt.NDArray[np.int64]],
 ]: ...
 def parse_sequence_example(
-    serialized: Any,
-    context_features: Features | None = None,
-    sequence_features: Features | None = None,
+    serialized: Messages,
+    context_features: Mapping[Key, AnyFeature] | None = None,
+    sequence_features: Mapping[Key, AnyFeature] | None = None,
     example_names: Names = None,
     name: str | None = None,
-) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+) -> tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]:
     """Parses a batch of serialized SequenceExamples, as ``tf.io.parse_sequence_example``.
 
     Args:
@@ -388,18 +406,18 @@ def parse_sequence_example(
         ParseError, ValueError, TypeError: As parse_example.
     """
     parser = _sequence_parser_of(context_features, sequence_features)
-    parsed: tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]
+    parsed: tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]
     parsed = parser._parse(serialized, None, example_names)
     return parsed
 
 
 def parse_single_sequence_example(
     serialized: BytesLike | SupportsSerialize,
-    context_features: Mapping[K, AnyFeature] | None = None,
-    sequence_features: Mapping[K, AnyFeature] | None = None,
+    context_features: Mapping[Key, AnyFeature] | None = None,
+    sequence_features: Mapping[Key, AnyFeature] | None = None,
     example_name: Names = None,
     name: str | None = None,
-) -> tuple[dict[K, Any], dict[K, Any]]:
+) -> tuple[dict[Key, Value], dict[Key, Value]]:
     """Parses one serialized SequenceExample, as ``tf.io.parse_single_sequence_example``.
 
     Args:
@@ -415,7 +433,9 @@ def parse_single_sequence_example(
         ParseError, ValueError, TypeError: As parse_example.
     """
     parser = _sequence_parser_of(context_features, sequence_features)
-    parsed: tuple[dict[K, Any], dict[K, Any]] = parser._parse_single(serialized, example_name)
+    parsed: tuple[dict[Key, Value], dict[Key, Value]] = parser._parse_single(
+        serialized, example_name
+    )
     return parsed
 
 
@@ -428,7 +448,7 @@ _sequence_parsers: dict[
 ] = {}
 
 
-def _compile(features: Features) -> tuple[Snapshot, Parser[Any, Any]]:
+def _compile(features: Mapping[Any, Any]) -> tuple[Snapshot, Parser[Any, Any]]:
     snapshot = _snapshot_of("features", features)
     if snapshot is None:
         raise ValueError("Invalid argument: features cannot be empty.")
@@ -438,7 +458,7 @@ def _compile(features: Features) -> tuple[Snapshot, Parser[Any, Any]]:
 
 
 def _sequence_parser_of(
-    context_features: Features | None, sequence_features: Features | None
+    context_features: Mapping[Any, Any] | None, sequence_features: Mapping[Any, Any] | None
 ) -> SequenceParser[Any, Any]:
     key = id(context_features), id(sequence_features)
     known = _sequence_parsers.get(key)
@@ -457,7 +477,7 @@ def _sequence_parser_of(
     return parser
 
 
-def _snapshot_of(name: str, features: Features | None) -> Snapshot | None:
+def _snapshot_of(name: str, features: Mapping[Any, Any] | None) -> Snapshot | None:
     if features is None:
         return None
     if not isinstance(features, Mapping):

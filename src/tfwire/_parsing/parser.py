@@ -97,7 +97,9 @@ class BaseParser(Generic[Batch, Single]):
     def parse(self, serialized: bytes | bytearray | memoryview, out: None = None) -> Single: ...
     @overload
     def parse(self, serialized: Messages, out: Out | None = None) -> Batch: ...
-    def parse(self, serialized: Any, out: Out | None = None) -> Any:
+    def parse(
+        self, serialized: Messages | bytes | bytearray | memoryview, out: Out | None = None
+    ) -> Batch | Single:
         """Parses a batch.
 
         Args:
@@ -115,7 +117,8 @@ class BaseParser(Generic[Batch, Single]):
             ParseError: A message does not fit; ``record_index`` is its number.
             TypeError, ValueError: ``serialized`` or ``out`` has a wrong type or shape.
         """
-        return self._parse(serialized, out, None)
+        parsed: Batch | Single = self._parse(serialized, out, None)
+        return parsed
 
     def parse_single(self, serialized: BytesLike | SupportsSerialize) -> Single:
         """Parses one message.

@@ -7,9 +7,8 @@ is translated; anything else is an error that names the feature.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import text_format
 
@@ -20,12 +19,15 @@ from tfwire._parsing.infer import InferredSchema
 from tfwire._parsing.schema_pbtxt import Metadata, from_metadata, to_metadata
 from tfwire._records.sinks import write_file
 
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyFeature, AnyPath
+
 __all__ = ["read_schema", "write_schema"]
 
 _MAX_SIZE = 1 << 26  # bytes of a schema file; bounds what is read of an endless device
 
 
-def read_schema(path: str | os.PathLike[str]) -> InferredSchema:
+def read_schema(path: AnyPath) -> InferredSchema:
     """Feature specifications from a schema file.
 
     schema.pbtxt (tensorflow_metadata.proto.v0.Schema as text): a feature that is always present
@@ -89,7 +91,7 @@ def _text_of(path: str) -> str:
         raise ValueError(f"{show_path(path)}: expected a schema as UTF-8 text") from None
 
 
-def write_schema(features: Mapping[str, tuple[Any, ...]], path: str | os.PathLike[str]) -> None:
+def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
     """Writes feature specifications to a schema file, which appears only when complete.
 
     Args:

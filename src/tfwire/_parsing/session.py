@@ -270,7 +270,8 @@ def borrow(memory: Any, count: int, dtype: Any) -> Array:
 
 # ---- Schemas: plans as C knows them ----
 
-Out = Mapping[Any, Array]
+Out = Mapping[str, Array] | Mapping[bytes, Array]
+"""Arrays to write to, by key."""
 
 
 class Schema:

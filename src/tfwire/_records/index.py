@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RecordIndex",
+    "check_index",
     "index_path_of",
     "open_indexed",
 ]
@@ -163,7 +164,7 @@ class RecordIndex:
             contents, identity = _saved(index_path, path, source.size() or 0)
             index = cls(path, offsets_of_lengths(contents.lengths), *contents[:-1])
             index._identity = identity
-            index.check(source, index_path, ignore_mtime)
+            check_index(index, source, index_path, ignore_mtime)
             if ignore_mtime:
                 index.mtime_ns = os.fstat(source.fd).st_mtime_ns
         finally:
@@ -309,33 +310,37 @@ class RecordIndex:
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
 
-    def check(self, source: FileSource, index_path: Any = None, ignore_mtime: bool = False) -> bool:
-        """Checks by samples that the index fits an open file as it is now.
 
-        Args:
-            source: The file.
-            index_path: The name of the index in messages; None: "the index".
-            ignore_mtime: As for ``load``.
+def check_index(
+    index: RecordIndex, source: FileSource, index_path: Any = None, ignore_mtime: bool = False
+) -> bool:
+    """Checks by samples that an index fits an open file as it is now.
 
-        Returns:
-            Whether it is certainly the same file as was indexed, unchanged.
+    Args:
+        index: The index.
+        source: The file.
+        index_path: The name of the index in messages; None: "the index".
+        ignore_mtime: As for ``RecordIndex.load``.
 
-        Raises:
-            DataLossError: With the reason "index": it is stale.
-        """
-        status = os.fstat(source.fd)
-        identity = identity_of(status)
-        path, name = source.path, index_path or "the index"
-        if self.size != status.st_size:
-            raise stale(path, name, f"{self.size} bytes", f"{status.st_size} bytes")
-        if not self.compression and self.offsets[-1] != self.size:
-            raise stale(path, name, f"records of {self.offsets[-1]} bytes", f"{self.size} bytes")
-        if self.mtime_ns != status.st_mtime_ns and not ignore_mtime:
-            raise stale(path, name, f"mtime {self.mtime_ns} ns", f"{status.st_mtime_ns} ns")
-        found = _fingerprint(source.fd, self.offsets, self.compression, self.size)
-        if self.fingerprint != found:
-            raise stale(path, name, f"fingerprint 0x{self.fingerprint:08x}", f"0x{found:08x}")
-        return identity is not None and identity == self._identity
+    Returns:
+        Whether it is certainly the same file as was indexed, unchanged.
+
+    Raises:
+        DataLossError: With the reason "index": it is stale.
+    """
+    status = os.fstat(source.fd)
+    identity = identity_of(status)
+    path, name = source.path, index_path or "the index"
+    if index.size != status.st_size:
+        raise stale(path, name, f"{index.size} bytes", f"{status.st_size} bytes")
+    if not index.compression and index.offsets[-1] != index.size:
+        raise stale(path, name, f"records of {index.offsets[-1]} bytes", f"{index.size} bytes")
+    if index.mtime_ns != status.st_mtime_ns and not ignore_mtime:
+        raise stale(path, name, f"mtime {index.mtime_ns} ns", f"{status.st_mtime_ns} ns")
+    found = _fingerprint(source.fd, index.offsets, index.compression, index.size)
+    if index.fingerprint != found:
+        raise stale(path, name, f"fingerprint 0x{index.fingerprint:08x}", f"0x{found:08x}")
+    return identity is not None and identity == index._identity
 
 
 def index_path_of(path: Any) -> str:

@@ -15,6 +15,7 @@ from tfwire._base.arguments import show_path
 __all__ = ["MARKER", "Markers", "Step", "read_marker"]
 
 MARKER: str = ".tfwire-publishing"
+"""The name of the file that is in a folder while a ShardedWriter replaces files there."""
 
 _LONGEST = 1 << 26  # bytes of a marker that readers read; a file of a set takes a few hundred
 

@@ -18,7 +18,7 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._records.fetch import FileAccess, StreamAccess
-from tfwire._records.index import RecordIndex, open_indexed
+from tfwire._records.index import RecordIndex, check_index, open_indexed
 from tfwire._records.markers import Markers
 from tfwire._records.sources import FileSource, Path, absolute, local_path, split_paths
 
@@ -170,7 +170,7 @@ class TFRecordFile(_Records):
     def _begin(self, source: FileSource) -> None:
         index = self.index
         self._count = len(index)
-        known = index.check(source)
+        known = check_index(index, source)
         self._records: FileAccess | StreamAccess | None
         if index.compression:
             self._records = StreamAccess(source, index.compression, index.offsets)

@@ -126,7 +126,7 @@ class Receipt:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Receipt:
+    def from_dict(cls, fields: Mapping[str, object]) -> Receipt:
         """The inverse of ``as_dict``.
 
         Args:
@@ -146,7 +146,8 @@ class Receipt:
         """
         if not isinstance(fields, Mapping):
             raise TypeError(f"fields must be a dict, found {type(fields).__name__}")
-        receipt = cls(fields["records"], fields["payload_bytes"], int(fields["hash"], 16))
+        values: Mapping[str, Any] = fields  # checked now
+        receipt = cls(values["records"], values["payload_bytes"], int(values["hash"], 16))
         if type(receipt.num_records) is not int or type(receipt.payload_bytes) is not int:
             raise TypeError("the counts of a receipt must be integers")
         return receipt

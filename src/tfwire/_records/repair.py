@@ -28,7 +28,7 @@ from tfwire._records.sources import (
 )
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression, DetectedCompressionType, Input
+    from tfwire._base.aliases import AnyPath, Compression, DetectedCompressionType, Input
 
 __all__ = ["RepairReport", "repair_file"]
 
@@ -58,7 +58,7 @@ class RepairReport:
 
 def repair_file(
     path: Input,
-    out_path: str | os.PathLike[str],
+    out_path: AnyPath,
     *,
     compression_type: DetectedCompressionType = "auto",
     max_record_size: int | None = None,

@@ -25,7 +25,7 @@ from tfwire._records.sinks import open_sink
 from tfwire._records.writer_base import WriterBase
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import CompressionType, Output as OutputFile, Record, Row
+    from tfwire._base.aliases import CompressionType, Output, Record, Row
 
 __all__ = ["TFRecordWriter"]
 
@@ -76,7 +76,7 @@ class TFRecordWriter(WriterBase):
 
     def __init__(
         self,
-        path: OutputFile,
+        path: Output,
         options: CompressionType = None,
         *,
         compression_level: int | None = None,

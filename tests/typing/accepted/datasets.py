@@ -1,5 +1,6 @@
 """Datasets: where elements come from, what the methods make of them, iterators."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ assert_type(tfw.Dataset.from_tensor_slices(["a", "b"]), tfw.Dataset[bytes])
 assert_type(tfw.Dataset.from_tensor_slices({"x": [1, 2]}), tfw.Dataset[dict[str, Any]])
 assert_type(tfw.Dataset.from_tensor_slices(np.arange(3)), tfw.Dataset[Any])
 assert_type(tfw.Dataset.zip(numbers, names), tfw.Dataset[tuple[np.int64, bytes]])
+assert_type(tfw.Dataset.zip((numbers, names)), tfw.Dataset[tuple[Any, ...]])
 
 # ---- What the methods make of them ----
 
@@ -51,6 +53,10 @@ batches = records.shuffle(1000).batch(32, drop_remainder=True).prefetch(2)
 batches.parse_example({"x": tfw.FixedLenFeature([], tfw.int64), "y": tfw.VarLenFeature(tfw.int64)})
 for element in records.parse_example({"x": tfw.FixedLenFeature([], tfw.int64)}):
     assert_type(element, dict[str, Any])
+for tags in records.parse_example({"tags": tfw.VarLenFeature(tfw.string)}):
+    assert_type(tags["tags"], tfw.SparseTensor)
+for batch in records.batch(2).parse_example({"x": tfw.FixedLenFeature([], tfw.int64)}):
+    batch["x"].mean()
 records.shard_source(4, 1, "pad").padded_batch(4, padded_shapes=[None], padding_values=-1)
 records.shuffle_batch(32, capacity=1000, min_after_dequeue=100)
 len(numbers)
@@ -60,6 +66,8 @@ len(numbers)
 elements = iter(numbers)
 assert_type(elements, tfw.DatasetIterator[np.int64])
 assert_type(next(elements), np.int64)
+assert_type(elements.state_dict(), dict[str, object])
+elements.load_state_dict(json.loads(json.dumps(elements.state_dict())))
 elements.load_state_dict(elements.state_dict())
 elements.close()
 for plain in numbers.as_numpy_iterator():

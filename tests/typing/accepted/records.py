@@ -1,6 +1,7 @@
 """Records: reading, writing, indexes, verifying and repairing."""
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -106,6 +107,7 @@ receipt = tfw.Receipt.of([b"cat"]) + tfw.Receipt.of([b"dog"]) - tfw.Receipt()
 assert_type(receipt, tfw.Receipt)
 assert_type(sum([receipt, receipt], tfw.Receipt()), tfw.Receipt)
 assert_type(tfw.Receipt.from_dict(receipt.as_dict()), tfw.Receipt)
+tfw.Receipt.from_dict(json.loads(json.dumps(receipt.as_dict())))
 
 try:
     tfw.verify_file("a.tfrecord")

@@ -26,9 +26,11 @@ records.shard_source(2, 0, "odd")  # error
 records.parse_example({"label": 3})  # error
 records.prefetch("2")  # error
 records.interleave(len)  # error
+tfw.Dataset.zip(tfw.Dataset.range(2), tfw.Dataset.range(2), tfw.Dataset.range(2), "a")  # error
 for record in records:
     record.encode()  # error
 for number in tfw.Dataset.range(3):
     number.decode()  # error
 iter(records).load_state_dict(3)  # error
+iter(records).load_state_dict([])  # error
 iter(records).save()  # error

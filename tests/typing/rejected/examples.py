@@ -28,6 +28,7 @@ tfw.bytes_feature(None)  # error
 tfw.example_to_json(3)  # error
 tfw.example_to_json(b"", indent="2")  # error
 tfw.decode_json_example(3)  # error
+tfw.decode_json_example([3])  # error
 tfw.parse_tensor(b"", 3)  # error
 tfw.parse_tensor(3, "int64")  # error
 tfw.decode_raw(3, "uint8")  # error
@@ -38,4 +39,8 @@ tfw.RaggedTensor(3, [0, 1])  # error
 train.Example(feature={})  # error
 train.Example().features.featur  # error
 train.Int64List(value=3)  # error
+train.Int64List(value=["a"])  # error
+train.FloatList(value=["a"])  # error
+train.BytesList(value=[3])  # error
+train.to_dict(3)  # error
 train.Feature().WhichOneof("kind") == "string_list"  # error

@@ -31,6 +31,7 @@ parser = tfw.Parser(label)
 parser.parse(3)  # error
 parser.parse([3])  # error
 parser.parse([b""], out=[np.zeros(1)])  # error
+parser.parse([b""], out={"label": [0]})  # error
 parser.parse([b""])["label"].to_dense()  # error
 parser.parse([b""])[0]  # error
 parser.parse_single([b""])  # error

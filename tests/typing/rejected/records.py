@@ -48,4 +48,5 @@ tfw.verify_file("a").intact()  # error
 tfw.repair_file("a")  # error
 tfw.repair_file("a", io.BytesIO())  # error
 tfw.Receipt.of(3)  # error
+tfw.Receipt.from_dict(3)  # error
 tfw.Receipt() + 3  # error
