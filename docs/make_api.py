@@ -1,5 +1,5 @@
-"""Writes docs/api.md from the sources: the names of __init__.pyi and of the public modules, with
-their signatures and docstrings. Imports nothing of what it describes.
+"""Writes docs/api.md from the sources: the names of __init__.pyi and of the public modules by task,
+with their signatures and docstrings. Imports nothing of what it describes.
 
 Usage: ``python docs/make_api.py [--check]``; ``--check`` compares and writes nothing.
 """
@@ -19,23 +19,48 @@ DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
 
-ROOMS = {
-    "_records": "Records and files",
-    "_examples": "Examples, tensors and JSON",
-    "_parsing": "Parsing and schemas",
-    "_data": "Datasets",
-    "_base": "Errors and warnings",
-}
 MODULES = ["checksum", "sharding", "images", "train", "torch", "grain"]
+# What a reader may want to do, in the order of first use. Each public name is in one of them.
+TASKS = {
+    "Read records": "read_records RecordIterator follow_records RecordPosition",
+    "Write records": "TFRecordWriter write_records TFRecordOptions",
+    "Encode and decode Examples": """
+        encode_example encode_examples encode_columns decode_example decode_examples
+        encode_sequence_example decode_sequence_example bytes_feature float_feature int64_feature
+        example_to_json decode_json_example tfwire.train""",
+    "Parse Examples with a specification": """
+        Parser SequenceParser parse_example parse_single_example parse_sequence_example
+        parse_single_sequence_example""",
+    "Specifications": """
+        FixedLenFeature FixedLenSequenceFeature VarLenFeature SparseFeature RaggedFeature
+        int64 float32 string infer_schema InferredSchema read_schema write_schema""",
+    "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
+    "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
+    "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain",
+    "Shards": "ShardedWriter tfwire.sharding",
+    "Verify and repair": """
+        verify_file FileReport repair_file RepairReport SkippedRegions SkippedRegion TornTail
+        FlippedBits FlippedBit""",
+    "Checksums and receipts": "crc32c tfwire.checksum Receipt",
+    "Tensors and images": "serialize_tensor parse_tensor decode_raw tfwire.images",
+    "Errors and warnings": "DataLossError ParseError Error TfwireWarning",
+}
 SECTIONS = r"Args|Returns|Yields|Raises|Warns|Attributes|Example|Examples"
 HEADER = """\
 # API reference
 
-Made by `make docs` from the docstrings: change those. Every example runs as a test. The names of
-the package `tfwire` come first, then its public modules. `tfwire.compat` is in
+Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
+those of the package `tfwire`, except within its modules. `tfwire.compat` is in
 [porting.md](porting.md). `tfwire --help` and `tfwire COMMAND --help` describe the command line;
 what it does at damage is in [damage.md](damage.md).
 
+"""
+
+TYPES = """\
+What the names of types in the signatures stand for. `Key` is the type of the keys of a
+specification, str or bytes; `Element` that of a dataset's elements; `Batch` and `Single` those of
+what a parser makes of many messages and of one. Overloads say more than the signatures here: type
+checkers know the types of a batch by its features.
 """
 
 
@@ -46,7 +71,7 @@ class Found(NamedTuple):
     module: str
 
 
-aliases: set[str] = set()
+aliases: dict[str, str] = {}
 
 
 @cache
@@ -122,17 +147,27 @@ def note_types(node: ast.AST, module: str) -> None:
     returns = ast.walk(getattr(node, "returns", None) or ast.Pass())
     for part in (*names, *returns):
         found = find(module, part.id) if isinstance(part, ast.Name) else None
-        if found and is_alias(found.node):
+        if not found or part.id in aliases:
+            continue
+        if is_alias(found.node):
             value = ast.unparse(found.node.value)
+            if isinstance(found.node.value, ast.Constant):  # a type that is named before it is made
+                value = str(found.node.value.value)
             value = value.replace("np.ndarray[Any, Any]", "npt.NDArray[Any]")
-            line = wrapped_alias(f"{part.id} = {value}")
-            if line not in aliases:
-                aliases.add(line)
-                note_types(found.node.value, found.module)
+            value = re.sub(r"Sequence\['(.*)'\]", r"Sequence[\1]", value).replace("'", '"')
+            aliases[part.id] = f"`{value}`. {text_after(found)}"
+            note_types(ast.parse(value), found.module)
+        elif "Protocol" in map(base_name, getattr(found.node, "bases", [])):
+            methods = [node.name for node in found.node.body if isinstance(node, ast.FunctionDef)]
+            aliases[part.id] = f"{ast.get_docstring(found.node)} It has `{methods[0]}`."
 
 
-def wrapped_alias(line: str) -> str:
-    return fill(line, 90, subsequent_indent="    ", break_long_words=False)
+def text_after(found: Found) -> str:
+    """The string after an assignment, which documents it."""
+    body = list(statements(tree_of(found.module)))
+    after = body[body.index(found.node) + 1 :][:1]
+    is_text = after and isinstance(after[0], ast.Expr) and isinstance(after[0].value, ast.Constant)
+    return " ".join(str(after[0].value.value).split()).replace("``", "`") if is_text else ""
 
 
 def is_alias(node: ast.AST) -> bool:
@@ -177,9 +212,25 @@ def session(found: re.Match[str]) -> str:
     return f"```pycon\n{dedent(found[0]).rstrip()}\n```\n"
 
 
+def summary(node: ast.AST) -> str:
+    """The first sentence of a docstring."""
+    return filled(prose(first_sentence(node)))
+
+
+def filled(text: str) -> str:
+    return fill(" ".join(text.split()), 100, break_long_words=False, break_on_hyphens=False)
+
+
+def first_sentence(node: ast.AST) -> str:
+    paragraph = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return re.split(r"(?<=\.)\s+(?=[A-Z`])", paragraph, maxsplit=1)[0]
+
+
 def render_doc(node: ast.AST) -> str:
-    """A docstring as Markdown: sections as lists, examples as blocks."""
-    doc = ast.get_docstring(node) or ""
+    """A docstring after its first sentence as Markdown: sections as lists, examples as blocks."""
+    rest = (ast.get_docstring(node) or "").removeprefix(first_sentence(node))
+    paragraph, blank, more = rest.partition("\n\n")
+    doc = (filled(paragraph) + blank + more).strip("\n")
     parts = re.split(rf"^({SECTIONS}):\n", doc, flags=re.MULTILINE)
     rendered = [prose(parts[0])]
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -193,7 +244,7 @@ def render_doc(node: ast.AST) -> str:
             rendered.append(f"{title}:\n\n{items(body)}")
         if rest:
             rendered.append(prose(rest))
-    return "\n\n".join(rendered)
+    return "\n\n".join(filter(None, rendered))
 
 
 def items(body: str) -> str:
@@ -232,9 +283,11 @@ def base_name(base: ast.expr) -> str:
 
 
 def constructor(name: str, found: Found, members: dict[str, Found]) -> str:
-    for method in ("__new__", "__init__"):
-        if method in members:
-            return signature(name, *members[method])
+    if "__new__" in members:
+        return signature(name, *members["__new__"])
+    if "__init__" in members:
+        has_arguments = "\nArgs:\n" in (ast.get_docstring(found.node) or "")
+        return signature(name, *members["__init__"]) if has_arguments else name
     annotated = [node for node in found.node.body if isinstance(node, ast.AnnAssign)]
     tuple_like = "NamedTuple" in map(base_name, found.node.bases)
     decorated = any("dataclass" in ast.unparse(each) for each in found.node.decorator_list)
@@ -246,46 +299,67 @@ def constructor(name: str, found: Found, members: dict[str, Found]) -> str:
 
 
 def render_class(name: str, found: Found, level: str) -> str:
-    members = fields(found)
-    text = block(level, name, constructor(name, found, members), found.node)
-    for method, member in members.items():
-        if (
-            method.startswith("_")
-            or method in inherited(found)
-            or not ast.get_docstring(member.node)
-        ):
-            continue
-        full = f"{name}.{method}"
+    members = {
+        f"{name}.{member}": definition
+        for member, definition in fields(found).items()
+        if not member.startswith("_") and member not in inherited(found)
+        if ast.get_docstring(definition.node)
+    }
+    text = block(level, name, constructor(name, found, fields(found)), found.node)
+    links = [*map(link, members), *(f"those of {link(base)}" for base in public_bases(found))]
+    if links:
+        text += "\n" + fill(f"Members: {', '.join(links)}", 100) + "\n"
+    for full, member in members.items():
         if isinstance(member.node, ast.ClassDef):
             text += render_class(full, member, level + "#")
             continue
         decorators = map(ast.unparse, member.node.decorator_list)
         is_value = any("property" in each for each in decorators)
-        line = full if is_value else signature(full, *member)
+        line = value_line(full, member) if is_value else signature(full, *member)
         text += block(level + "#", full, line, member.node)
     return text
 
 
+def value_line(name: str, found: Found) -> str:
+    note_types(found.node, found.module)
+    return f"{name}: {ast.unparse(found.node.returns)}".replace("'", '"')
+
+
+def link(title: str) -> str:
+    return f"[{title.rpartition('.')[2]}](#{anchor(title)})"
+
+
+def anchor(title: str) -> str:
+    """The name of a heading in links, on GitHub."""
+    return title.lower().replace(".", "").replace(" ", "-")
+
+
 def block(level: str, title: str, line: str, node: ast.AST) -> str:
-    return f"\n{level} {title}\n\n```\n{line}\n```\n\n{render_doc(node)}\n"
+    code = f"```\n{line}\n```" if line != title else ""
+    parts = [f"{level} {title}", summary(node), code, render_doc(node)]
+    return "\n" + "\n\n".join(filter(None, parts)) + "\n"
 
 
-def render(name: str, found: Found) -> str:
+def render(name: str, found: Found, level: str) -> str:
     if isinstance(found.node, ast.ClassDef):
-        return render_class(name, found, "###")
+        return render_class(name, found, level)
     if isinstance(found.node, ast.FunctionDef):
-        return block("###", name, signature(name, *found), found.node)
-    return f"\n### {name}\n\n```\n{ast.unparse(found.node)}\n```\n"
+        return block(level, name, signature(name, *found), found.node)
+    line = f"{name}: {ast.unparse(found.node.annotation)}"
+    return f"\n{level} {name}\n\n{text_after(found)}\n\n```\n{line}\n```\n"
 
 
 def inherited(found: Found) -> set[str]:
     """The members that a class has from bases with a place of their own on the page."""
-    parents = [find(found.module, base_name(base)) for base in found.node.bases]
+    return {name for parent in public_bases(found).values() for name in fields(parent)}
+
+
+def public_bases(found: Found) -> dict[str, Found]:
+    parents = {base_name(base): find(found.module, base_name(base)) for base in found.node.bases}
     return {
-        name
-        for parent in parents
+        name: parent
+        for name, parent in parents.items()
         if parent and isinstance(parent.node, ast.ClassDef) and is_public(parent.node)
-        for name in fields(parent)
     }
 
 
@@ -296,17 +370,13 @@ def is_public(node: ast.ClassDef) -> bool:
 # ---- The page ------------------------------------------------------------------------------------
 
 
-def public_names() -> dict[str, list[tuple[str, str]]]:
-    """The names of __init__.pyi by room, each with the module that it comes from."""
-    names: dict[str, list[tuple[str, str]]] = {room: [] for room in ROOMS}
+def public_names() -> dict[str, Found]:
+    """The names of __init__.pyi, with their definitions."""
+    names = {}
     stub = SOURCE / "tfwire" / "__init__.pyi"
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        room = node.module.split(".")[1] if "." in node.module else ""
-        for alias in node.names:
-            if room in names:
-                names[room].append((node.module, alias.name))
+        if isinstance(node, ast.ImportFrom) and node.module not in ("tfwire", "tfwire._version"):
+            names |= {alias.name: find(node.module, alias.name) for alias in node.names}
     return names
 
 
@@ -322,27 +392,63 @@ def all_of(module: str) -> list[str]:
     return []
 
 
+def sections() -> dict[str, dict[str, str]]:
+    """The text of every name and module, by task."""
+    names = public_names()
+    listed = [name for text in TASKS.values() for name in text.split()]
+    modules = {f"tfwire.{module}" for module in MODULES}
+    assert sorted(listed) == sorted({*names, *modules}), set(listed) ^ {*names, *modules}
+    return {
+        task: {
+            name: module_text(name, names)
+            if name.startswith("tfwire.")
+            else render(name, names[name], "###")
+            for name in text.split()
+        }
+        for task, text in TASKS.items()
+    }
+
+
+def module_text(module: str, documented: dict[str, Found]) -> str:
+    tree = tree_of(module)
+    text = f"\n### {module}\n\n{summary(tree)}\n\n{render_doc(tree)}\n"
+    for name in all_of(module):
+        found = find(module, name)
+        if found and name not in documented and has_text(found.node):
+            text += render(name, found, "####")
+    return text
+
+
+def contents(by_task: dict[str, dict[str, str]]) -> str:
+    """A table for each task: its names, and the first sentence of each."""
+    text = ""
+    for task, texts in by_task.items():
+        text += f"\n**[{task}](#{anchor(task)})**\n\n| | |\n|---|---|\n"
+        for name, body in texts.items():
+            text += row(name, name, body)
+            for title in re.findall(r"^#### (\w+)$", body, re.M):  # of a module
+                text += row(title, f"{name.removeprefix('tfwire.')}.{title}", body)
+    return text + "\n[Names of types in the signatures](#types)\n"
+
+
+def row(title: str, shown: str, body: str) -> str:
+    """A line of a table: a name of the page, and the first sentence of its text."""
+    paragraph = re.search(rf"^#+ {re.escape(title)}\n\n(.+(?:\n.+)*)", body, re.M)[1]
+    sentence = " ".join(paragraph.split())
+    return f"| [`{shown}`](#{anchor(title)}) | {sentence} |\n"
+
+
 def make_page() -> str:
-    text = HEADER
-    for room, names in public_names().items():
-        links = ", ".join(f"[{name}](#{name.lower()})" for _, name in names)
-        text += fill(f"* {ROOMS[room]}: {links}", 100, subsequent_indent="  ") + "\n"
-    text += f"* Modules: {', '.join(f'`tfwire.{module}`' for module in MODULES)}\n"
-    documented = set()
-    for room, names in public_names().items():
-        text += f"\n## {ROOMS[room]}\n"
-        for module, name in names:
-            documented.add(name)
-            text += render(name, find(module, name))
-    for module in MODULES:
-        full = f"tfwire.{module}"
-        text += f"\n## {full}\n\n{render_doc(tree_of(full))}\n"
-        for name in all_of(full):
-            found = find(full, name)
-            if found and name not in documented and has_text(found.node):
-                text += render(name, found)
-    types = "\n".join(sorted(aliases)).replace("'", '"')
-    return f"{text}\n## Types\n\nNames of types in the signatures:\n\n```\n{types}\n```\n"
+    by_task = sections()
+    text = HEADER + "## Contents\n" + contents(by_task)
+    for task, texts in by_task.items():
+        text += f"\n## {task}\n" + "".join(texts.values())
+    types = "".join(listed(f"`{name}`: {meaning}") for name, meaning in sorted(aliases.items()))
+    return f"{text}\n## Types\n\n{TYPES}\n{types}"
+
+
+def listed(line: str) -> str:
+    return fill(f"* {line}".strip(), 100, subsequent_indent="  ", break_long_words=False) + "\n"
 
 
 def main(arguments: list[str]) -> int:

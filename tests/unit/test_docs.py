@@ -75,6 +75,11 @@ def code_of(page):
     return re.findall(r"`([^`]+)`", text) + re.findall(r"^    (\S.*)$", text, re.MULTILINE)
 
 
+def anchor_of(title):
+    """The name of a heading in links, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
 @pages
 def test_every_link_leads_somewhere(page):
     text = page.read_text(encoding="utf-8")
@@ -86,7 +91,7 @@ def test_every_link_leads_somewhere(page):
         assert found.exists(), target
         if part:
             titles = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
-            assert part in [re.sub(r"\W+", "-", title.lower()).strip("-") for title in titles]
+            assert part in map(anchor_of, titles), target
 
 
 @pages
@@ -305,6 +310,23 @@ def test_the_reference_has_every_public_name():
             if shown and not method.startswith("_") and getattr(value, "__doc__", None):
                 is_field = issubclass(found, tuple) and method in found._fields
                 assert f"{name}.{method}" in titles or is_field, method
+
+
+def test_the_reference_says_first_what_a_name_is():
+    """In one sentence: below its heading, and in the contents at the top."""
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    contents, _, reference = text.partition("\n## Read records\n")
+    entries = re.findall(r"^#{3,5} (\S+)\n\n(.+(?:\n.+)*)", reference, re.MULTILINE)
+    rows = dict(re.findall(r"^\| \[`(.+)`\]\(.+\) \| (.+) \|$", contents, re.MULTILINE))
+    assert len(entries) > 150
+    for title, paragraph in entries:
+        assert re.fullmatch(r"[A-Z`\d].*[.:]", paragraph, re.DOTALL), title
+    shown = {name.removeprefix("tfwire.").rpartition(".")[2]: line for name, line in rows.items()}
+    assert len(shown) == len(rows)
+    for title, paragraph in entries:
+        if "." not in title.removeprefix("tfwire."):
+            assert shown[title.removeprefix("tfwire.")] == " ".join(paragraph.split())
+    assert set(tfw.__all__) - {"__version__"} <= shown.keys()
 
 
 def test_the_reference_hides_no_example():
