@@ -49,6 +49,36 @@ def test_error_in_map():
 
 
 @pytest.mark.parametrize(
+    ("build", "later"),
+    [
+        (lambda d: d.shuffle(9, seed=1), [0, 1]),
+        (lambda d: d.batch(9), []),
+        (lambda d: d.window(9).flat_map(lambda w: w), []),
+        (
+            lambda d: d.group_by_window(lambda x: x * 0, lambda k, w: w, 9),
+            [0, 1],
+        ),
+    ],
+    ids=["shuffle", "batch", "window", "group_by_window"],
+)
+def test_held_elements(build, later):
+    def failing():
+        yield from (0, 1)
+        raise ValueError("two")
+
+    theirs, ours = (
+        iter(build(lib.data.Dataset.from_generator(failing, lib.int64))) for lib in (tf, tfc)
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(theirs)
+    assert later == sorted(int(x) for x in theirs)
+    found = []
+    with pytest.raises(ValueError, match="two"):
+        found.extend(np.ravel(x).tolist() for x in ours)
+    assert [0, 1] == sorted(np.concatenate(found).tolist())
+
+
+@pytest.mark.parametrize(
     ("method", "result"),
     [("filter", 1), ("take_while", 1), ("flat_map", (1, 2)), ("interleave", (1, 2))],
 )

@@ -14,7 +14,7 @@ import pytest
 
 import tfwire as tfw
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data.shuffle import draws, key_of, permuted
+from tfwire._data.permutations import draws, key_of, permuted
 
 
 def numbers(count):

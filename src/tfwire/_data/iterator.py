@@ -73,7 +73,8 @@ class DatasetIterator(chain[Item]):
             ValueError: The dataset reads from a file object or a pipe, which cannot be read again;
                 or the iterator is closed; or an error interrupted its last element.
             Exception: The next element is an error, and the position after it is not known: a
-                function of ``map`` failed in the middle of a batch, say.
+                function of ``map`` failed in the middle of a batch, say. Or the source of a
+                shuffle failed, which gives its buffer before the error.
 
         Example:
             >>> import json
@@ -238,6 +239,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         given = 0
         if piece.before is not None and piece.left:
             # Not the position of the cursor, which may be past an error that is still to be raised.
+            self._opened().raise_deferred()
             at, given = piece.before.snapshot(), piece.size - piece.left
         elif piece.after is not None:
             at = piece.after.snapshot()

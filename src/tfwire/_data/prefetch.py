@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tfwire._base.workers import Workers
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
 from tfwire._data.states import COUNT, state_or
 
-__all__ = ["Prefetch", "Replayed", "elements_of"]
+__all__ = ["Prefetch", "Replayed", "defer", "elements_of"]
 
 
 class Prefetch(Derived):
@@ -73,6 +73,9 @@ class _PrefetchCursor(Gathering):
             raise self._given.error
         return self._given.place
 
+    def raise_deferred(self) -> None:
+        self.place()
+
     def stop(self) -> None:
         if self._ahead is not None:
             self._ahead.stop()
@@ -97,22 +100,29 @@ def _draw(below: Cursor) -> _Drawn:
 
 # ---- Stages of generator functions ------------------------------------------------------------
 
-# Cursors opened by the function that runs in this thread, for another thread to stop.
+# The cursor whose function runs in this thread.
 _running = threading.local()
+
+
+def defer(error: Exception) -> None:
+    """Says that the function that runs gives what it holds before it raises an error."""
+    cursor: _ReplayedCursor | None = getattr(_running, "cursor", None)
+    if cursor is not None:
+        cursor.deferred = error
 
 
 def elements_of(stage: Stage, epoch: str) -> Iterator[Any]:
     """The elements of one pass through a stage. Closing the generator closes the pass."""
     cursor = stage.open(epoch)
-    opened: set[Cursor] | None = getattr(_running, "opened", None)
-    if opened is not None:
-        opened.add(cursor)
+    running: _ReplayedCursor | None = getattr(_running, "cursor", None)
+    opened: set[Cursor] = set() if running is None else running.opened
+    opened.add(cursor)
+    del running  # it holds this generator, and a cycle would keep files open
     try:
         while piece := cursor.take(1):
             yield from piece
     finally:
-        if opened is not None:
-            opened.discard(cursor)
+        opened.discard(cursor)
         cursor.close()
 
 
@@ -159,29 +169,35 @@ class Replayed(Stage):
 
 
 class _ReplayedCursor(Gathering):
+    """Elements of a function.
+
+    Attributes:
+        opened: The cursors that the function opened, for another thread to stop.
+    """
+
     def __init__(self, elements: Iterator[Any], below: list[Iterator[Any]], count: int) -> None:
         self._below = below
         self._generated = elements
         self._elements = islice(elements, count, None) if count else elements
         self._count = count
-        self._opened: set[Cursor] = set()
+        self.opened: set[Cursor] = set()
 
     def take(self, count: int) -> list[Any]:
-        outer = getattr(_running, "opened", None)
-        _running.opened = self._opened
+        outer = getattr(_running, "cursor", None)
+        _running.cursor = self
         try:
             found = self.gather(self._elements, count)
         finally:
-            _running.opened = outer
+            _running.cursor = outer
         self._count += len(found)
         return found
 
     def place(self) -> Any:
+        self.raise_deferred()
         return self._count
 
-    def stop(self) -> None:
-        for cursor in tuple(self._opened):
-            cursor.stop()
+    def parts(self) -> Iterable[Cursor]:
+        return tuple(self.opened)
 
     def close(self) -> None:
         for iterator in (self._generated, *self._below):

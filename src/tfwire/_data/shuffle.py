@@ -1,8 +1,7 @@
-"""The stage Shuffle: its buffer, the state that is saved, and its random numbers."""
+"""The stage Shuffle: its buffer, and the state that is saved."""
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections import deque
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import StringTable, gather
 from tfwire._data.numbered import IndexedRecords, NumberedCursor
+from tfwire._data.permutations import draws, key_of, permuted, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
 from tfwire._data.states import COUNT, check_state, state_or
@@ -22,7 +22,7 @@ from tfwire._records.blocks import table_of
 from tfwire._records.damage import RecordPosition
 from tfwire._records.markers import Markers
 
-__all__ = ["Shuffle", "draws", "key_of", "permuted"]
+__all__ = ["Shuffle"]
 
 Array = np.ndarray[Any, Any]
 _AT_ONCE = 1024  # elements drawn at a time; a snapshot of the source is kept for each time
@@ -146,17 +146,34 @@ class _BufferCursor(Gathering):
         return self._given(given.elements) if len(given.numbers) else None
 
     def _draw(self, count: int) -> Numbered:
-        """The next elements in random order, not many more than count; none at the end."""
+        """The next elements in random order, not many more than count; none at the end. An error of
+        the source comes after the elements in the buffer."""
+        if self.deferred is not None:
+            raise self.deferred
         self._settle(self._buffer.held().elements)
-        self._fill()
-        if self._buffer.size < self._stage.buffer_size:
-            count = 1  # draws depend on the buffer's size, and must not depend on count
-        incoming = self._pull(count)
+        try:
+            incoming = self._incoming(count)
+        except Exception as error:
+            if not self._buffer.size:
+                raise
+            self.deferred = error
+            return self._rest()
         if not len(incoming.numbers):
-            return self._buffer.empty(np.argsort(self._random(self._buffer.size), kind="stable"))
+            return self._rest()
         random = self._random(len(incoming.numbers))
         self._buffer.exchange(incoming, randrange(random, self._buffer.size))
         return incoming
+
+    def _incoming(self, count: int) -> Numbered:
+        """Fills the buffer, and takes the elements that are to be exchanged with some in it."""
+        self._fill()
+        if self._buffer.size < self._stage.buffer_size:
+            count = 1  # draws depend on the buffer's size, and must not depend on count
+        return self._pull(count)
+
+    def _rest(self) -> Numbered:
+        """All elements of the buffer in random order."""
+        return self._buffer.empty(np.argsort(self._random(self._buffer.size), kind="stable"))
 
     def _random(self, count: int) -> Array:
         self._drawn += count
@@ -190,6 +207,7 @@ class _BufferCursor(Gathering):
             self._places.popleft()
 
     def place(self) -> Any:
+        self.raise_deferred()
         self._forget_places()
         place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
         return [
@@ -417,69 +435,3 @@ class PackedRecords(Gathering):
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
-
-
-# ---- Random numbers -----------------------------------------------------------------------------
-#
-# Each is computed from a key and its place in the sequence. So a state is small, the numbers are
-# the same on every machine and with every version of numpy, and a permutation takes no memory.
-
-_ROUNDS = 6
-_SORTED = 512  # up to this many elements, a permutation is made by sorting
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def key_of(*words: Any) -> int:
-    """A key of 64 bits from the text of words."""
-    digest = hashlib.blake2b("/".join(map(str, words)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
-
-
-def draws(key: int, first: int, count: int) -> Array:
-    """Numbers first to first + count of a key's sequence, uint64: SplitMix64 (Steele, Lea and
-    Flood, "Fast splittable pseudorandom number generators", 2014)."""
-    places = np.arange(first + 1, first + count + 1, dtype=np.uint64)
-    return _mix(places * _GOLDEN + np.uint64(key))
-
-
-def randrange(numbers: Array, size: int) -> Array:
-    """Numbers of ``draws`` as int64 in [0, size), where size is below 2^31."""
-    high = numbers >> np.uint64(32)
-    found: Array = (high * np.uint64(size) >> np.uint64(32)).astype(np.int64)
-    return found
-
-
-def permuted(key: int, size: int, places: Array) -> Array:
-    """The numbers at these places (int64, in [0, size)) of a random order of range(size).
-
-    A Feistel network on as many bits as size needs; numbers outside of the range go through it
-    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). For
-    few elements it would not give all orders equally often: they are sorted by random numbers.
-    """
-    if size <= _SORTED:
-        order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
-        return order
-    half = max(1, -(-max(size - 1, 1).bit_length() // 2))
-    found = _feistel(key, half, places.astype(np.uint64))
-    while (outside := found >= np.uint64(size)).any():
-        found[outside] = _feistel(key, half, found[outside])
-    return found.astype(np.int64)
-
-
-def _feistel(key: int, half: int, values: Array) -> Array:
-    """A permutation of the numbers of 2 * half bits."""
-    shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
-    left, right = values >> shift, values & mask
-    keys = draws(key, 0, _ROUNDS)
-    for i in range(_ROUNDS):
-        left, right = right, left ^ (_mix(right + keys[i]) & mask)
-    joined: Array = left << shift | right
-    return joined
-
-
-def _mix(values: Array) -> Array:
-    """The finalizer of SplitMix64: every bit depends on every other."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = values ^ (values >> np.uint64(31))
-    return mixed

@@ -37,6 +37,8 @@ __all__ = [
 class Cursor:
     """One pass through a stage."""
 
+    deferred: Exception | None = None  # comes after the elements that this cursor holds
+
     @abstractmethod
     def take(self, count: int) -> list[Any]:
         """The next count elements; fewer only at the end, or before an error that the next call
@@ -50,6 +52,14 @@ class Cursor:
     def parts(self) -> Iterable[Cursor]:
         """The cursors below."""
         return ()
+
+    def raise_deferred(self) -> None:
+        """Raises the error that this cursor or one below defers, if any. Then no position is known:
+        where the error does not come again, the elements are others."""
+        if self.deferred is not None:
+            raise self.deferred
+        for cursor in self.parts():
+            cursor.raise_deferred()
 
     def stop(self) -> None:
         """Wakes the thread that waits in ``take``, which then raises something. Does not wait. Any
@@ -98,8 +108,8 @@ class Stage:
         return type(self).__name__
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
-        """This stage over a share of the records at its source. By default, the share is every
-        num_shards-th element of this stage.
+        """This stage over a share of the records at its source; by default every num_shards-th
+        element of this stage.
 
         Raises:
             ValueError: The rule needs a source of known length.
@@ -423,11 +433,7 @@ class _RepeatCursor(Gathering):
 
 
 class Zip(Stage):
-    """Tuples, or another structure, of one element of every dataset; as many as the shortest has.
-
-    Args:
-        sources: A structure of stages.
-    """
+    """Tuples of one element of every dataset; as many as the shortest has."""
 
     def __init__(self, sources: tuple[Stage, ...]) -> None:
         self.sources = sources
@@ -485,6 +491,7 @@ class _ZipCursor(Gathering):
             self._error = error
 
     def place(self) -> Any:
+        self.raise_deferred()
         return _END if self._ended else [cursor.snapshot() for cursor in self._below]
 
     def parts(self) -> Iterable[Cursor]:

@@ -19,8 +19,8 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
 from tfwire._data.iterator import Pipeline
-from tfwire._data.prefetch import Replayed, elements_of
-from tfwire._data.shuffle import draws, key_of
+from tfwire._data.permutations import draws, key_of
+from tfwire._data.prefetch import Replayed, defer, elements_of
 from tfwire._data.structure import leaves, map_structure
 from tfwire._examples.columns import SparseTensor
 from tfwire.compat._convert import to_numpy
@@ -159,6 +159,34 @@ def interleave(
         place = (place + 1) % cycle_length
 
 
+class _Intact:
+    """Iterates over elements up to an error, which is kept: for functions that hold elements back,
+    which give these before they raise it."""
+
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+        self._error: Exception | None = None
+
+    def __iter__(self) -> Elements:
+        return self
+
+    def __next__(self) -> Any:
+        if self._error is None:
+            try:
+                return next(self._elements)
+            except StopIteration:
+                raise
+            except Exception as error:
+                self._error = error
+                defer(error)
+        raise StopIteration
+
+    def raise_error(self) -> None:
+        """Raises the error, if there was one."""
+        if self._error is not None:
+            raise self._error
+
+
 def windows(
     make: Callable[[list[Any]], Any],
     size: int,
@@ -171,16 +199,15 @@ def windows(
     """``make`` of the elements of each window."""
     span = (size - 1) * stride + 1
     held: deque[Any] = deque()
-    while True:
-        held.extend(islice(source, max(0, span - len(held))))
-        if not held or (drop_remainder and len(held) < span):
-            return
+    intact = _Intact(source)
+    held.extend(islice(intact, span))
+    while len(held) >= (span if drop_remainder else 1):
         yield make(list(islice(held, 0, span, stride)))
         for _ in range(min(shift, len(held))):
             held.popleft()
-        if shift > span:
-            for _ in islice(source, shift - span):
-                pass
+        deque(islice(intact, max(0, shift - span)), maxlen=0)
+        held.extend(islice(intact, span - len(held)))
+    intact.raise_error()
 
 
 def unbatch(epoch: str, source: Elements) -> Elements:
@@ -265,8 +292,8 @@ def group_by_window(
     groups: dict[int, list[Any]] = {}
     sizes: dict[int, int] = {}
     number = count()
-    for element in source:
-        key = key_of_element(element)
+    intact = _Intact((key_of_element(element), element) for element in source)
+    for key, element in intact:
         if key not in groups:
             groups[key], sizes[key] = [], window_size(key)
         groups[key].append(element)
@@ -274,6 +301,7 @@ def group_by_window(
             yield from open_window(key, groups.pop(key), f"{epoch}.{next(number)}")
     for key in sorted(groups):
         yield from open_window(key, groups[key], f"{epoch}.{next(number)}")
+    intact.raise_error()
 
 
 def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Elements) -> Elements:

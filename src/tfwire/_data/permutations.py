@@ -1,0 +1,75 @@
+"""Random numbers and permutations, computed from a key.
+
+Each number depends only on the key and its place in the sequence. So a state is small, the numbers
+are the same on every machine and with every version of numpy, and a permutation takes no memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+__all__ = ["draws", "key_of", "permuted", "randrange"]
+
+Array = np.ndarray[Any, Any]
+_ROUNDS = 6
+_SORTED = 512  # up to this many elements, a permutation is made by sorting
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def key_of(*words: Any) -> int:
+    """A key of 64 bits from the text of words."""
+    digest = hashlib.blake2b("/".join(map(str, words)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def draws(key: int, first: int, count: int) -> Array:
+    """Numbers first to first + count of a key's sequence, uint64: SplitMix64 (Steele, Lea and
+    Flood, "Fast splittable pseudorandom number generators", 2014)."""
+    places = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    return _mix(places * _GOLDEN + np.uint64(key))
+
+
+def randrange(numbers: Array, size: int) -> Array:
+    """Numbers of ``draws`` as int64 in [0, size), where size is below 2^31."""
+    high = numbers >> np.uint64(32)
+    found: Array = (high * np.uint64(size) >> np.uint64(32)).astype(np.int64)
+    return found
+
+
+def permuted(key: int, size: int, places: Array) -> Array:
+    """The numbers at these places (int64, in [0, size)) of a random order of range(size).
+
+    A Feistel network on as many bits as size needs; numbers outside of the range go through it
+    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). For
+    few elements it would not give all orders equally often: they are sorted by random numbers.
+    """
+    if size <= _SORTED:
+        order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
+        return order
+    half = max(1, -(-max(size - 1, 1).bit_length() // 2))
+    found = _feistel(key, half, places.astype(np.uint64))
+    while (outside := found >= np.uint64(size)).any():
+        found[outside] = _feistel(key, half, found[outside])
+    return found.astype(np.int64)
+
+
+def _feistel(key: int, half: int, values: Array) -> Array:
+    """A permutation of the numbers of 2 * half bits."""
+    shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
+    left, right = values >> shift, values & mask
+    keys = draws(key, 0, _ROUNDS)
+    for i in range(_ROUNDS):
+        left, right = right, left ^ (_mix(right + keys[i]) & mask)
+    joined: Array = left << shift | right
+    return joined
+
+
+def _mix(values: Array) -> Array:
+    """The finalizer of SplitMix64: every bit depends on every other."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = values ^ (values >> np.uint64(31))
+    return mixed
