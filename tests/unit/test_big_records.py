@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 import tfwire as tfw
+import tfwire.compat as tf
 from command import tfwire_command
 from reference import frame
 from tfwire._records.index import RecordIndex
@@ -104,6 +105,18 @@ def test_big_records_are_read_one_after_the_other(tmp_path):
     with pytest.raises(tfw.DataLossError, match="above the limit") as caught:
         list(tfw.read_records(path))
     assert (1, "too large") == (caught.value.record_index, caught.value.reason)
+
+
+@pytest.mark.slow
+def test_the_compat_layer_has_no_limit_as_tensorflow(tmp_path):
+    size = (1 << 30) + 1
+    path = str(sparse_file(tmp_path / "data", size))
+    readers = {
+        "dataset": tf.data.TFRecordDataset(path).as_numpy_iterator(),
+        "iterator": tf.compat.v1.io.tf_record_iterator(path),
+    }
+    for records in readers.values():
+        assert [SMALL[0], True, SMALL[1]] == [is_zeros(r, size) or r for r in records]
 
 
 @pytest.mark.slow

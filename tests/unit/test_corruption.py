@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import pickle
 import struct
 import warnings
@@ -106,6 +107,53 @@ def test_a_record_above_max_record_size_is_damage():
     assert Outcome([b"12345"], [], Damage(1, 21, "too large")) == outcome
     outcome = read_outcome(Bytes(data), max_record_size=5, on_corrupt="skip")
     assert Outcome([b"12345", b"1"], [Region(21, 43, 1, "too large")]) == outcome
+
+
+SPEC = {"a": tfw.FixedLenFeature([], tfw.string)}
+ROWS = tfw.encode_examples([{"a": "x" * size} for size in (1, 99, 2)])
+# How each gives the sizes of the values in a file.
+LIMITED = {
+    "parse_file": lambda path, **o: tfw.Parser(SPEC).parse_file(path, 1, **o),
+    "2 threads": lambda path, **o: tfw.Parser(SPEC).parse_file(path, 1, num_threads=2, **o),
+    "dataset": lambda path, **o: tfw.TFRecordDataset(path, **o).batch(1).parse_example(SPEC),
+    "one by one": lambda path, **o: tfw.TFRecordDataset(path, **o).parse_example(SPEC).batch(1),
+    "in turn": lambda path, **o: (
+        tfw.TFRecordDataset([path, os.devnull], num_parallel_reads=2, **o)
+        .batch(1)
+        .parse_example(SPEC)
+    ),
+    "shuffled": lambda path, **o: (
+        tfw.TFRecordDataset(path, **o).shuffle(1).batch(1).parse_example(SPEC)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_readers_of_batches_have_the_same_limit(tmp_path, name):
+    def sizes(**options):
+        for batch in LIMITED[name](path, **options):
+            found.append(len(batch["a"][0]))
+        return found
+
+    path, found = tmp_path / "data", []
+    path.write_bytes(file_of(ROWS))
+    with pytest.raises(tfw.DataLossError, match="above the limit") as caught:
+        sizes(max_record_size=99)
+    assert ([1], 1, "too large") == (found, caught.value.record_index, caught.value.reason)
+    for limit in (len(ROWS[1]), None, 2**62):
+        found = []
+        assert [1, 99, 2] == sizes(max_record_size=limit)
+    found = []
+    with pytest.warns(tfw.TfwireWarning):
+        assert [1, 2] == sizes(max_record_size=99, on_corrupt="skip")
+
+
+def test_an_index_has_no_limit(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(file_of(ROWS))
+    assert ROWS == list(tfw.TFRecordDataset(path, indexed=True, max_record_size=None))
+    with pytest.raises(ValueError, match=r"indexed excludes .*max_record_size"):
+        tfw.TFRecordDataset(path, indexed=True, max_record_size=99)
 
 
 def test_without_verify_only_headers_are_checked():

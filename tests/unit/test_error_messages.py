@@ -85,7 +85,7 @@ READ = {"compression_type": "auto", "verify": True, "max_record_size": 100, "buf
 READ |= {"start": None}
 PARSE_FILE = {"paths": "data", "batch_size": 2, "compression_type": "auto", "verify": True}
 PARSE_FILE |= {"on_corrupt": "raise", "on_parse_error": "raise", "num_threads": 1}
-PARSE_FILE |= {"drop_remainder": False, "receipt": False}
+PARSE_FILE |= {"drop_remainder": False, "receipt": False, "max_record_size": 100}
 ZLIB = {"compression_type": "GZIP", "flush_mode": 0, "window_bits": 15, "compression_level": 6}
 ZLIB |= {"compression_method": 8, "mem_level": 9, "compression_strategy": 0}
 
@@ -166,7 +166,8 @@ FUNCTIONS = {
     "TFRecordDataset": (
         tfw.TFRecordDataset,
         {"filenames": ["data"], "compression_type": "", "buffer_size": 100}
-        | {"num_parallel_reads": 1, "on_corrupt": "raise", "indexed": False},
+        | {"num_parallel_reads": 1, "on_corrupt": "raise", "indexed": False}
+        | {"max_record_size": 100},
     ),
     "bytes_feature": (tfw.bytes_feature, {"value": b"x"}),
     "float_feature": (tfw.float_feature, {"value": 1.0}),

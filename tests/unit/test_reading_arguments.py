@@ -13,6 +13,7 @@ from tfwire._records.options import AS_TENSORFLOW
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
 
 RECORDS = [b"one", b"two"]
+PARSER = tfw.Parser({"a": tfw.VarLenFeature(tfw.int64)})
 
 # How each takes a path and options, and which options it has.
 READERS = {
@@ -20,6 +21,8 @@ READERS = {
     "follow_records": (tfw.follow_records, {"type", "most", "buffer", "start", "time"}),
     "verify_file": (tfw.verify_file, {"type", "most", "progress"}),
     "repair_file": (lambda path, **o: tfw.repair_file(path, "new", **o), {"type", "most"}),
+    "parse_file": (PARSER.parse_file, {"type", "corrupt", "most"}),
+    "TFRecordDataset": (tfw.TFRecordDataset, {"type", "corrupt", "most", "buffer"}),
     "RecordIndex.build": (RecordIndex.build, {"type", "local"}),
     "RecordIndex.load": (RecordIndex.load, {"local", "index_path"}),
     "RecordIndex.read_text": (lambda path: RecordIndex.read_text(path, "text"), {"local"}),
@@ -109,7 +112,7 @@ def test_a_wrong_option_is_refused_by_the_call(
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_no_path_is_refused_by_the_call(folder, monkeypatch, name, path):
     monkeypatch.setattr(os, "open", None)
-    with pytest.raises(TypeError, match=r"path.* must .*found \w+"):
+    with pytest.raises(TypeError, match=r"(path|filename).* must .*found \w+"):
         READERS[name][0](path)
 
 

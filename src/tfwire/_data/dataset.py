@@ -253,7 +253,8 @@ class TFRecordDataset(Dataset[bytes]):
         indexed: Read by an index of each file: the one saved beside it (``tfwire index``), or one
             made now from the headers. Then the length is known, shards are exact to the record, and
             shuffling all records takes no memory. The index knows the compression of the file. Not
-            together with ``num_parallel_reads`` and ``on_corrupt``.
+            together with ``num_parallel_reads``, ``on_corrupt`` and ``max_record_size``.
+        max_record_size: Longer records are damage; None: no limit. An index has none.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
@@ -278,11 +279,16 @@ class TFRecordDataset(Dataset[bytes]):
         *,
         on_corrupt: OnCorrupt = "raise",
         indexed: bool = False,
+        max_record_size: int | None = 2**30,
     ) -> None:
         paths = _paths(filenames)
-        options: dict[str, Any] = {"buffer_size": buffer_size, "on_corrupt": on_corrupt}
+        options = {
+            "buffer_size": buffer_size,
+            "on_corrupt": on_corrupt,
+            "max_record_size": max_record_size,
+        }
         compression_type = "" if compression_type is None else compression_type
-        make_options(compression_type, True, on_corrupt, None, buffer_size)  # checks them
+        make_options(compression_type, True, on_corrupt, max_record_size, buffer_size)  # checks
         cycle = 1
         if num_parallel_reads is not None:
             cycle = integer("num_parallel_reads", num_parallel_reads)
@@ -291,8 +297,10 @@ class TFRecordDataset(Dataset[bytes]):
         indexed = boolean("indexed", indexed)
         stage: Stage = sources.Records(paths, compression_type, cycle, **options)
         if indexed:
-            if cycle > 1 or on_corrupt != "raise":
-                raise ValueError("indexed excludes num_parallel_reads and on_corrupt")
+            if cycle > 1 or on_corrupt != "raise" or max_record_size not in (None, 2**30):
+                raise ValueError(
+                    "indexed excludes num_parallel_reads, on_corrupt and max_record_size"
+                )
             from tfwire._records.random_access import TFRecordFiles
 
             files = TFRecordFiles(paths)

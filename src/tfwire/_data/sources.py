@@ -204,6 +204,7 @@ class Records(Stage):
             batch_size,
             compression_type=self.compression_type,
             on_corrupt=self.options.get("on_corrupt", "raise"),
+            max_record_size=self.options.get("max_record_size"),
             drop_remainder=drop_remainder,
         )
         return _Parsed(batches, count)

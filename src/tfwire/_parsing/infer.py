@@ -168,7 +168,7 @@ def _decoded(
     """Context and feature lists of the records to read; Examples have no feature lists."""
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
     for path in files:
-        records = islice(read_records(path, compression_type), share)
+        records = islice(read_records(path, compression_type, max_record_size=None), share)
         for i, record in enumerate(records):
             try:
                 yield decode_sequence_example(record)

@@ -148,6 +148,7 @@ class BaseParser(Generic[Batch, Single]):
         num_threads: int = 1,
         drop_remainder: bool = False,
         receipt: bool = False,
+        max_record_size: int | None = 2**30,
     ) -> FileBatches[Batch]:
         """Reads record files and parses their records in batches, all in C.
 
@@ -167,6 +168,7 @@ class BaseParser(Generic[Batch, Single]):
                 more each. The batches are the same.
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
+            max_record_size: Longer records are damage; None: no limit.
 
         Returns:
             An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
@@ -197,6 +199,7 @@ class BaseParser(Generic[Batch, Single]):
             compression_type,
             verify=verify and not apart,
             on_corrupt=on_corrupt,
+            max_record_size=max_record_size,
             buffer_size=_BUFFER_SIZE,
             receipt=receipt,
             markers=Markers(),

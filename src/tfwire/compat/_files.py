@@ -418,7 +418,11 @@ class RecordIterator:
             raise StopIteration
         if self._records is None:
             self._records = tfw.read_records(
-                self._path, self._compression, start=self._position, on_corrupt=AS_TENSORFLOW
+                self._path,
+                self._compression,
+                on_corrupt=AS_TENSORFLOW,
+                max_record_size=None,
+                start=self._position,
             )
         try:
             return next(self._records)

@@ -20,6 +20,7 @@ assert_type(numbers, tfw.Dataset[np.int64])
 names = tfw.Dataset.list_files("*.tfrecord", shuffle=False)
 assert_type(names, tfw.Dataset[bytes])
 tfw.TFRecordDataset(names)
+tfw.TFRecordDataset("a", max_record_size=None).batch(2)
 
 
 def pairs(count: int) -> Iterator[tuple[int, str]]:

@@ -72,6 +72,8 @@ with parser.parse_file(["a", "b"], 128, on_corrupt="skip", on_parse_error="skip"
     assert_type(batches.receipt, tfw.Receipt)
 for sparse_batch in tfw.Parser(sparse).parse_file("a", num_threads=2, drop_remainder=True):
     assert_type(sparse_batch, dict[str, tfw.SparseTensor])
+parser.parse_file("a", max_record_size=None).close()
+parser.parse_file("a", max_record_size=10**6).close()
 
 
 def labels(parser: tfw.Parser[dict[str, Array], dict[str, Any]], path: str) -> list[Array]:

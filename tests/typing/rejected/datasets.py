@@ -6,6 +6,7 @@ tfw.TFRecordDataset(3)  # error
 tfw.TFRecordDataset("a", "BZIP2")  # error
 tfw.TFRecordDataset("a", on_corrupt="nonsense")  # error
 tfw.TFRecordDataset("a", buffer_size="1")  # error
+tfw.TFRecordDataset("a", max_record_size="1")  # error
 tfw.TFRecordDataset("a", indexed="yes")  # error
 tfw.Dataset.range("3")  # error
 tfw.Dataset.from_generator([1, 2])  # error

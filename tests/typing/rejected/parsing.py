@@ -43,6 +43,7 @@ parser.parse_file("a", on_parse_error="stop")  # error
 parser.parse_file("a", compression_type="BZIP2")  # error
 parser.parse_file("a", verify="no")  # error
 parser.parse_file("a", num_threads=None)  # error
+parser.parse_file("a", max_record_size=1.5)  # error
 for batch in parser.parse_file("a"):
     batch.label  # error
 tfw.Parser(tags).parse([b""])["tags"].sum()  # error

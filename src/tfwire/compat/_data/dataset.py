@@ -326,6 +326,7 @@ class TFRecordDataset(Dataset, dataset.TFRecordDataset):
         cycle = num_parallel_reads if num_parallel_reads != AUTOTUNE else None
         if not options.get("indexed"):
             options.setdefault("on_corrupt", AS_TENSORFLOW)
+            options.setdefault("max_record_size", None)
         kind = (
             to_numpy(compression_type) if hasattr(compression_type, "numpy") else compression_type
         )

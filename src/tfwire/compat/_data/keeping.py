@@ -107,7 +107,7 @@ def stored_file(folder: str) -> str:
 
 def load(path: str, epoch: str = "") -> Iterator[Any]:
     """The elements of a file."""
-    for record in tfw.read_records(path):
+    for record in tfw.read_records(path, max_record_size=None):
         yield _decode(record)
 
 

@@ -131,7 +131,8 @@ class FixedLengthRecordReader(Reader):
 
 
 def _records(options: Any, path: str) -> Keyed:
-    records = tfw.read_records(path, "" if options is None else options)
+    kind: Any = "" if options is None else options
+    records = tfw.read_records(path, kind, max_record_size=None)
     with records:
         for _, _, offset, record in records.with_positions():
             yield _key(path, offset), record
