@@ -106,6 +106,7 @@ from tfwire._records.sharded_writer import (
 from tfwire._records.verify import (
     FileReport as FileReport,
     verify_file as verify_file,
+    verify_files as verify_files,
 )
 from tfwire._records.writer import (
     TFRecordWriter as TFRecordWriter,

@@ -234,6 +234,7 @@ def test_keys_of_features_are_escaped_and_short(command, folder):
 NUMBERS = {
     ("head", "-n"): {"0", "7", "\uff17"},
     ("verify", "--jobs"): {"7", "\uff17"},
+    ("index", "--jobs"): {"7", "\uff17"},
     ("split", "--shards"): {"7", "\uff17"},
     ("split", "--shard-size"): {"7"},
     ("merge", "--jobs"): {"7", "\uff17"},

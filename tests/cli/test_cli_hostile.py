@@ -182,7 +182,7 @@ OPTIONS = {
     "count": ["--json"],
     "verify": ["--json", "--crc32c", "--receipt", "--jobs=2", "--same-as=IN"],
     "repair": ["--correct", "--accept-ambiguous", "--force", "--json"],
-    "index": ["--text", "--check", "--json"],
+    "index": ["--text", "--check", "--json", "-j2"],
     "split": ["--force", "--index", "--json", "--jobs=2", "--output-compression=gzip"],
     "merge": ["--force", "--index", "--json", "--jobs=2", "--output-compression=zlib"],
     "shuffle": ["--force", "--index", "--json", "--seed=1", "--memory=1kB"],

@@ -92,6 +92,25 @@ class GatedFile:
         return piece
 
 
+class GatedFirstRead(io.BytesIO):
+    """A file that stops at the gate when it is read first."""
+
+    def __init__(self, data, gate, number):
+        super().__init__(data)
+        self._pass = functools.partial(gate, number)
+
+    def readinto(self, buffer):
+        if self.tell() == 0:
+            self._pass()
+        return super().readinto(buffer)
+
+
+def verified(gate, path, num_threads):
+    data = Path(path).read_bytes()
+    files = [GatedFirstRead(data, gate, number) for number in range(40)]
+    return tfw.verify_files(files, num_threads=num_threads)
+
+
 def write(path):
     """A file of 40 records of one size."""
     with tfw.TFRecordWriter(path) as writer:
@@ -132,6 +151,8 @@ FILES = {
     "parsed, 1 thread": lambda gate, path: parsed(gate, path),
     "parsed, 2 threads": lambda gate, path: parsed(gate, path, num_threads=2),
     "parsed, 3 threads": lambda gate, path: parsed(gate, path, num_threads=3),
+    "verified, 1 thread": lambda gate, path: verified(gate, path, 1),
+    "verified, 2 threads": lambda gate, path: verified(gate, path, 2),
     "parsed, skip": lambda gate, path: parsed(gate, path, num_threads=2, on_parse_error="skip"),
 }
 PIPES = {

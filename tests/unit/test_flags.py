@@ -23,6 +23,7 @@ CALLS = {
         tfw.follow_records,
     ),
     "verify_file": (lambda **o: tfw.verify_file("data", **o), tfw.verify_file),
+    "verify_files": (lambda **o: tfw.verify_files("data", **o), tfw.verify_files),
     "repair_file": (
         lambda **o: tfw.repair_file("data", "repaired", **o),
         tfw.repair_file,

@@ -109,9 +109,11 @@ def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypat
 
 def test_a_file_is_looked_through_once_and_as_far_as_needed(path, monkeypatch):
     begins = []
-    steps = index_file.Walk.steps
+    step = index_file.Walk.step
     monkeypatch.setattr(
-        index_file.Walk, "steps", lambda self, begin: begins.append(begin) or steps(self, begin)
+        index_file.Walk,
+        "step",
+        lambda self, out, first: begins.append(self.offset) or step(self, out, first),
     )
     index = RecordIndex.build(path)
     index._identity = None

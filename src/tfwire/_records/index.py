@@ -6,13 +6,15 @@ import contextlib
 import errno
 import os
 import shutil
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, show_path
+from tfwire._base.arguments import boolean, integer, show_path
 from tfwire._base.errors import public
 from tfwire._base.native import lib
+from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
@@ -29,7 +31,14 @@ from tfwire._records.index_file import (
     write_index,
     write_text,
 )
-from tfwire._records.sources import FileSource, Path, absolute, local_path, open_regular
+from tfwire._records.sources import (
+    FileSource,
+    Path,
+    absolute,
+    local_path,
+    open_regular,
+    split_paths,
+)
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyPath, Compression, DetectedCompressionType
@@ -113,17 +122,57 @@ class RecordIndex:
             [0, 19, 38, 58]
         """
         named = compression_name(compression_type, auto=True)
+        return cls._build(local_path("path", path), named, never_stopped)
+
+    @classmethod
+    def build_many(
+        cls,
+        paths: AnyPath | Iterable[AnyPath],
+        compression_type: DetectedCompressionType = "auto",
+        *,
+        num_threads: int = 1,
+    ) -> list[RecordIndex]:
+        """Indexes several files side by side, as ``build`` indexes one.
+
+        Args:
+            paths: A regular file, or an iterable of them.
+            compression_type: As for ``read_records``.
+            num_threads: How many files to index at a time. Only the speed depends on it.
+
+        Returns:
+            One index per file, in the order of ``paths``.
+
+        Raises:
+            DataLossError, OSError, ValueError: As ``build``, for the first file at fault.
+
+        Example:
+            >>> paths = ["a.tfrecord", "b.tfrecord"]
+            >>> for index in RecordIndex.build_many(paths, num_threads=2):
+            ...     index.save()
+        """
+        named = compression_name(compression_type, auto=True)
+        threads = integer("num_threads", num_threads, 1)
+        checked = [local_path("paths", path) for path in split_paths(paths)]
+
+        def build(path: Path, check: Check) -> RecordIndex:
+            return cls._build(path, named, check)
+
+        with ParallelMap(build, checked, threads) as indexes:
+            return list(indexes)
+
+    @classmethod
+    def _build(cls, path: Path, named: Compression | Literal["auto"], check: Check) -> RecordIndex:
         auto = named == "auto"
-        path = local_path("path", path)
         source = open_indexed(path)
         try:
             compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
             status = os.fstat(source.fd)
             identity = identity_of(status)
             if compression:
-                offsets = offsets_in_stream(path, compression)
+                offsets = offsets_in_stream(path, compression, check)
             else:
-                offsets = offsets_in_file(source, status.st_size, Reading(source.path, "", auto))
+                reading = Reading(source.path, "", auto)
+                offsets = offsets_in_file(source, status.st_size, reading, check)
             index = cls._of(source, offsets, compression, status)
             index._identity = identity
             return index

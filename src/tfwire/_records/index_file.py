@@ -12,6 +12,7 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import table_of
 from tfwire._records.damage import Reading
@@ -273,17 +274,18 @@ class Layout:
     def first_wrong(self, number: int) -> int | None:
         """The first record, up to ``number``, that is not where the index says; None: all are."""
         if self._wrong is None and self.checked <= number:
-            walk = Walk(self._source, int(self._offsets[-1]))
+            walk, begins = Walk(self._source, int(self._offsets[-1])), np.empty(_AT_ONCE, np.int64)
             while self._wrong is None and self.checked <= number:
-                self._step(walk, self.checked)
+                self._step(walk, begins, self.checked)
         wrong = self._wrong
         return wrong if wrong is not None and wrong <= number else None
 
-    def _step(self, walk: Walk, first: int) -> None:
+    def _step(self, walk: Walk, begins: Array, first: int) -> None:
         """Compares some records with the index. If a header is damaged, the index is trusted for
         the end of its record: nothing else says where that is."""
-        begins, end, status = walk.steps(int(self._offsets[first]))
-        found = np.append(begins, end)
+        walk.start(int(self._offsets[first]))
+        count, status = walk.step(begins, 0)
+        found = np.append(begins[:count], walk.offset)
         expected = self._offsets[first : first + len(found)]
         other = np.flatnonzero(found[: len(expected)] != expected)
         if len(other):
@@ -291,7 +293,7 @@ class Layout:
         elif len(found) > len(expected) or status in (lib.TFW_E_TRUNCATED, lib.TFW_E_TOO_LARGE):
             self._wrong = first + len(expected) - 1
         else:
-            self.checked = first + len(begins) + (status == lib.TFW_E_LENGTH_CRC)
+            self.checked = first + count + (status == lib.TFW_E_LENGTH_CRC)
 
 
 def identity_of(status: os.stat_result) -> str | None:
@@ -323,21 +325,7 @@ def identity_saved(fd: int) -> str | None:
 
 _BUFFER = 1 << 18
 _AT_ONCE = 1 << 16  # records per call into C; an interrupt is handled between calls
-
-
-class WalkSteps(NamedTuple):
-    """Some records that a Walk found.
-
-    Attributes:
-        begins: Where they begin; valid until the next call.
-        end: Where the walk goes on.
-        status: TFW_OK, TFW_END, or the damage of the record at ``end``, with details in
-            ``Walk.error``.
-    """
-
-    begins: Array
-    end: int
-    status: int
+_FIRST = 1 << 13  # the same for the first call, which shows how many there may be
 
 
 class Walk:
@@ -346,63 +334,96 @@ class Walk:
     Args:
         source: The file.
         size: Its size in bytes.
+
+    Attributes:
+        offset: Where the walk goes on.
+        error: The details after a status that is damage.
     """
 
     def __init__(self, source: FileSource, size: int) -> None:
         self._source = source
         self._size = size
-        self._buffer, self._begins = np.empty(_BUFFER, np.uint8), np.empty(_AT_ONCE, np.int64)
+        self._buffer = np.empty(_BUFFER, np.uint8)
         self._at, self._found = ffi.new("uint64_t *"), ffi.new("size_t *")
         self.error = new_error()
 
-    def steps(self, begin: int) -> WalkSteps:
-        """The next records from offset ``begin`` on.
+    @property
+    def offset(self) -> int:
+        return int(self._at[0])
+
+    def start(self, offset: int) -> None:
+        """Sets where the walk goes on."""
+        self._at[0] = offset
+
+    def step(self, out: Array, first: int) -> tuple[int, int]:
+        """Writes where the next records begin.
+
+        Args:
+            out: int64 of rank 1, filled from index ``first`` on, at most to its end.
+            first: Where in ``out`` to begin.
+
+        Returns:
+            How many records were found, and TFW_OK, TFW_END, or the damage of the record at
+            ``offset``.
 
         Raises:
             OSError: The file cannot be read.
         """
-        self._at[0] = begin
         status = lib.tfw_walk(
             self._source.fd,
             self._size,
             self._at,
             ffi.from_buffer("uint8_t[]", self._buffer),
             len(self._buffer),
-            ffi.from_buffer("int64_t[]", self._begins),
-            len(self._begins),
+            ffi.from_buffer("int64_t[]", out) + first,
+            min(len(out) - first, _AT_ONCE),
             self._found,
             self.error,
         )
         if status not in DAMAGE_REASONS:
             check(status, self.error, self._source.path)
-        return WalkSteps(self._begins[: self._found[0]], int(self._at[0]), status)
+        return self._found[0], status
 
 
-def offsets_in_file(source: FileSource, size: int, reading: Reading) -> Array:
-    """The offsets of a file's records and its end."""
-    walk, offsets = Walk(source, size), np.empty(_AT_ONCE + 1, np.int64)
-    count = at = 0
-    status = lib.TFW_OK
+def offsets_in_file(
+    source: FileSource, size: int, reading: Reading, checked: Check = never_stopped
+) -> Array:
+    """The offsets of a file's records and its end; ``checked`` is called again and again."""
+    walk, offsets = Walk(source, size), np.empty(_FIRST + 1, np.int64)
+    count, status = 0, lib.TFW_OK
     while status == lib.TFW_OK:
-        begins, at, status = walk.steps(at)
-        if count + len(begins) >= len(offsets):  # grows with the records found, not the file's size
-            offsets.resize(len(offsets) + max(_AT_ONCE, len(offsets) // 2), refcheck=False)
-        offsets[count : count + len(begins)] = begins
+        checked()
+        if count + 1 >= len(offsets):
+            offsets = _with_room(offsets, count, size, walk.offset)
+        found, status = walk.step(offsets[:-1], count)
         if status in DAMAGE_REASONS:
             walk.error.record += count
             raise reading.record_error(status, walk.error)
-        count += len(begins)
+        count += found
     offsets[count] = size
     offsets.resize(count + 1, refcheck=False)
     return offsets
 
 
-def offsets_in_stream(path: Any, compression: Compression) -> Array:
-    """The offsets of a compressed file's records and their end, in its decompressed content."""
+def _with_room(offsets: Array, count: int, size: int, done: int) -> Array:
+    """A copy of ``count`` offsets of a file, of which ``done`` bytes are known, with room for those
+    of the rest if its records are as long; but not much more than 64 times as much: memory grows
+    with the records found, not with the file's size. Fresh pages cost much: none is cleared, and
+    few are copied."""
+    expected = count * size // max(done, 1) * 65 // 64
+    grown = np.empty(min(expected, 64 * count) + _FIRST, np.int64)
+    grown[:count] = offsets[:count]
+    return grown
+
+
+def offsets_in_stream(path: Any, compression: Compression, checked: Check = never_stopped) -> Array:
+    """The offsets of a compressed file's records and their end, in its decompressed content;
+    ``checked`` is called again and again."""
     chunks: list[Array] = []
     end = 0
     with BatchReader(path, compression, verify=False, max_record_size=None) as reader:
         while (batch := reader.next()) is not None:
+            checked()
             table = table_of(batch)
             chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
             end = int(chunks[-1][-1] + table[-1, 1] + FRAME)

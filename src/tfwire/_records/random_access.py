@@ -17,6 +17,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import DataLossError, public, warn
+from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.fetch import FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, check_index, open_indexed
 from tfwire._records.markers import Markers
@@ -213,6 +214,8 @@ class TFRecordFiles(_Records):
     Args:
         paths: Path of a regular file, or an iterable of them.
         max_open_files: How many files to keep open; others are opened when needed.
+        num_threads: How many files to index, or check against their saved indexes, at a time. Only
+            the speed depends on it.
 
     Attributes:
         paths: List of the files.
@@ -227,12 +230,22 @@ class TFRecordFiles(_Records):
         ([b'four', b'one'], 32)
     """
 
-    def __init__(self, paths: AnyPath | Iterable[AnyPath], *, max_open_files: int = 256) -> None:
+    def __init__(
+        self,
+        paths: AnyPath | Iterable[AnyPath],
+        *,
+        max_open_files: int = 256,
+        num_threads: int = 1,
+    ) -> None:
         max_open_files = integer("max_open_files", max_open_files, 1)
+        num_threads = integer("num_threads", num_threads, 1)
         self.paths: list[Path] = [local_path("paths", path) for path in split_paths(paths)]
         markers = Markers()
         self._locations = list(map(absolute, self.paths))  # valid also after a chdir
-        self.indexes: list[RecordIndex] = [_fresh_index(path, markers) for path in self.paths]
+        for path in self.paths:
+            _warn_of(path, markers)
+        with ParallelMap(_saved_or_built, self.paths, num_threads) as indexes:
+            self.indexes: list[RecordIndex] = list(indexes)
         self._begin(max_open_files)
 
     def _begin(self, max_open_files: int) -> None:
@@ -326,8 +339,16 @@ def _wrong_key(key: Any) -> TypeError:
 
 def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
     """The index saved beside a file if it fits, else a new one."""
+    _warn_of(path, markers)
+    return _saved_or_built(path, never_stopped)
+
+
+def _warn_of(path: Any, markers: Markers) -> None:
     if (problem := markers.problem_of(path)) is not None:
         warn(problem)
+
+
+def _saved_or_built(path: Any, check: Check) -> RecordIndex:
     with contextlib.suppress(OSError, DataLossError):
         return RecordIndex.load(path)
-    return RecordIndex.build(path)
+    return RecordIndex._build(path, "auto", check)

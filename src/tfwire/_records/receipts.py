@@ -1,4 +1,4 @@
-"""Receipts (order-independent checksums of records), and the CRC-32C of whole files."""
+"""What records add up to: receipts (checksums without order), lengths, CRC-32C of whole files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfwire._base.errors import public
 from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.sources import open_source
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Receipt",
+    "Summary",
     "Tally",
     "crc32c_of_file",
 ]
@@ -165,47 +167,90 @@ class Tally:
     Args:
         file_crc32c: The CRC-32C of the bytes before the first record added.
         verified: Whether the payloads are known to match their checksums.
+
+    Attributes:
+        native: ``tfw_tally *``.
     """
 
     def __init__(self, file_crc32c: int = 0, verified: bool = True) -> None:
         self._flags = 0 if verified else lib.TFW_NO_DATA_CRC
-        self._sum = ffi.new("tfw_tally *")
-        self._sum.file_crc = file_crc32c
+        self.native = ffi.new("tfw_tally *")
+        self.native.file_crc = file_crc32c
 
     def add_block(self, data: Any, size: int) -> None:
         """Adds ``size`` bytes of whole records; ``data`` is a pointer or a buffer."""
         if not isinstance(data, ffi.CData):
             data = ffi.from_buffer("uint8_t[]", data)
         error = new_error()
-        check(lib.tfw_tally_block(self._sum, data, size, self._flags, error), error)
+        check(lib.tfw_tally_block(self.native, data, size, self._flags, error), error)
 
     def add_batch(self, batch: Any, first: int = 0) -> None:
         """Adds the records of a ``tfw_batch *``, from index ``first`` on."""
         spans, count, error = batch.spans + first, batch.count - first, new_error()
         status = lib.tfw_tally_spans(
-            self._sum, batch.data, batch.data_len, spans, count, self._flags, error
+            self.native, batch.data, batch.data_len, spans, count, self._flags, error
         )
         check(status, error)
 
     def add_record(self, crc: int, length: int) -> None:
         """Adds a verified record by the CRC-32C and the length of its payload."""
-        lib.tfw_tally_record(self._sum, crc, length)
+        lib.tfw_tally_record(self.native, crc, length)
 
     @property
     def receipt(self) -> Receipt:
-        return Receipt(self._sum.records, self._sum.payload_bytes, self._sum.hash)
+        return Receipt(self.native.records, self.native.payload_bytes, self.native.hash)
 
     @property
     def file_crc32c(self) -> int:
         """The CRC-32C of the file up to the end of the last record added."""
-        return int(self._sum.file_crc)
+        return int(self.native.file_crc)
 
 
-def crc32c_of_file(path: Any) -> int:
-    """Reads a file and returns the CRC-32C of its bytes, compressed or not."""
+class Summary:
+    """Counts and lengths of records.
+
+    Attributes:
+        native: ``tfw_summary *``.
+        batch: ``tfw_batch *``, for ``add_batch``.
+    """
+
+    def __init__(self) -> None:
+        self.native = ffi.new("tfw_summary *", {"shortest": 2**64 - 1})
+        self.batch = ffi.new("tfw_batch *")
+
+    @property
+    def num_records(self) -> int:
+        return int(self.native.records)
+
+    @property
+    def payload_bytes(self) -> int:
+        return int(self.native.payload_bytes)
+
+    @property
+    def shortest(self) -> int:
+        """The smallest length; 0 if there are no records."""
+        return int(self.native.shortest) if self.native.records else 0
+
+    @property
+    def longest(self) -> int:
+        return int(self.native.longest)
+
+    def add_batch(self) -> None:
+        """Adds the records of ``batch``."""
+        native, batch = self.native, self.batch
+        native.records += batch.count
+        native.payload_bytes += batch.payload_bytes
+        shortest, longest = ffi.addressof(native, "shortest"), ffi.addressof(native, "longest")
+        lib.tfw_span_lengths(batch.spans, batch.count, shortest, longest)
+
+
+def crc32c_of_file(path: Any, checked: Check = never_stopped) -> int:
+    """Reads a file and returns the CRC-32C of its bytes, compressed or not; ``checked`` is called
+    again and again."""
     crc, block = 0, bytearray(_BLOCK)
     data = ffi.from_buffer("uint8_t[]", block)
     with contextlib.closing(open_source(path)) as source:
         while got := source.readinto(memoryview(block)):
             crc = lib.tfw_crc32c(crc, data, got)
+            checked()
     return crc

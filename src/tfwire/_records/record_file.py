@@ -38,15 +38,13 @@ from tfwire._records.frames import FRAME
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_thread import ThreadedInflater
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
-from tfwire._records.receipts import Tally
+from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
 
-__all__ = [
-    "RecordFile",
-]
+__all__ = ["RecordFile"]
 
 _BEGINNING = RecordPosition()
 
@@ -212,6 +210,35 @@ class RecordFile:
         else:
             check(status, self._error, self.path)
         return True
+
+    def summarize(self, summary: Summary, max_bytes: int) -> bool:
+        """Adds the next records, of about so many bytes, to a summary. Python is entered once for
+        all of them, except in compressed files.
+
+        Returns:
+            False at the end of the file.
+        """
+        if self._duplicates is not None or self._left is not None:
+            if not self.next(0, summary.batch):
+                return False
+            summary.add_batch()
+            return True
+        tally = ffi.NULL if self.tally is None else self.tally.native
+        flags = 0 if self._verify else lib.TFW_NO_DATA_CRC
+        native, before = summary.native, summary.native.records
+        while True:
+            status = lib.tfw_reader_summarize(
+                self._reader, max_bytes, flags, native, tally, self._error
+            )
+            if native.records != before:
+                self.position = RecordPosition(native.next_record, native.next_offset)
+                self._native_position = self.position
+            if status == lib.TFW_OK:
+                return True
+            if not self._go_on(status):
+                return False
+            if native.records != before:
+                return True
 
     def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
         """As next, but appends the records to a block. Where only headers are verified, they go

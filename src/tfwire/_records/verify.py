@@ -1,20 +1,27 @@
-"""verify_file: verifies every record of a file, and reports its contents and damage."""
+"""verify_file, verify_files: verify every record of files, and report contents and damage."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean
+from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, public
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import ffi
+from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.damage import SkippedRegions, display_name
 from tfwire._records.options import make_options
-from tfwire._records.receipts import Receipt, crc32c_of_file
+from tfwire._records.receipts import Receipt, Summary, crc32c_of_file
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import check_input, is_file_object, is_url, open_source
+from tfwire._records.sources import (
+    check_input,
+    is_file_object,
+    is_url,
+    open_source,
+    split_paths,
+)
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression, DetectedCompressionType, Input
@@ -23,9 +30,11 @@ __all__ = [
     "FileReport",
     "hint_of",
     "verify_file",
+    "verify_files",
 ]
 
 _BUFFER = 1 << 20  # long records are moved less often, and nothing else needs the cache
+_AT_ONCE = 1 << 24  # bytes verified by one call into C; an interrupt is handled between calls
 
 
 @public
@@ -97,44 +106,121 @@ def verify_file(
         >>> verify_file("train.tfrecord").intact
         True
     """
-    scan = _Scan()
-    crc32c, receipt = boolean("crc32c", crc32c), boolean("receipt", receipt)
-    options = make_options(
-        compression_type, True, "skip", max_record_size, _BUFFER, receipt=crc32c or receipt
-    )
     check_input("path", path)
+    _check_progress(progress)
+    verify = _Verify(compression_type, max_record_size, crc32c, receipt)
+    if progress is None:
+        return verify(path, lambda done: None)
+    return verify(path, progress)
+
+
+def verify_files(
+    paths: Input | Iterable[Input],
+    *,
+    compression_type: DetectedCompressionType = "auto",
+    max_record_size: int | None = None,
+    crc32c: bool = False,
+    receipt: bool = False,
+    progress: Callable[[Input, int], None] | None = None,
+    num_threads: int = 1,
+) -> ParallelMap[Input, FileReport]:
+    """Verifies every record of several files side by side, each as ``verify_file`` does it.
+
+    Args:
+        paths: A path, a URL or a file object, or an iterable of them.
+        compression_type, max_record_size, crc32c, receipt: As for ``verify_file``.
+        progress: Called with a path and the number of its bytes read so far. With several threads,
+            they call it.
+        num_threads: How many files to verify at a time. Only the speed depends on it.
+
+    Returns:
+        An iterator of a FileReport per file, in the order of ``paths``. Leaving it early, by its
+        ``close()`` too, stops the threads. Threads may share it.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid.
+        OSError: While iterating, after the reports of the files before: a file cannot be opened or
+            read.
+
+    Example:
+        >>> reports = verify_files(["a.tfrecord", "b.tfrecord"], receipt=True, num_threads=2)
+        >>> sum(report.receipt for report in reports)
+        Receipt(num_records=4, payload_bytes=15, hash=7381539549816173650)
+    """
+    verify = _Verify(compression_type, max_record_size, crc32c, receipt)
+    threads = integer("num_threads", num_threads, 1)
+    _check_progress(progress)
+
+    def report(path: Input, check: Check) -> FileReport:
+        def on_progress(done: int) -> None:
+            check()
+            if progress is not None:
+                progress(path, done)
+
+        return verify(path, on_progress)
+
+    return ParallelMap(report, list(split_paths(paths)), threads)
+
+
+def _check_progress(progress: Any) -> None:
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be callable, found {type(progress).__name__}")
-    with contextlib.closing(RecordFile(open_source(path), options)) as file:
-        batch = ffi.new("tfw_batch *")
-        while file.next(0, batch):
-            scan.take(batch)
-            if progress is not None:
+
+
+class _Verify:
+    """verify_file with its arguments checked; for any number of files and threads."""
+
+    def __init__(
+        self, compression_type: Any, max_record_size: Any, crc32c: Any, receipt: Any
+    ) -> None:
+        self._crc32c, self._receipt = boolean("crc32c", crc32c), boolean("receipt", receipt)
+        self._compression_type, self._max_record_size = compression_type, max_record_size
+        needs_tally = self._crc32c or self._receipt
+        self._options = make_options(
+            compression_type, True, "skip", max_record_size, _BUFFER, receipt=needs_tally
+        )
+
+    def __call__(self, path: Any, progress: Callable[[int], None]) -> FileReport:
+        summary = Summary()
+        with contextlib.closing(RecordFile(open_source(path), self._options)) as file:
+            first = _first_record(file, summary)
+            more = first is not None
+            while more:
+                more = file.summarize(summary, _AT_ONCE)
                 progress(file.bytes_read)
-        regions = file.skipped()
-        compression, name = file.compression, display_name(file.path)
-        file_crc = file.file_crc32c if crc32c else None
-        # A pipe cannot be read again.
-        again = not is_file_object(path) and (is_url(path) or file.at_hand)
-        found = file.tally.receipt if receipt and file.tally is not None else None
-    if crc32c and file_crc is None and again:
-        file_crc = crc32c_of_file(path)
-    hint = None
-    if again and regions and not scan.records:
-        hint = hint_of(path, compression_type, max_record_size)
-    return FileReport(
-        name,
-        compression,
-        scan.records,
-        scan.payload_bytes,
-        scan.shortest,
-        scan.longest,
-        scan.first,
-        regions,
-        file_crc,
-        found,
-        hint,
-    )
+            regions = file.skipped()
+            compression, name = file.compression, display_name(file.path)
+            file_crc = file.file_crc32c if self._crc32c else None
+            # A pipe cannot be read again.
+            again = not is_file_object(path) and (is_url(path) or file.at_hand)
+            receipt = file.tally.receipt if self._receipt and file.tally is not None else None
+        if self._crc32c and file_crc is None and again:
+            file_crc = crc32c_of_file(path, lambda: progress(0))
+        hint = None
+        if again and regions and first is None:
+            hint = hint_of(path, self._compression_type, self._max_record_size)
+        return FileReport(
+            name,
+            compression,
+            summary.num_records,
+            summary.payload_bytes,
+            summary.shortest,
+            summary.longest,
+            first,
+            regions,
+            file_crc,
+            receipt,
+            hint,
+        )
+
+
+def _first_record(file: RecordFile, summary: Summary) -> bytes | None:
+    """Reads the first record of a file, and adds it to a summary; None if there is none."""
+    batch = summary.batch
+    if not file.next(1, batch):
+        return None
+    summary.add_batch()
+    return bytes(ffi.buffer(batch.data + batch.spans[0].offset, batch.spans[0].length))
 
 
 def hint_of(path: Any, compression_type: Any, max_record_size: int | None = None) -> str | None:
@@ -148,30 +234,3 @@ def hint_of(path: Any, compression_type: Any, max_record_size: int | None = None
         except DataLossError as error:
             return str(error)
     return None
-
-
-class _Scan:
-    """Counts and lengths, summed over batches."""
-
-    def __init__(self) -> None:
-        self.records = 0
-        self.payload_bytes = 0
-        self.first: bytes | None = None
-        self._shortest = ffi.new("uint64_t *", 2**64 - 1)
-        self._longest = ffi.new("uint64_t *")
-
-    @property
-    def shortest(self) -> int:
-        return int(self._shortest[0]) if self.records else 0
-
-    @property
-    def longest(self) -> int:
-        return int(self._longest[0])
-
-    def take(self, batch: Any) -> None:
-        if self.first is None:
-            start = batch.data + batch.spans[0].offset
-            self.first = bytes(ffi.buffer(start, batch.spans[0].length))
-        self.records += batch.count
-        self.payload_bytes += batch.payload_bytes
-        lib.tfw_span_lengths(batch.spans, batch.count, self._shortest, self._longest)

@@ -12,17 +12,19 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfwire._base.arguments import printable, shorten, show_path
 from tfwire._base.errors import Error
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
+    from tfwire._base.parallel_map import Check, ParallelMap
     from tfwire._records.damage import SkippedRegion, SkippedRegions
 
 # Errors that are a file's, or its name's.
 FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
+Result = TypeVar("Result")
 _MOST_REGIONS = 20  # listed by commands other than verify
 _MOST = 2**63 - 1
 _COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {
@@ -47,6 +49,30 @@ def add_compression(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="compression of the input (default: auto, detected)",
     )
+
+
+def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
+    """--jobs, for commands that do one thing with every file."""
+    text = f"files {what} at a time (default: one per CPU)"
+    parser.add_argument("-j", "--jobs", type=positive, default=None, help=text)
+
+
+def side_by_side(
+    function: Callable[[str, Check], Result], names: Iterable[str], jobs: int | None
+) -> ParallelMap[str, Result | Exception]:
+    """An iterator over ``function(name, check)`` of every file, in their order, or the fault that
+    it raised. Without ``jobs``, one file per CPU at a time. Standard input is left out: reading it
+    may block forever, and only the main thread can be interrupted."""
+    from tfwire._base.parallel_map import ParallelMap
+
+    def attempt(name: str, check: Check) -> Result | Exception:
+        try:
+            return function(name, check)
+        except FAULTS as error:
+            return error
+
+    files = [name for name in names if name != "-"]
+    return ParallelMap(attempt, files, jobs or os.cpu_count() or 1)
 
 
 def positive(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tfwire._base.arguments import show_path
@@ -10,6 +11,7 @@ from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
+    from tfwire._base.parallel_map import Check
     from tfwire._records.index import RecordIndex
 
 
@@ -26,6 +28,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write nothing; report whether the saved indexes exist and are fresh",
     )
+    _files.add_jobs(parser, "indexed")
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.epilog = (
         "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
@@ -42,22 +45,22 @@ def _run(options: argparse.Namespace) -> int:
         return _files.refuse(options, f"{clash}: is a FILE, and the index of another")
     progress = Progress(sum(map(_files.file_size, options.files)))
     status = 0
-    for name in options.files:
-        try:
-            index, saved_as = _index(name, options)
-        except _files.FAULTS as error:
-            status = 1
+    with _files.side_by_side(_index(options), options.files, options.jobs) as indexes:
+        for name, found in zip(options.files, indexes, strict=True):
+            progress.update(name, _files.file_size(name))
             progress.clear()
-            _files.complain(options, _files.reason_of(error, name))
-            continue
-        progress.update(name, _files.file_size(name))
-        progress.clear()
-        if options.json:
-            _files.print_json({"path": name, "records": len(index), "index": saved_as})
-        else:
-            state = "fresh" if options.check else "saved"
-            count = _files.plural(len(index), "record")
-            print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
+            try:
+                index, saved_as = _save(found, name, options)
+            except _files.FAULTS as error:
+                status = 1
+                _files.complain(options, _files.reason_of(error, name))
+                continue
+            if options.json:
+                _files.print_json({"path": name, "records": len(index), "index": saved_as})
+            else:
+                state = "fresh" if options.check else "saved"
+                count = _files.plural(len(index), "record")
+                print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
     return status
 
 
@@ -76,16 +79,32 @@ def _clash(options: argparse.Namespace) -> str | None:
     return next((path for path in indexes if _files.same_file(path, options.files)), None)
 
 
-def _index(name: str, options: argparse.Namespace) -> tuple[RecordIndex, str]:
-    """The index of a file, loaded or built and saved, and its path."""
+def _index(options: argparse.Namespace) -> Callable[[str, Check], RecordIndex]:
+    """A function that loads or builds the index of a file."""
     from tfwire._records.index import RecordIndex
 
+    def index(name: str, check: Check) -> RecordIndex:
+        if options.check:
+            return RecordIndex.load(name)
+        return RecordIndex.build(name, _files.compression_of(options))
+
+    return index
+
+
+def _save(
+    index: RecordIndex | Exception, name: str, options: argparse.Namespace
+) -> tuple[RecordIndex, str]:
+    """Saves an index that was built; returns it and its path. Only this thread writes files: others
+    may end in the middle of one.
+
+    Raises:
+        Exception: There is no index, for this reason.
+    """
+    if isinstance(index, Exception):
+        raise index
     path = _path_of(name, options)
-    if options.check:
-        return RecordIndex.load(name), path
-    index = RecordIndex.build(name, _files.compression_of(options))
     if options.text:
         index.write_text(path)
-    else:
+    elif not options.check:
         index.save()
     return index, path

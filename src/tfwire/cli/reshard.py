@@ -70,6 +70,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
     )
     parser.add_argument("--index", action="store_true", help="save an index beside every file")
     parser.add_argument(
+        "-j",
         "--jobs",
         type=_files.positive,
         default=1,

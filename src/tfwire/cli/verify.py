@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import printable, show_path
@@ -11,6 +11,7 @@ from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
+    from tfwire._base.parallel_map import Check
     from tfwire._records.receipts import Receipt
     from tfwire._records.verify import FileReport
 
@@ -19,12 +20,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire verify."""
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
-    parser.add_argument(
-        "--jobs",
-        type=_files.positive,
-        default=None,
-        help="files verified at a time (default: one per CPU)",
-    )
+    _files.add_jobs(parser, "verified")
     parser.add_argument(
         "--crc32c",
         action="store_true",
@@ -54,8 +50,6 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Verifies files in parallel, and reports them in the order of the command line."""
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, for --help
-
     names = options.files + options.same_as
     if _files.stdin_twice(options, names):
         return 2
@@ -65,26 +59,14 @@ def _run(options: argparse.Namespace) -> int:
     others: list[FileReport] = []  # of --same-as
     failed = 0
     mixed = _files.half_published(options, names)
-    pool = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1)
-    # Standard input may block forever, and only this thread can be interrupted.
-    pending = [
-        None if name == "-" else pool.submit(_verify, name, options, progress) for name in names
-    ]
-    try:
-        for number, (name, task) in enumerate(zip(names, pending, strict=True)):
-            try:
-                report = task.result() if task else _verify(name, options, progress)
-            except _files.FAULTS as error:
-                failed += 1
-                progress.clear()
-                _report_failure(name, error, options)
-                continue
-            (reports if number < len(options.files) else others).append(report)
-            progress.clear()
-            _report(report, options)
-    finally:  # also after an interrupt or a broken pipe
-        pool.shutdown(wait=False, cancel_futures=True)
-    progress.clear()
+    for number, (name, found) in enumerate(_verified(names, options, progress)):
+        progress.clear()
+        if isinstance(found, Exception):
+            failed += 1
+            _report_failure(name, found, options)
+        else:
+            (reports if number < len(options.files) else others).append(found)
+            _report(found, options)
     if len(names) > 1 and not options.same_as and not options.json:
         _report_sum(reports, failed)
     same = not options.same_as or (not failed and _report_comparison(reports, others, options))
@@ -92,16 +74,36 @@ def _run(options: argparse.Namespace) -> int:
     return int(failed > 0 or mixed or not same or not intact)
 
 
-def _verify(name: str, options: argparse.Namespace, progress: Progress) -> FileReport:
+def _verified(
+    names: Sequence[str], options: argparse.Namespace, progress: Progress
+) -> Iterator[tuple[str, FileReport | Exception]]:
+    """Every name, and the report of its file or why there is none."""
+
+    def verify(name: str, check: Check) -> FileReport:
+        def on_progress(done: int) -> None:
+            check()
+            progress.update(name, done)
+
+        return verify_file(
+            _files.input_of(name),
+            compression_type=_files.compression_of(options),
+            crc32c=options.crc32c,
+            receipt=options.receipt,
+            progress=on_progress,
+        )
+
+    from tfwire._base.parallel_map import never_stopped
     from tfwire._records.verify import verify_file
 
-    return verify_file(
-        _files.input_of(name),
-        compression_type=_files.compression_of(options),
-        crc32c=options.crc32c,
-        receipt=options.receipt,
-        progress=lambda done: progress.update(name, done),
-    )
+    with _files.side_by_side(verify, names, options.jobs) as reports:
+        for name in names:
+            if name != "-":
+                yield name, next(reports)
+                continue
+            try:
+                yield name, verify(name, never_stopped)
+            except _files.FAULTS as error:
+                yield name, error
 
 
 # ---- Output -----------------------------------------------------------------------------------

@@ -90,7 +90,11 @@ tfw.read_records("a.tfrecord", found.compression)
 
 # ---- Integrity ----
 
+assert_type(tfw.RecordIndex.build_many(["a", Path("b")], num_threads=2), list[tfw.RecordIndex])
 report = tfw.verify_file("a.tfrecord", crc32c=True, receipt=True, progress=print)
+with tfw.verify_files(["a.tfrecord", Path("b")], progress=print, num_threads=2) as reports:
+    for each in reports:
+        assert_type(each, tfw.FileReport)
 assert_type(report, tfw.FileReport)
 assert_type(report.intact, bool)
 assert_type(report.skipped, tfw.SkippedRegions)

@@ -45,6 +45,9 @@ tfw.verify_file("a", compression_type="BZIP2")  # error
 tfw.verify_file(io.StringIO())  # error
 tfw.verify_file("a", progress=3)  # error
 tfw.verify_file("a").intact()  # error
+tfw.verify_files(["a"], num_threads="2")  # error
+tfw.verify_files([3])  # error
+tfw.RecordIndex.build_many([3])  # error
 tfw.repair_file("a")  # error
 tfw.repair_file("a", io.BytesIO())  # error
 tfw.Receipt.of(3)  # error
