@@ -122,17 +122,17 @@ build/lib/.ready: $(SOURCES) $(HEADERS) Makefile
 # ---- The slower checks ------------------------------------------------------------------------
 
 check-kernels: $(NATIVE)
-	for kernel in portable sse42 avx512 armv8; do \
+	for kernel in portable sse42 avx2 avx512 armv8; do \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -c 'import tfwire; tfwire.crc32c(b"")' 2>/dev/null \
 	        || { echo "kernel $$kernel: not supported here"; continue; }; \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
 	        tests/unit/test_checksum.py tests/unit/test_records.py tests/unit/test_corruption.py || exit 1; \
 	done
 
-# The C tests and the corpus on lesser CPUs of this kind: no features, SSE4.2 and PCLMUL, AVX2 (the
-# sums of TFWI_CPU_ bits in csrc/base/cpu.h).
+# The C tests and the corpus on lesser CPUs of this kind: no features; SSE4.2 and PCLMUL; AVX2, BMI2
+# and VPCLMULQDQ (the sums of TFWI_CPU_ bits in csrc/base/cpu.h).
 check-tiers: build/c/.replayed
-	for cpu in 0 3 15; do export TFWIRE_TEST_CPU=$$cpu; echo "CPU features: $$cpu"; \
+	for cpu in 0 3 143; do export TFWIRE_TEST_CPU=$$cpu; echo "CPU features: $$cpu"; \
 	    for test in $(TIER_TESTS); do build/c/$$test || exit 1; done; \
 	    for target in $(FUZZ_TARGETS); do \
 	        build/c/$$target tests/fuzz/corpus/$${target#fuzz_} || exit 1; done; \

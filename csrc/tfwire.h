@@ -125,7 +125,7 @@ TFW_API uint32_t tfw_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len
 TFW_API uint32_t tfw_crc32c_mask(uint32_t crc);
 TFW_API uint32_t tfw_crc32c_unmask(uint32_t masked);
 
-/* The kernel in use: "portable", "sse42", "avx512", "armv8". */
+/* The kernel in use: "portable", "sse42", "avx2", "avx512", "armv8". */
 TFW_API const char *tfw_crc32c_kernel(void);
 
 /* Kernel i of this build, best first, or NULL past the last. *out_supported (may be NULL): whether

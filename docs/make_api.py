@@ -39,7 +39,7 @@ TASKS = {
     "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain",
     "Shards": "ShardedWriter tfwire.sharding",
     "Verify and repair": """
-        verify_file FileReport repair_file RepairReport SkippedRegions SkippedRegion TornTail
+        verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion TornTail
         FlippedBits FlippedBit""",
     "Checksums and receipts": "crc32c tfwire.checksum Receipt",
     "Tensors and images": "serialize_tensor parse_tensor decode_raw tfwire.images",

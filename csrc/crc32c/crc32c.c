@@ -21,6 +21,7 @@
 static const tfwi_crc32c_kernel *const kernels[] = {
 #ifdef TFWI_X86
     &tfwi_crc32c_avx512,
+    &tfwi_crc32c_avx2,
     &tfwi_crc32c_sse42,
 #endif
 #ifdef TFWI_ARM64

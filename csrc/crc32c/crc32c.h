@@ -40,6 +40,7 @@ TFWI_INLINE uint32_t tfwi_crc32c_unmask(uint32_t masked) {
 extern const tfwi_crc32c_kernel tfwi_crc32c_portable;
 #ifdef TFWI_X86
 extern const tfwi_crc32c_kernel tfwi_crc32c_avx512; /* AVX-512 with VPCLMULQDQ */
+extern const tfwi_crc32c_kernel tfwi_crc32c_avx2;   /* AVX2 with VPCLMULQDQ */
 extern const tfwi_crc32c_kernel tfwi_crc32c_sse42;  /* SSE4.2 with PCLMULQDQ */
 #endif
 #ifdef TFWI_ARM64

@@ -1,5 +1,5 @@
 /* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's
- * header includes it after crc32c_fold.h, with the same definitions and with vectors of 16 bytes.
+ * header includes it after crc32c_fold.h, with the same definitions.
  *
  * The instruction has a latency of about 3 cycles, but one can begin in every cycle. With short
  * data the checksums of several records overlap. Longer data are three streams, joined at the end;
@@ -9,9 +9,10 @@
 
 enum {
     SERIAL_LIMIT = 192, /* from here on, three streams */
-    FOLD_LIMIT = ROW_SIZE + BLOCK_SIZE /* from here on, blocks */
+    FOLD_LIMIT = 1120 /* from here on, blocks: one of them alone takes longer than three streams */
 };
 
+_Static_assert(FOLD_LIMIT >= ROW_SIZE + BLOCK_SIZE, "streams_and_blocks needs a row and a block");
 _Static_assert(FOLD_LIMIT / 24 * 2 < NUM_WORD_FACTORS, "three_streams needs larger factors");
 
 /* At most 7 bytes as a word. */
@@ -55,7 +56,7 @@ TARGET TFWI_NOINLINE static uint32_t three_streams(uint32_t state, const uint8_t
     }
     vec carried = vec_add(vec_product(s0, word_factors[2 * num_words]),
                           vec_product(s1, word_factors[num_words]));
-    return vec_lane_sum(carried) ^ s2;
+    return crc_word(0, vec_low(carried)) ^ s2;
 }
 
 /* Odd bytes first, then whole blocks, then the one row that folding ends with. */

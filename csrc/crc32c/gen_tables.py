@@ -11,7 +11,7 @@ from collections.abc import Iterable
 POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected, without its x^32
 ONE = 1 << 31
 ORDER = 2**31 - 1  # x to this power is 1, so exponents count modulo it
-NUM_WORD_FACTORS = 72
+NUM_WORD_FACTORS = 96
 
 
 def times_x(a: int) -> int:
@@ -125,12 +125,13 @@ def header() -> str:
             table("folds", [fold(distance) for distance in range(-16, 257)]),
             "/* Carries 16 lanes of 16 bytes, side by side, to the end of the last. */",
             table("folds_to_end", [fold(16 * lanes) for lanes in range(15, -1, -1)]),
-            "/* Blocks of vectors of 16 and of 64 bytes. */",
+            "/* Blocks of vectors of 16, 32 and 64 bytes. */",
             block("16", 16, rows=4, words=5),
+            block("32", 32, rows=4, words=5),
             block("64", 64, rows=8, words=2),
             "/* The factor that carries a register over n words. */",
             f"enum {{ NUM_WORD_FACTORS = {NUM_WORD_FACTORS} }};",
-            row("word_factors", [factor(64 * n - 64) for n in range(NUM_WORD_FACTORS)]),
+            row("word_factors", [factor(64 * n) for n in range(NUM_WORD_FACTORS)]),
             "#endif /* TFWIRE_CRC32C_TABLES_H */",
         ]
     )

@@ -15,6 +15,7 @@ static const tfwi_scanner portable = {&tfwi_crc32c_portable, scan, find_header};
 static const tfwi_scanner *const scanners[] = {
 #ifdef TFWI_X86
     &tfwi_scan_avx512,
+    &tfwi_scan_avx2,
     &tfwi_scan_sse42,
 #endif
 #ifdef TFWI_ARM64

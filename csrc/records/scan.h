@@ -23,6 +23,7 @@ const tfwi_scanner *tfwi_scanner_current(void);
 
 #ifdef TFWI_X86
 extern const tfwi_scanner tfwi_scan_avx512;
+extern const tfwi_scanner tfwi_scan_avx2;
 extern const tfwi_scanner tfwi_scan_sse42;
 #endif
 #ifdef TFWI_ARM64

@@ -1,0 +1,13 @@
+/* The scanner with checksums by AVX2 and VPCLMULQDQ. */
+#include "base/common.h"
+
+#ifdef TFWI_X86
+
+#include "crc32c/crc32c_avx2.h"
+
+#define LENGTH_FIRST false
+#include "records/scan_loop.h"
+
+const tfwi_scanner tfwi_scan_avx2 = {&tfwi_crc32c_avx2, scan, find_header};
+
+#endif
