@@ -39,8 +39,8 @@ TASKS = {
     "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain",
     "Shards": "ShardedWriter tfwire.sharding",
     "Verify and repair": """
-        verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion TornTail
-        FlippedBits FlippedBit""",
+        verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion
+        TornTail FlippedBits FlippedBit""",
     "Checksums and receipts": "crc32c tfwire.checksum Receipt",
     "Tensors and images": "serialize_tensor parse_tensor decode_raw tfwire.images",
     "Errors and warnings": "DataLossError ParseError Error TfwireWarning",
