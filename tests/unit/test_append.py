@@ -234,6 +234,69 @@ def test_a_writer_that_was_left_open_does_not_spoil_the_one_after_it(path):
     assert [b"second"] == list(tfw.read_records(path))
 
 
+def two_writers(path, compression=""):
+    """Two writers of one file: the first has written before the second was opened."""
+    first = tfw.TFRecordWriter(path, compression)
+    first.write(b"of the first")
+    first.flush()
+    second = tfw.TFRecordWriter(path, compression)
+    second.write(b"of 2nd other")
+    second.flush()
+    return first, second
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize("more", [None, b"more", bytes(1 << 20)], ids=["none", "more", "long"])
+def test_a_writer_notices_another_that_wrote_as_many_bytes(path, compression, more):
+    first, second = two_writers(path, compression)
+
+    def go_on():
+        with first:
+            first.write_many([more][: more is not None])
+
+    with pytest.raises(OSError, match="changed by another writer: expected what") as caught:
+        go_on()
+    assert (errno.ESTALE, str(path)) == (caught.value.errno, caught.value.filename)
+    second.write(b"more of the second")
+    second.close()
+    assert [b"of 2nd other", b"more of the second"] == list(tfw.read_records(path))
+
+
+def test_a_writer_notices_at_its_end_that_another_wrote_after_it(path):
+    writer = tfw.TFRecordWriter(path)
+    writer.write(b"of the first")
+    writer.flush()
+    with path.open("ab") as file:  # a program that takes no locks
+        file.write(b"more")
+    with pytest.raises(OSError, match="expected 28 bytes, found 32"):
+        writer.close()
+    writer.close()
+
+
+def test_a_dropped_writer_says_that_another_wrote_into_its_file(path):
+    writers = [*two_writers(path)]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        del writers[0]
+    assert [RuntimeWarning, ResourceWarning] == [each.category for each in found]
+    assert "changed by another writer" in str(found[0].message)
+    writers[0].close()
+    assert [b"of 2nd other"] == list(tfw.read_records(path))
+
+
+def test_a_file_that_may_not_be_read_is_written(path, monkeypatch):
+    """There only the size of the file is compared."""
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode & os.R_OK == 0)
+    first, second = two_writers(path)
+    assert not first._sink._readable
+    second.write(b"more")
+    second.close()
+    with pytest.raises(OSError, match="expected 28 bytes, found 48"):
+        first.close()
+    assert [b"of 2nd other", b"more"] == list(tfw.read_records(path))
+
+
 # ---- What is checked --------------------------------------------------------------------------
 
 

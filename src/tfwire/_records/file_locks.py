@@ -9,7 +9,7 @@ import os
 
 __all__ = ["lock_to_append", "lock_to_write", "unlock", "wait_for_lock"]
 
-# Errors of file systems without locks. There only FileSink's check of the size remains.
+# Errors of file systems without locks. There only the checks of FileSink remain.
 _UNSUPPORTED = errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF
 
 

@@ -4,95 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import io
 import os
 import stat
 import zlib
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tfwire._base.arguments import boolean
 from tfwire._base.native import lib
-from tfwire._records.append import append_position
-from tfwire._records.compression import Compressor, compression_name, compressor
+from tfwire._records.compression import Compressor
 from tfwire._records.drafts import (
     Draft,
     check_replaceable,
     errors_naming,
 )
-from tfwire._records.file_locks import lock_to_append, lock_to_write, unlock
-from tfwire._records.sources import Path, is_url, open_url
+from tfwire._records.file_locks import unlock
+from tfwire._records.sources import Path
 
 __all__ = [
     "DeflatedSink",
+    "Descriptors",
     "DraftSink",
     "FileSink",
     "ObjectSink",
     "ShardSink",
     "Sink",
-    "open_sink",
+    "close_descriptor",
     "write_all",
     "write_file",
 ]
 
 _PIECE = 1 << 24  # bytes given to a file object at once
+_COMPARED = 64  # the last bytes of a file, which tell of another writer
 # Limits of writev on Linux and macOS. macOS refuses 2 GiB, where its write is merely short.
 _IOV_MAX = 1024
 _LARGEST_WRITEV = 2**31 - 1
-
-
-def open_sink(
-    path: Any, options: Any, level: int | None, append: bool, repair_tail: bool, atomic: bool
-) -> tuple[Sink, int]:
-    """Opens the output of a TFRecordWriter, whose arguments these are. All are checked before
-    anything is opened; ``path`` may also be a Sink.
-
-    Returns:
-        The sink, and the CRC-32C of what its file already holds.
-    """
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    append = boolean("append", append)
-    repair_tail = boolean("repair_tail", repair_tail)
-    atomic = boolean("atomic", atomic)
-    _check_arguments(path, append, repair_tail, atomic)
-    compressed = compressor(options, level)
-    crc32c = 0
-    sink: Sink
-    if append:
-        sink, crc32c = _open_to_append(path, compression_name(options), repair_tail)
-    else:
-        sink = _open(path, atomic)
-    if compressed is not None:
-        sink = DeflatedSink(sink, compressed, crc32c)
-    return sink, crc32c
-
-
-def _check_arguments(path: Any, append: bool, repair_tail: bool, atomic: bool) -> None:
-    is_path = isinstance(path, (str, os.PathLike))
-    if append and atomic:
-        raise ValueError("append and atomic exclude each other: a file is continued in place")
-    if repair_tail and not append:
-        raise ValueError("repair_tail is for append=True")
-    if not is_path and not isinstance(path, Sink) and not hasattr(path, "write"):
-        raise TypeError(
-            "path must be a str, an os.PathLike or a file object with write, found "
-            f"{type(path).__name__}"
-        )
-    if (append or atomic) and (not is_path or is_url(path)):
-        raise ValueError("append and atomic need the path of a file")
-
-
-def _open(path: Any, atomic: bool) -> Sink:
-    if isinstance(path, Sink):
-        return path
-    if not isinstance(path, (str, os.PathLike)):
-        return ObjectSink(path)
-    if is_url(path):
-        return ObjectSink(open_url(str(path), "wb"), owned=True)
-    return DraftSink(path) if atomic else _open_to_write(path)
 
 
 class Sink:
@@ -242,12 +191,13 @@ class DeflatedSink(Sink):
 class FileSink(Sink):
     """Writes to the end of an open file.
 
-    Its size is compared before each write, so that two writers of one file fail instead of
-    overwriting each other's records where locks do not keep them apart.
+    Its size and its last bytes are compared before each write and at the end, so that of two
+    writers one fails instead of overwriting the other's records, where locks do not prevent it.
 
     Args:
         path: Its name for messages.
-        fds: A list of one file descriptor, open for writing. Closing the sink empties the list.
+        fds: A list of one file descriptor, open for writing, and for reading if the last bytes are
+            to be compared. Closing the sink empties the list.
 
     Attributes:
         position: Where the next write begins: the end of the file, in bytes.
@@ -259,27 +209,33 @@ class FileSink(Sink):
         self._fds = fds
         self._regular = stat.S_ISREG(os.fstat(fds[0]).st_mode)
         self._torn = False  # a write has begun and failed
+        self._readable = fcntl.fcntl(fds[0], fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+        self._last = b""  # the last bytes that were written
 
     def write(self, buffers: Sequence[Any]) -> None:
         try:
-            self._check_size()
+            self._check_unchanged()
             self._torn = True
             self.position += write_all(self._fds[0], buffers)
             self._torn = False
+            self._last = _last_bytes(self._last, buffers)
         except OSError as error:
             error.filename = self._path
             raise
 
-    def _check_size(self) -> None:
+    def _check_unchanged(self) -> None:
         if not self._regular:
             return
-        size = os.fstat(self._fds[0]).st_size
+        fd, found = self._fds[0], ""
+        size = os.fstat(fd).st_size
         if size != self.position:
-            raise OSError(
-                errno.ESTALE,
-                f"the file was changed by another writer: expected {self.position} bytes, "
-                f"found {size}",
-            )
+            found = f"expected {self.position} bytes, found {size}"
+        elif self._readable and self._last:
+            before = size - len(self._last)
+            if os.pread(fd, len(self._last), before) != self._last:
+                found = f"expected what was written before byte {size}, found other bytes"
+        if found:
+            raise OSError(errno.ESTALE, f"the file was changed by another writer: {found}")
 
     def salvage(self, ends: Sequence[int]) -> int:
         if not self._torn or not self._regular:
@@ -292,6 +248,15 @@ class FileSink(Sink):
 
     def close(self) -> None:
         try:
+            self._check_unchanged()
+        except OSError as error:
+            error.filename = self._path
+            raise
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        try:
             if self._fds:
                 unlock(self._fds[0])
             self.abandon()
@@ -301,10 +266,10 @@ class FileSink(Sink):
 
     def discard(self) -> None:
         with contextlib.suppress(OSError):
-            self.close()
+            self._release()
 
     def abandon(self) -> None:
-        _close(self._fds)
+        close_descriptor(self._fds)
 
 
 class DraftSink(FileSink):
@@ -379,71 +344,26 @@ class ShardSink(Sink):
         self.draft.discard()
 
 
-def _open_to_write(path: Path) -> FileSink:
-    """Creates or empties a file.
-
-    Raises:
-        OSError: It cannot be opened, or a writer is appending to it.
-    """
-    with _opened(path, os.O_WRONLY | os.O_CREAT) as (sink, fd):
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            lock_to_write(fd, os.fspath(path))
-            if os.fstat(fd).st_size:
-                os.ftruncate(fd, 0)
-        return sink
+def _last_bytes(before: bytes, buffers: Sequence[Any]) -> bytes:
+    """The last bytes of a file to which buffers were written."""
+    found = b""
+    for buffer in reversed(buffers):
+        if len(found) >= _COMPARED:
+            return found
+        found = bytes(memoryview(buffer).cast("B")[len(found) - _COMPARED :]) + found
+    return (before + found)[-_COMPARED:]
 
 
-def _open_to_append(path: Path, compression: str, repair_tail: bool) -> tuple[FileSink, int]:
-    """Opens a file to continue it, or creates it.
-
-    Returns:
-        The sink, and the CRC-32C of what the file already holds.
-
-    Raises:
-        OSError: It cannot be opened, or another writer has it open.
-        DataLossError, ValueError: As ``append_position``.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ValueError(f"{os.fspath(path)}: append needs a regular file")
-    with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as (sink, fd):
-        lock_to_append(fd, os.fspath(path))
-        sink.position, crc32c = append_position(path, fd, compression, repair_tail)
-        if os.fstat(fd).st_size != sink.position:
-            os.ftruncate(fd, sink.position)
-        return sink, crc32c
-
-
-@contextlib.contextmanager
-def _opened(path: Path, flags: int) -> Iterator[tuple[FileSink, int]]:
-    """A sink and its file descriptor, which is closed if the body raises, or the sink is dropped.
-
-    A signal handler may raise between any two calls, and a file that stayed open would keep its
-    lock. So one call of C opens the file and stores its descriptor.
-    """
-    fds = _Descriptors()
-    try:
-        fds.extend(map(os.open, (path,), (flags | os.O_CLOEXEC,), (0o666,)))
-        yield FileSink(path, fds), fds[0]
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            _close(fds)
-        if isinstance(error, OSError):
-            error.filename = os.fspath(path)
-        raise
-
-
-def _close(fds: list[int]) -> None:
+def close_descriptor(fds: list[int]) -> None:
     """Closes the file descriptor in a list, if there is one, and removes it, in one call of C."""
     if fds:
         list(map(os.close, map(list.pop, (fds,))))
 
 
-class _Descriptors(list[int]):
+class Descriptors(list[int]):
     """A list of one file descriptor, which is closed when the list is dropped."""
 
-    __del__ = _close
+    __del__ = close_descriptor
 
 
 def write_file(path: Path, buffers: Sequence[Any], like: Path | None = None) -> None:

@@ -20,8 +20,8 @@ from tfwire._records.frames import (
     ends_of_records,
     frame_apart,
 )
+from tfwire._records.open_sink import open_sink
 from tfwire._records.receipts import Receipt, Tally
-from tfwire._records.sinks import open_sink
 from tfwire._records.writer_base import WriterBase
 
 if TYPE_CHECKING:
