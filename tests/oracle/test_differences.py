@@ -393,6 +393,9 @@ def test_coercion():
             tf.train.Int64List(value=[value])
         assert [1] == list(tfw.train.Int64List(value=[value]).value)
         assert [1] == tfw.decode_example(tfw.encode_example({"a": value}))["a"].tolist()
+    with pytest.raises(TypeError):
+        tf.train.BytesList(value=["é"])
+    assert ["é".encode()] == list(tfw.train.BytesList(value=["é"]).value)
 
 
 def test_mixed_types():
@@ -488,12 +491,6 @@ def test_padding_error():
         padded(tf)
     with pytest.raises(compat.errors.InvalidArgumentError):
         padded(compat)
-
-
-def test_regular_expressions():
-    with pytest.raises(InvalidArgument):
-        tf.strings.regex_replace("ab", "a(?=b)", "x")
-    assert b"xb" == compat.strings.regex_replace("ab", "a(?=b)", "x").numpy()
 
 
 def test_accepted_dtypes():

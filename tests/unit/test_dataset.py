@@ -128,10 +128,16 @@ def test_sparse_tensors_are_values_of_a_dataset():
     np.testing.assert_equal(tfw.parse_example(serialized, spec)["x"], batch["x"])
 
 
-def test_batch_refuses_ragged_tensors():
-    ragged = tfw.RaggedTensor(np.arange(2), np.array([0, 1, 2]))
-    with pytest.raises(TypeError, match="batch the records"):
-        list(Dataset.from_generator(lambda: [ragged, ragged]).batch(2))
+def test_ragged_tensors_are_stacked():
+    inner = tfw.RaggedTensor([b"a\0", b"b", b"c"], [0, 2, 2, 3])
+    outer = tfw.RaggedTensor(inner, [0, 1, 3])
+    (batch,) = Dataset.from_generator(lambda: [outer, outer[1:], outer[:0]]).batch(3)
+    rows = outer.to_list()
+    assert [rows, rows[1:], []] == batch.to_list()
+    assert 3 == batch.ragged_rank
+    (batch,) = Dataset.from_generator(lambda: [tfw.RaggedTensor(np.arange(2), [0, 1, 2])]).batch(3)
+    assert [[[0], [1]]] == batch.to_list()
+    assert np.int64 == batch.dtype
 
 
 class Pair(NamedTuple):

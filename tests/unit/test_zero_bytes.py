@@ -203,6 +203,10 @@ COMPAT = {
     "from_tensor_slices": lambda s: tf.data.Dataset.from_tensor_slices(s),
     "from_generator": generated,
     "batch": lambda s: next(iter(tf.data.Dataset.from_tensor_slices(s).batch(9))),
+    "unique": lambda s: s if list(dict.fromkeys(s)) == [
+        item.numpy() for item in tf.data.Dataset.from_tensor_slices(s).unique()] else None,
+    "unbatch of ragged": lambda s: next(iter(
+        tf.data.Dataset.from_tensors(tf.RaggedTensor(tfw.RaggedTensor(s, [0, len(s)]))).unbatch())),
     "map": mapped(lambda x: x),
     "map to numpy": mapped(lambda x: x.numpy()),
     "map to list": mapped(lambda x: tf.stack(list(x))),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._base.strings import as_array, as_bytes
+from tfwire._base.strings import as_array, as_bytes, splits_of
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "pad_and_stack",
     "shard_of",
     "stack",
+    "stack_ragged",
     "zip_structures",
 ]
 
@@ -112,7 +113,7 @@ def _stack_leaves(*values: Any) -> Any:
     if isinstance(first, SparseTensor):
         return _stack_sparse(values)
     if isinstance(first, RaggedTensor):
-        raise TypeError("RaggedTensors cannot be batched; batch the records, then parse them")
+        return stack_ragged(values)
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
         raise InvalidArgumentError(f"cannot batch elements of different shapes: {sorted(shapes)}")
@@ -134,6 +135,21 @@ def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
     return SparseTensor(
         np.column_stack([numbers, indices]), values, np.concatenate([[len(tensors)], shape])
     )
+
+
+def stack_ragged(values: Sequence[Any], splits_dtype: Any = np.int64) -> RaggedTensor:
+    """Stacks arrays, or RaggedTensors, whose first sizes may differ: each becomes a row."""
+    lengths = np.array([len(value) for value in values], np.int64)
+    return RaggedTensor(_joined(values, splits_dtype), splits_of(lengths).astype(splits_dtype))
+
+
+def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
+    """The rows of arrays, or of RaggedTensors, one after the other."""
+    if not isinstance(values[0], RaggedTensor):
+        return np.concatenate(list(map(as_array, values)))
+    inner = [value.values[int(value.row_splits[0]) : int(value.row_splits[-1])] for value in values]
+    splits = splits_of(np.concatenate([value.row_lengths() for value in values]))
+    return RaggedTensor(_joined(inner, splits_dtype), splits.astype(splits_dtype))
 
 
 def pad_and_stack(

@@ -174,6 +174,8 @@ def _of_dtype(array: Array, dtype: Any) -> Array:
 
 def _of_array(array: Array, dtype: Any) -> Array:
     """An array as it is or, as numpy converts it, in another dtype."""
+    if array.dtype.kind == "V" and dtype == _STRING and array.dtype.name.startswith("void"):
+        return string_array(array.ravel().tolist(), array.shape)
     if array.dtype.kind in "OSUT":
         if dtype is not None and dtype != _STRING:
             return array.astype(dtype)

@@ -90,9 +90,10 @@ def decode_raw(
     Args:
         bytes: TensorFlow 1's name of ``input_bytes``.
     """
-    given = _value(bytes if input_bytes is None else input_bytes)
+    given = bytes if input_bytes is None else input_bytes
     try:
-        return Tensor._of(tfw.decode_raw(given, out_type, little_endian, fixed_length))
+        strings = as_array(given, np.dtype(object))[()]
+        return Tensor._of(tfw.decode_raw(strings, out_type, little_endian, fixed_length))
     except (TypeError, ValueError) as error:
         raise DtypeError(str(error)) from None
 

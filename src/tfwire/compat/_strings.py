@@ -19,12 +19,15 @@ from tfwire.compat._errors import OutOfRangeError, refusing_arguments
 from tfwire.compat._missing import Namespace
 from tfwire.compat._ops import normalized_axes
 from tfwire.compat._parsing import RaggedTensor
+from tfwire.compat._regex import Rewriter, compile_pattern, decoded
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["as_string", "strings"]
 
 _STRING = np.dtype(object)
+_FILLS = ("", " ", "-", "+", "0", "#")
 _SPACES = b" \t\n\v\f\r"
+_RUN_OF_SPACES = re.compile(rb"[ \t\n\v\f\r]+")
 _FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\Z", re.IGNORECASE)
 _HEX = re.compile(rb"[+-]?0x[0-9a-f]+\Z", re.IGNORECASE)
 _INTEGER = re.compile(rb"[+-]?\d+\Z")
@@ -93,13 +96,17 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     """
     array = as_array(input if not _is_empty(input) else np.empty(0, object), _STRING)
     separator = None if sep is None else scalar_string(sep, "sep") or None
-    parts = [_cut(string, separator, maxsplit) for string in array.flat]
+    return _ragged([_cut(string, separator, maxsplit) for string in array.flat], array.shape)
+
+
+def _ragged(parts: list[list[bytes]], shape: tuple[int, ...]) -> Any:
+    """The parts of every string of a tensor: of a scalar a vector, else a RaggedTensor."""
     values = string_array([part for row in parts for part in row], (sum(map(len, parts)),))
-    if array.ndim == 0:
+    if not shape:
         return Tensor._of(values)
     ragged: Any = columns.RaggedTensor(values, _splits([len(row) for row in parts]))
-    for n in array.shape[:0:-1]:
-        ragged = columns.RaggedTensor(ragged, _splits([n] * (len(ragged) // n if n else 0)))
+    for axis in range(len(shape) - 1, 0, -1):
+        ragged = columns.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
     return RaggedTensor(ragged)
 
 
@@ -108,20 +115,26 @@ def _is_empty(value: Any) -> bool:
 
 
 def _cut(string: bytes, separator: bytes | None, maxsplit: int) -> list[bytes]:
-    if separator is None and maxsplit < 0:  # bytes.split takes two more bytes for whitespace
-        string = string.strip(_SPACES)
-    return string.split(separator, maxsplit)
+    if maxsplit == 0:
+        return [string]
+    if separator is not None:
+        return string.split(separator, maxsplit)
+    # bytes.split takes two more bytes for whitespace.
+    parts = _RUN_OF_SPACES.split(string.lstrip(_SPACES), max(0, maxsplit))
+    if not parts[-1]:
+        parts.pop()
+    return [*parts, b""] if len(parts) == maxsplit else parts  # the rest, though it is empty
 
 
 def _splits(lengths: list[int]) -> Array:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """The bytes of a scalar string, each as a string."""
-    string = scalar_string(input, "input")
-    parts = [string[i : i + 1] for i in range(len(string))]
-    return Tensor._of(string_array(parts, (len(parts),)))
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of every string, each as a string; see ``split`` for what is returned."""
+    array = as_array(input, _STRING)
+    parts = [[string[i : i + 1] for i in range(len(string))] for string in array.flat]
+    return _ragged(parts, array.shape)
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
@@ -149,14 +162,19 @@ def _substring(string: bytes, position: int, count: int, unit: str) -> bytes:
     if not -size <= position <= size:
         raise InvalidArgumentError(f"pos {position} is outside of a string of length {size}")
     start = position + size if position < 0 else position
-    part = units[start:] if count < 0 else units[start : start + count]
-    return bytes(part) if unit == "BYTE" else b"".join(part)
+    if unit == "BYTE":
+        return string[start:] if count < 0 else string[start : start + count]
+    return b"".join(units[start : start + max(0, count)])  # no characters for -1
 
 
 def _characters(string: bytes) -> list[bytes]:
     """The characters of UTF-8: a byte that does not continue one begins the next."""
-    starts = [i for i, byte in enumerate(string) if byte & 0xC0 != 0x80]
+    starts = [i for i, byte in enumerate(string) if i == 0 or not _continues(byte)]
     return [string[a:b] for a, b in pairwise([*starts, len(string)])]
+
+
+def _continues(byte: int) -> bool:
+    return byte & 0xC0 == 0x80
 
 
 def _check_unit(unit: str) -> None:
@@ -167,7 +185,7 @@ def _check_unit(unit: str) -> None:
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The length of every string in bytes or characters, int32."""
     _check_unit(unit)
-    count = len if unit == "BYTE" else lambda string: len(_characters(string))
+    count = len if unit == "BYTE" else lambda string: sum(not _continues(byte) for byte in string)
     return _each(count, input, np.int32)
 
 
@@ -189,7 +207,7 @@ def _cased(of_bytes: Any, of_text: Any, encoding: str) -> Callable[[bytes], byte
         raise InvalidArgumentError(f'encoding must be "" or "utf-8", found {encoding!r}')
     if not encoding:
         return lambda string: of_bytes(string)
-    return lambda string: of_text(string.decode()).encode()
+    return lambda string: of_text(string.decode(errors="replace")).encode()
 
 
 def regex_replace(
@@ -197,39 +215,23 @@ def regex_replace(
 ) -> Tensor:
     r"""Matches of a pattern replaced; ``\1`` in the replacement is the first group.
 
-    Patterns are those of Python's ``re``, over bytes.
+    Patterns are those of RE2, over UTF-8; docs/differences.md lists what differs.
 
     Raises:
         InvalidArgumentError: The pattern or the replacement is not valid.
     """
-    expression = _compile(pattern)
-    parts = re.split(rb"\\(\d|\\)", scalar_string(rewrite, "rewrite"))
-    groups = [int(part) for part in parts[1::2] if part != b"\\"]
-    if max(groups, default=0) > expression.groups:
-        raise InvalidArgumentError(f"the rewrite names group {max(groups)}, which does not exist")
-
-    def expand(match: re.Match[bytes]) -> bytes:
-        found = [
-            part if i % 2 == 0 or part == b"\\" else match[int(part)] or b""
-            for i, part in enumerate(parts)
-        ]
-        return b"".join(found)
-
-    return _each(lambda string: expression.sub(expand, string, 0 if replace_global else 1), input)
+    rewriter = Rewriter(_compile(pattern), scalar_string(rewrite, "rewrite"))
+    return _each(lambda string: rewriter.replace(string, not replace_global), input)
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """True where the whole string matches a pattern of Python's ``re``, over bytes."""
+    """True where the whole string matches a pattern, as of :func:`regex_replace`."""
     expression = _compile(pattern)
-    return _each(lambda string: expression.fullmatch(string) is not None, input, bool)
+    return _each(lambda string: bool(expression.fullmatch(decoded(string))), input, bool)
 
 
-def _compile(pattern: Any) -> re.Pattern[bytes]:
-    text = scalar_string(pattern, "pattern")
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise InvalidArgumentError(f"not a regular expression: {error}") from None
+def _compile(pattern: Any) -> re.Pattern[str]:
+    return compile_pattern(scalar_string(pattern, "pattern"))
 
 
 # ---- Numbers ------------------------------------------------------------------------------------
@@ -276,27 +278,36 @@ def as_string(
     """Numbers and bools as text.
 
     Args:
-        input: The numbers.
+        input: The numbers; strings are only filled.
         precision: Digits after the point; -1 is 6.
         scientific: With an exponent.
         shortest: In the shorter form, with or without an exponent.
         width: The least number of characters.
-        fill: Fills up to ``width``: a space, or "0".
+        fill: What fills up to ``width``, on the left: "" and " " are spaces, "0" zeros; "-": spaces
+            on the right; "+": a sign before every number.
+
+    Raises:
+        InvalidArgumentError: Another ``fill``, or notations that exclude each other.
     """
     array = as_array(input)
-    if array.dtype == object:
-        return Tensor._of(array)
+    if fill not in _FILLS:
+        raise InvalidArgumentError(f"`fill` must be one of {_FILLS}, found {fill!r}")
     if scientific and shortest:
         raise InvalidArgumentError("scientific and shortest exclude each other")
+    if array.dtype == object:
+        return _each(lambda string: _aligned(string, width, fill), array)
     if array.dtype.kind in "biu" and (precision >= 0 or scientific or shortest):
         raise InvalidArgumentError("precision, scientific and shortest are for floats")
     digits = f".{precision}" if precision >= 0 else ""
     letter = "e" if scientific else "g" if shortest else "f"
-    form = f"{'-' if fill == '-' else ''}{fill if fill not in (' ', '-') else ''}"
     size = "" if width < 0 else str(width)
-    pattern = f"%{form}{size}" + ("d" if array.dtype.kind in "iu" else f"{digits}{letter}")
+    pattern = f"%{fill}{size}" + ("d" if array.dtype.kind in "iu" else f"{digits}{letter}")
     texts = [_text(value, pattern) for value in array.ravel().tolist()]
     return Tensor._of(string_array(texts, array.shape))
+
+
+def _aligned(string: bytes, width: int, fill: str) -> bytes:
+    return string.ljust(max(0, width)) if fill == "-" else string.rjust(max(0, width))
 
 
 def _text(value: Any, pattern: str) -> str:
@@ -305,7 +316,7 @@ def _text(value: Any, pattern: str) -> str:
     if isinstance(value, complex):
         return f"({_text(value.real, pattern)},{_text(value.imag, pattern)})"
     if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        pattern = pattern.replace("%0", "%")  # no zeros before inf and nan
     text: str = pattern % value
     return text
 

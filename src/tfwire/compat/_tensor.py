@@ -143,7 +143,7 @@ class Tensor(Explained, Held):
         return form(self._value)
 
     def __format__(self, spec: str) -> str:
-        return format(self._value, spec) if self.ndim == 0 else format(str(self), spec)
+        return format(self._value, spec)  # as of the numpy value, also in TensorFlow
 
     def __len__(self) -> int:
         if not self.ndim:

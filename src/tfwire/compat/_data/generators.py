@@ -22,8 +22,8 @@ from tfwire._data.iterator import Pipeline
 from tfwire._data.permutations import draws, key_of
 from tfwire._data.prefetch import Replayed, defer, elements_of
 from tfwire._data.structure import leaves, map_structure
-from tfwire._examples.columns import SparseTensor
-from tfwire.compat._convert import to_numpy
+from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire.compat._convert import as_array, to_numpy
 from tfwire.compat._errors import FailedPreconditionError
 from tfwire.compat._missing import Explained
 
@@ -223,7 +223,7 @@ def unbatch(epoch: str, source: Elements) -> Elements:
 def _num_rows(leaf: Any) -> int:
     if isinstance(leaf, SparseTensor):
         return int(leaf.dense_shape[0])
-    if not np.ndim(leaf) and not hasattr(leaf, "row_splits"):
+    if not isinstance(leaf, RaggedTensor) and not np.ndim(leaf):
         raise ValueError("unbatch needs leaves of rank 1 or more, found a scalar")
     return len(leaf)
 
@@ -270,11 +270,15 @@ def unique(epoch: str, source: Elements) -> Elements:
     """The elements that did not come before."""
     seen = set()
     for element in source:
-        value = np.asarray(element)
-        key = (value.shape, tuple(value.ravel().tolist()))
+        key = tuple(map(_hashable, leaves(element)))
         if key not in seen:
             seen.add(key)
             yield element
+
+
+def _hashable(leaf: Any) -> Any:
+    value = as_array(leaf)
+    return value.shape, tuple(value.ravel().tolist())
 
 
 def group_by_window(

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._data.prefetch import elements_of
-from tfwire._data.structure import map_structure, stack, zip_structures
+from tfwire._data.structure import map_structure, stack, stack_ragged, zip_structures
 from tfwire._examples.columns import RaggedTensor
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
@@ -162,11 +162,9 @@ def _stack_ragged(splits: Any, elements: list[Any]) -> Any:
     """Elements of one structure as one, leaves of rank 1 or more as RaggedTensors."""
 
     def stack_leaves(*values: Any) -> Any:
-        if not np.ndim(values[0]):
-            return stack(list(values))
-        sizes = [len(value) for value in values]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(splits)
-        return RaggedTensor(np.concatenate(values), offsets)
+        if isinstance(values[0], RaggedTensor) or np.ndim(values[0]):
+            return stack_ragged(values, splits)
+        return stack(list(values))
 
     return zip_structures(stack_leaves, *elements)
 

@@ -17,7 +17,7 @@ from tfwire._examples import columns
 from tfwire._parsing.features import DType
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._dtypes import as_dtype, numpy_dtype
-from tfwire.compat._errors import translating_files
+from tfwire.compat._errors import DtypeError, translating_files
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import TensorShape
 
@@ -329,7 +329,7 @@ def convert(signature: Any, element: Any) -> Any:
         return {key: convert(signature[key], element[key]) for key in signature}
     if isinstance(signature, tuple):
         if not isinstance(element, tuple) or len(element) != len(signature):
-            raise TypeError(
+            raise DtypeError(
                 f"expected an element of {len(signature)} parts, found {_kind(element)}"
             )
         return tuple(convert(s, e) for s, e in zip(signature, element, strict=True))
@@ -338,7 +338,7 @@ def convert(signature: Any, element: Any) -> Any:
 
 def _check_keys(signature: dict[Any, Any], element: Any) -> None:
     if not isinstance(element, dict) or element.keys() != signature.keys():
-        raise TypeError(
+        raise DtypeError(
             f"expected an element with the keys {sorted(signature)}, found {_kind(element)}"
         )
 
@@ -357,18 +357,18 @@ def _leaf(spec: TensorSpec, value: Any) -> Any:
             columns.SparseTensor if isinstance(spec, SparseTensorSpec) else columns.RaggedTensor
         )
         if not isinstance(plain, wanted):
-            raise TypeError(f"expected a {wanted.__name__}, found {type(value).__name__}")
+            raise DtypeError(f"expected a {wanted.__name__}, found {type(value).__name__}")
         return plain
     if isinstance(plain, (columns.SparseTensor, columns.RaggedTensor)):
-        raise TypeError(f"expected a tensor, found a {type(plain).__name__}")
+        raise DtypeError(f"expected a tensor, found a {type(plain).__name__}")
     try:
         found = to_numpy(value, numpy_dtype(spec.dtype))
     except (TypeError, ValueError) as error:
-        raise TypeError(
+        raise DtypeError(
             f"`generator` yielded an element that is no tf.{spec.dtype.name}: {error}"
         ) from error
     if not fits(spec.shape, TensorShape(np.shape(found))):
-        raise TypeError(
+        raise DtypeError(
             f"`generator` yielded an element of shape {np.shape(found)} where an element of shape "
             f"{spec.shape} was expected"
         )

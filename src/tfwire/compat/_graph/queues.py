@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire.compat._convert import to_numpy
+from tfwire.compat._convert import as_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
 from tfwire.compat._graph.outputs import parts
@@ -155,7 +155,7 @@ def string_input_producer(
     Raises:
         ValueError: There are no strings.
     """
-    if not isinstance(string_tensor, Deferred) and not np.size(to_numpy(string_tensor)):
+    if not isinstance(string_tensor, Deferred) and not as_array(string_tensor).size:
         raise ValueError("string_input_producer requires a non-null input tensor")
     return Queue(string_tensor, num_epochs, shuffle, seed, name)
 
@@ -196,7 +196,7 @@ def slice_input_producer(
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:
     """The names of the files that match patterns, sorted, when a session asks for them."""
-    patterns = np.ravel(to_numpy(pattern)).tolist() if not isinstance(pattern, str) else [pattern]
+    patterns = as_array(pattern).ravel().tolist()
 
     def names() -> Tensor:
         found = {os.fsencode(name) for one in patterns for name in glob.glob(os.fsdecode(one))}
