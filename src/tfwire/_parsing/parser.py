@@ -165,7 +165,8 @@ class BaseParser(Generic[Batch, Single]):
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
             num_threads: Above 1, this many threads read and parse whole batches ahead, 2 MiB or
-                more each. The batches are the same.
+                more each, and of a list of compressed files so many are inflated at a time, each
+                up to 16 MiB ahead. The batches are the same.
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
             max_record_size: Longer records are damage; None: no limit.
@@ -203,6 +204,7 @@ class BaseParser(Generic[Batch, Single]):
             buffer_size=_BUFFER_SIZE,
             receipt=receipt,
             markers=Markers(),
+            num_inflated=num_threads,
         )
         return FileBatches(
             self,

@@ -24,6 +24,7 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.blocks import LONG, Block, LongRecord, numbers_of, position_of, table_of
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
+from tfwire._records.files_ahead import FilesAhead
 from tfwire._records.markers import Markers
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt, Tally
@@ -50,6 +51,7 @@ class BatchReader:
         paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start:
             As for ``read_records``. Each file is opened when it is reached.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
+        num_inflated: How many compressed files of a list are inflated at a time.
 
     Attributes:
         path: The file of the last batch.
@@ -72,6 +74,7 @@ class BatchReader:
         receipt: bool = False,
         start: RecordPosition | None = None,
         markers: Markers | None = None,
+        num_inflated: int = 1,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
@@ -79,6 +82,11 @@ class BatchReader:
             compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
         )
         self._paths: Iterator[Any] = split_paths(paths)
+        self._ahead: FilesAhead | None = None
+        # A generator may wait until the file before was read.
+        if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):
+            self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
+            self._paths = self._ahead
         self._markers = markers
         self._file: RecordFile | None = None
         self._position = self._start = as_position("start", start)
@@ -156,7 +164,9 @@ class BatchReader:
             return None
         self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
-        self._file = RecordFile(open_source(path), self._options, start)
+        inflater = None if self._ahead is None else self._ahead.take()
+        source = open_source(path) if inflater is None else inflater.source
+        self._file = RecordFile(source, self._options, start, inflater)
         self.path = self._file.path
         return self._file
 
@@ -237,6 +247,8 @@ class BatchReader:
 
     def _close(self) -> None:
         self._closed = True
+        if self._ahead is not None:
+            self._ahead.close()
         self._finish_file()
 
     def _finish_file(self) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.workers import Workers
 from tfwire._records.inflate import InflatedSource, StreamDamage
 from tfwire._records.sources import Source
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
 
 __all__ = ["ThreadedInflater"]
 
@@ -48,13 +51,14 @@ class ThreadedInflater:
         name: "GZIP" or "ZLIB".
 
     Attributes:
+        source, name: The arguments.
         offset: How much of the compressed source has been used.
     """
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: Source, name: Compression) -> None:
         self.offset = 0
-        self._source = source
-        self._name = name
+        self.source = source
+        self.name: Compression = name
         self._inflated = InflatedSource(source, name)
         self._threaded = getattr(source, "regular", False) and _num_cores() > 1
         self._workers: Workers | None = None
@@ -94,7 +98,7 @@ class ThreadedInflater:
 
     def size(self) -> int | None:
         """Bytes of the compressed source, where known."""
-        return self._source.size()
+        return self.source.size()
 
     @property
     def crc32c(self) -> int | None:
@@ -116,8 +120,8 @@ class ThreadedInflater:
             self._workers = None
             self._inflate_again()
             self._lost = False
-        if self._workers is None and self._threaded and self._given >= self._alone:
-            self._start()
+        if self._workers is None and self._given >= self._alone:
+            self.start()
         try:
             workers = self._workers
             unit = workers.next() if workers is not None else _read(self._inflated, size)
@@ -126,22 +130,29 @@ class ThreadedInflater:
             self.offset = self._inflated.offset
             raise
         except BaseException:  # what is lost by an interrupt or an error is inflated again
-            self._lost = self._source.rewindable
+            self._lost = self.source.rewindable
             self._stop()
             raise
         self._pieces = unit.pieces
         self._error = unit.error
-        self._lost = unit.error is not None and self._source.rewindable
+        self._lost = unit.error is not None and self.source.rewindable
         self._given += sum(map(len, unit.pieces))
         self.offset = unit.offset
         if unit.last:
             self._stop()
             self._threaded = False
 
-    def _start(self) -> None:
+    def start(self, most: int | None = None) -> None:
+        """Starts the thread, where there may be one.
+
+        Args:
+            most: How many mebibytes wait for the reader; None: two.
+        """
         inflated = self._inflated
+        if not self._threaded:
+            return
         with contextlib.suppress(RuntimeError):  # no thread can start: at exit, or at a limit
-            self._workers = Workers(lambda: _read(inflated, _UNIT), None, 1, owner=self)
+            self._workers = Workers(lambda: _read(inflated, _UNIT), None, 1, most, owner=self)
 
     def _stop(self) -> None:
         workers, self._workers = self._workers, None
@@ -151,8 +162,8 @@ class ThreadedInflater:
     def _inflate_again(self) -> None:
         """Inflates what was given once more. The thread may have changed the inflater since, and
         after a fork the child has it in an unknown state."""
-        self._source.rewind(0)
-        self._inflated = InflatedSource(self._source, self._name)
+        self.source.rewind(0)
+        self._inflated = InflatedSource(self.source, self.name)
         left, resumes = self._given, self._resumed
         while left or resumes:
             try:

@@ -56,6 +56,7 @@ class RecordFile:
         source: Its bytes; this object closes it.
         options: How to read it.
         start: Where to begin.
+        inflater: It inflates the source already; None: that has not begun. This object closes it.
 
     Raises:
         DataLossError: No record begins at ``start``.
@@ -70,11 +71,15 @@ class RecordFile:
     """
 
     def __init__(
-        self, source: Source, options: Options, start: RecordPosition = _BEGINNING
+        self,
+        source: Source,
+        options: Options,
+        start: RecordPosition = _BEGINNING,
+        inflater: ThreadedInflater | None = None,
     ) -> None:
         self.path = source.path
         self._input = source
-        self._source: Source | ThreadedInflater = source
+        self._source: Source | ThreadedInflater = inflater or source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._num_bytes = ffi.new("uint64_t *")
@@ -95,14 +100,16 @@ class RecordFile:
             if options.on_corrupt == "skip":  # which reads to the end
                 source.check_ends()
             auto = options.compression == "auto"
-            self.compression: Compression = (
-                detect_compression(source.peek(DETECT_SIZE))
-                if options.compression == "auto"
-                else options.compression
-            )
+            self.compression: Compression
+            if inflater is not None:
+                self.compression = inflater.name
+            elif options.compression == "auto":
+                self.compression = detect_compression(source.peek(DETECT_SIZE))
+            else:
+                self.compression = options.compression
             self._reading = Reading(self.path, self.compression, auto)
             if self.compression:
-                self._source = ThreadedInflater(source, self.compression)
+                self._source = inflater or ThreadedInflater(source, self.compression)
                 if options.on_corrupt == "skip":
                     self._duplicates = DuplicateFilter()
             self.at_hand: bool = getattr(source, "regular", False)

@@ -99,7 +99,8 @@ class FileSource(Source):
     Args:
         path: The file.
         flags: Further flags for ``os.open``.
-        fd: The file descriptor, if the file is open already; this object closes it.
+        location: Where it is, if the current directory may have changed; None: ``path``.
+        same_as: A descriptor of the file, to be duplicated instead of opening it; -1: none.
 
     Attributes:
         fd: The file descriptor.
@@ -108,15 +109,24 @@ class FileSource(Source):
 
     fd: int = -1  # until the file is open
 
-    def __init__(self, path: Path, flags: int = 0, fd: int = -1) -> None:
+    def __init__(
+        self, path: Path, flags: int = 0, location: str | None = None, same_as: int = -1
+    ) -> None:
         super().__init__()
         self.path: Path = path
-        self.fd = fd if fd >= 0 else os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
         self._offset = 0
         self._waiting: Waiting | None = None
         # Not __del__, which also runs after close(): Python loses an interrupt that arrives there.
-        self._dropped = weakref.finalize(self, os.close, self.fd)
+        # One call of C opens the file and stores the descriptor where the finalizer finds it.
+        fds: list[int] = []
+        self._dropped = weakref.finalize(self, _close, fds)
         self._dropped.atexit = False
+        if same_as >= 0:
+            fds.extend(map(os.dup, (same_as,)))
+        else:
+            name, flags = location or path, os.O_RDONLY | os.O_CLOEXEC | flags
+            fds.extend(map(os.open, (name,), (flags,)))
+        self.fd = fds[0]
         mode = os.fstat(self.fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
@@ -150,7 +160,7 @@ class FileSource(Source):
     def duplicate(self) -> FileSource:
         """The same file with a descriptor of its own."""
         assert self.path is not None
-        return FileSource(self.path, fd=os.dup(self.fd))
+        return FileSource(self.path, same_as=self.fd)
 
     def detach(self) -> int:
         """Gives the file descriptor to the caller, and closes this object."""
@@ -173,6 +183,11 @@ class FileSource(Source):
         self._dropped()  # closes the file, if it is open
         if self._waiting is not None:
             self._waiting.close()
+
+
+def _close(fds: list[int]) -> None:
+    """Closes the file descriptor in a list, if there is one, and removes it, in one call of C."""
+    list(map(os.close, map(list.pop, (fds,) * len(fds))))
 
 
 class ObjectSource(Source):
@@ -321,13 +336,11 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
         path: Its name for messages.
         location: Where it is, if the current directory may have changed; None: ``path``.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        fd = os.open(path if location is None else location, flags)
+        source = FileSource(path, os.O_NONBLOCK, location)
     except OSError as error:
         error.filename = os.fspath(path)
         raise
-    source = FileSource(path, fd=fd)
     if source.regular:
         return source
     source.close()

@@ -91,6 +91,7 @@ tfw.read_records("a.tfrecord", found.compression)
 # ---- Integrity ----
 
 assert_type(tfw.RecordIndex.build_many(["a", Path("b")], num_threads=2), list[tfw.RecordIndex])
+assert_type(tfw.read_records(["a", Path("b")], num_threads=2), tfw.RecordIterator)
 report = tfw.verify_file("a.tfrecord", crc32c=True, receipt=True, progress=print)
 with tfw.verify_files(["a.tfrecord", Path("b")], progress=print, num_threads=2) as reports:
     for each in reports:
