@@ -178,6 +178,27 @@ def test_prefetch_draws_ahead_but_no_further_than_its_buffer():
     elements.close()
 
 
+def test_any_number_of_elements_may_be_prefetched():
+    """More than fit into memory, if there were so many."""
+    for count in (1500, 2**63 - 1):
+        dataset = numbers(5000).prefetch(count)
+        assert list(range(5000)) == values(dataset)
+        assert list(range(5000)) == values(dataset.prefetch(count))
+
+
+def test_a_large_prefetch_draws_as_far_as_its_buffer():
+    drawn = []
+    dataset = numbers(5000).map(lambda x: drawn.append(x) or x).prefetch(2000)
+    elements = iter(dataset)
+    next(elements)
+    deadline = time.monotonic() + 60
+    while len(drawn) < 2001 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(0.05)  # time to draw more, which it must not
+    assert 2001 <= len(drawn) <= 2002
+    elements.close()
+
+
 def test_prefetch_raises_an_error_after_the_elements_before_it():
     elements = iter(numbers(3).map(lambda x: [b"a", b"b"][x]).prefetch(10))
     assert [b"a", b"b"] == [next(elements), next(elements)]

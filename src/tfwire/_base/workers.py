@@ -21,6 +21,9 @@ __all__ = [
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
 # return.
 PATIENCE = 1.0
+# Permissions to read that are given out at first. The others follow as units are read: there may be
+# any number.
+_ROOM_AT_FIRST = 1024
 
 
 class Workers:
@@ -74,7 +77,9 @@ class Workers:
         self._pid = os.getpid()
         self._threads: list[threading.Thread] = []
         self._dropped = weakref.finalize(owner, self.stop)
-        for _ in range(most or num_threads + 1):
+        most = most or num_threads + 1
+        self._more_room = max(0, most - _ROOM_AT_FIRST)
+        for _ in range(most - self._more_room):
             self._room.put(True)
         try:
             for i in range(num_threads):
@@ -194,6 +199,9 @@ class Workers:
             unit, error = _attempt(self._read)
             self._read_all = error is not None or unit.last
             self._units.put(result)
+            if self._more_room:
+                self._more_room -= 1
+                self._room.put(True)
         if error is None and self._work is not None:
             unit, error = _attempt(self._work, unit)
         result.put((unit, error))
