@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import json
@@ -341,3 +342,46 @@ def test_a_closed_iterator_has_no_elements(folder):
     elements.close()
     elements.close()
     assert [] == list(elements)
+
+
+def spoil(part):
+    """Changes everything in a state."""
+    if isinstance(part, dict):
+        for key in part:
+            spoil(part[key])
+            part[key] = "spoilt"
+    elif isinstance(part, list):
+        for item in part:
+            spoil(item)
+        part[:] = ["spoilt"] * len(part)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        lambda files: Dataset.range(60).shuffle(7, seed=1).map(int).shuffle(5, seed=2),
+        lambda files: TFRecordDataset(files).shuffle(9, seed=1),
+        lambda files: TFRecordDataset(files, num_parallel_reads=2).shuffle(9, seed=1).batch(4),
+        lambda files: TFRecordDataset(files, indexed=True).shuffle(99, seed=1),
+    ],
+    ids=["shuffles", "records", "cycle", "indexed"],
+)
+def test_a_state_may_be_changed_once_it_was_saved_or_loaded(folder, pipeline):
+    def begin():
+        return iter(pipeline(files(folder, "plain")))
+
+    expected, elements = list(map(str, begin())), begin()
+    given = [str(next(elements)) for _ in range(6)]
+    saved = elements.state_dict()
+    resumed = begin()
+    resumed.load_state_dict(copy.deepcopy(saved))
+    loaded = copy.deepcopy(saved)
+    again = begin()
+    again.load_state_dict(loaded)
+    spoil(saved)
+    spoil(loaded)
+    for iterator in (elements, resumed, again):
+        last = begin()
+        last.load_state_dict(iterator.state_dict())
+        assert given + list(map(str, last)) == expected
+        assert given + list(map(str, iterator)) == expected

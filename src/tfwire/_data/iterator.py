@@ -254,6 +254,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         }
 
     def load(self, state: dict[str, Any]) -> None:
+        state = plain(state)  # a copy: parts of it are kept
         known = isinstance(state, dict) and state.keys() == _FORM.keys()
         if not known or state["version"] != _VERSION:
             raise ValueError(f"expected the state of an iterator of version {_VERSION}")
