@@ -24,7 +24,8 @@
  * 7. Trust. A length is used only after its checksum, memory is reserved only for bytes that are
  *    present, and no caller's buffer is read or written outside its stated bounds.
  * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A
- *    pointer may be NULL where its count or length is 0. Unknown flags are TFW_E_ARGUMENT.
+ *    pointer may be NULL where its count or length is 0. Arrays of numbers and of structs are
+ *    aligned as their types must be. Unknown flags are TFW_E_ARGUMENT.
  * 9. Changes. While a call runs, no other thread may change what it reads: pointers, sizes, spans,
  *    names, messages to be parsed or decoded. Four things may change, which gives some result or an
  *    error but never a wrong access: bytes that are only copied or checksummed, the columns that

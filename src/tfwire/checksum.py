@@ -50,6 +50,8 @@ def crc32c(data: BytesLike, value: int = 0) -> int:
         True
     """
     memory: Any = data if type(data) is bytes else _memory(data)
+    if value and type(value) is not int:
+        value = _index("value", value)
     try:
         return _crc32c(value, memory, len(memory))  # type: ignore[no-any-return]
     except (TypeError, OverflowError):
@@ -94,6 +96,8 @@ def mask_crc(crc: int) -> int:
         >>> hex(mask_crc(0))
         '0xa282ead8'
     """
+    if type(crc) is not int:
+        crc = _index("crc", crc)
     try:
         return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
     except (TypeError, OverflowError):
@@ -117,6 +121,8 @@ def unmask_crc(crc: int) -> int:
         >>> unmask_crc(mask_crc(42))
         42
     """
+    if type(crc) is not int:
+        crc = _index("crc", crc)
     try:
         return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
     except (TypeError, OverflowError):
@@ -142,6 +148,7 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
         >>> combine_crc32c(crc32c(b"12345"), crc32c(b"6789"), 4) == crc32c(b"123456789")
         True
     """
+    a, b, len_b = _index("a", a), _index("b", b), _index("len_b", len_b)
     try:
         return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
     except (TypeError, OverflowError):
@@ -183,12 +190,17 @@ def base64_crc32c(crc: int) -> str:
 def _check_numbers(bits: int = 32, **numbers: Any) -> None:
     """Names the number that C has refused. Only then: most data are short."""
     for name, value in numbers.items():
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
+        number = _index(name, value)
         if not 0 <= number < 1 << bits:
             raise OverflowError(f"{name} must be from 0 to 2**{bits} - 1, found {number}")
+
+
+def _index(name: str, value: Any) -> int:
+    """An integer of any type as Python's. C would cut the scalars of numpy that are no integers."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
 
 
 def _memory(data: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from tfwire._base.arguments import boolean, integer
+from tfwire._base.strings import message_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -92,11 +93,7 @@ def decode(
     frames = boolean("frames", frames)
     if integer("channels", channels) not in _MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
-    try:
-        memoryview(contents)
-    except TypeError:
-        found = type(contents).__name__
-        raise TypeError(f"contents must be bytes-like, found {found}") from None
+    contents = message_of(contents, "contents")
     try:
         image = Image.open(io.BytesIO(contents))
     except (OSError, Image.DecompressionBombError) as problem:

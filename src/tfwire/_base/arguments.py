@@ -62,9 +62,15 @@ def seconds(name: str, value: Any) -> float:
         TypeError: Not a number.
         ValueError: It is negative or NaN.
     """
-    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+    # numpy warns of complex numbers and of arrays that it makes floats of.
+    is_real = getattr(getattr(value, "dtype", None), "kind", "f") != "c"
+    is_scalar = not getattr(value, "ndim", 0) and not isinstance(value, (str, bytes, bool))
+    if not (is_real and is_scalar and hasattr(value, "__float__")):
         raise TypeError(f"{name} must be a number, found {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be within the range of floats") from None
     if not number >= 0:
         raise ValueError(f"{name} must be a number of seconds, 0 or more, found {value!r}")
     return number

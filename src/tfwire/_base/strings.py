@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.arrays import contiguous_bytes, holds_objects, int64s, is_constant
 from tfwire._base.native import ffi, lib
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "as_bytes",
     "bytes_array",
     "bytes_of",
+    "checked_column",
     "first_leaf",
     "gather",
     "message_of",
@@ -101,7 +103,7 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     ``numpy()`` method are unwrapped, protobuf messages are serialized.
 
     Raises:
-        TypeError: Not a bytes-like object. str is refused too.
+        TypeError: Not a bytes-like object. str is refused too, and memory that holds objects.
     """
     if type(value) is bytes:
         return value
@@ -117,6 +119,8 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
         view = memoryview(value)
     except TypeError:
         raise TypeError(f"{what} must be bytes-like, found {type(value).__name__}") from None
+    if holds_objects(value, view):
+        raise TypeError(f"{what} must be bytes-like, found {type(value).__name__} of objects")
     return value if view.c_contiguous else view.tobytes()
 
 
@@ -282,16 +286,11 @@ def _joined_spans(messages: list[bytes], first: int) -> Spans:
 def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
     """The strings of a BytesColumn: in place if their memory is a bytes object, else copied some at
     a time, as other threads may change it."""
-    data = np.frombuffer(np.ascontiguousarray(column.data), np.uint8)
-    offsets = np.array(column.offsets, np.int64)
-    if offsets.ndim != 1 or len(offsets) == 0:
-        raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
+    data, offsets = checked_column(column)
     table = np.empty((len(offsets) - 1, 2), np.uint64)
     places, lengths = table.view(np.int64).T
     np.subtract(offsets[1:], offsets[:-1], out=lengths)
-    if offsets[0] < 0 or offsets[-1] > len(data) or lengths.min(initial=0) < 0:
-        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
-    if _is_constant(data):
+    if is_constant(data):
         places[:] = offsets[:-1]
         return len(table), (
             _spans(data, table[i : i + _SLICE], i) for i in range(0, len(table), _SLICE)
@@ -299,12 +298,21 @@ def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
     return len(table), _copies(data, offsets, table)
 
 
-def _is_constant(array: Array) -> bool:
-    """Whether the memory of an array belongs to a bytes object."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    return type(owner) is bytes
+def checked_column(column: Any) -> tuple[Array, Array]:
+    """The bytes of a BytesColumn, and a copy of its offsets, which no other thread can change.
+
+    Raises:
+        TypeError: They are not bytes and integers.
+        ValueError: The offsets decrease, or reach beyond the data.
+    """
+    data = contiguous_bytes("data", column.data)
+    offsets = int64s("offsets", column.offsets).copy()
+    if offsets.ndim != 1 or len(offsets) == 0:
+        raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
+    ordered = bool((offsets[1:] >= offsets[:-1]).all())  # a difference may overflow
+    if not ordered or offsets[0] < 0 or offsets[-1] > len(data):
+        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+    return data, offsets
 
 
 def _copies(data: Array, offsets: Array, table: Array) -> Iterator[Spans]:

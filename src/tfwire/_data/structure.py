@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
+from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, as_bytes, splits_of
 from tfwire._examples.columns import RaggedTensor, SparseTensor
@@ -213,8 +214,7 @@ def _pad_leaves(
         padding = b"" if dtype.kind == "O" else 0
     if dtype.kind in "biu" and dtype.type(padding) != padding:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
-    result: Array = np.empty((len(arrays), *wanted), dtype)
-    result.fill(as_bytes(padding))  # np.full would cut trailing zeros off strings
+    result = filled("padding", (len(arrays), *wanted), dtype, as_bytes(padding))
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array

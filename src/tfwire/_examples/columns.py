@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import pairwise
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
+from tfwire._base.arguments import integer
+from tfwire._base.arrays import byte_array, filled, int64s
 from tfwire._base.errors import public
-from tfwire._base.strings import as_array, as_bytes, bytes_array, splits_of
+from tfwire._base.strings import as_array, as_bytes, bytes_array, checked_column, splits_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +49,7 @@ class BytesColumn:
         shape: The shape of the column.
 
     Raises:
+        TypeError: Offsets or shape are not integers, or the data is not bytes-like.
         ValueError: There are no offsets, or not as many as the shape needs.
 
     Example:
@@ -62,20 +66,10 @@ class BytesColumn:
         offsets: npt.ArrayLike,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        self.data: npt.NDArray[np.uint8]
-        try:
-            self.data = np.frombuffer(data, np.uint8)
-        except TypeError:
-            raise TypeError(f"data must be bytes-like, found {type(data).__name__}") from None
-        self.offsets: npt.NDArray[np.int64]
-        try:
-            self.offsets = np.ascontiguousarray(offsets, np.int64)
-        except TypeError:
-            raise TypeError(f"offsets must be integers, found {type(offsets).__name__}") from None
-        count = len(self.offsets) - 1
-        if shape is not None and not np.iterable(shape):
-            raise TypeError(f"shape must be a tuple of integers, found {type(shape).__name__}")
-        self.shape: tuple[int, ...] = (count,) if shape is None else tuple(shape)
+        self.data: npt.NDArray[np.uint8] = byte_array("data", data)
+        self.offsets: npt.NDArray[np.int64] = int64s("offsets", offsets)
+        count = self.offsets.size - 1
+        self.shape: tuple[int, ...] = (count,) if shape is None else _sizes(shape)
         fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
         if count < 0 or self.offsets.ndim != 1 or not fits:
             raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
@@ -144,10 +138,10 @@ class BytesColumn:
             >>> BytesColumn(b"catdog", [0, 3, 3, 6]).take(np.array([2, 0])).to_list()
             [b'dog', b'cat']
         """
-        begins = self.offsets[:-1][indices]
-        sizes = self.offsets[1:][indices] - begins
-        if ((sizes < 0) | (sizes > len(self.data))).any():
+        begins, ends = self.offsets[:-1][indices], self.offsets[1:][indices]
+        if ((begins < 0) | (ends < begins) | (ends > len(self.data))).any():
             raise ValueError("offsets must not decrease, and stay within the data")
+        sizes = ends - begins
         offsets = splits_of(sizes)
         where = np.repeat(begins - offsets[:-1], sizes)
         where += np.arange(len(where))
@@ -166,13 +160,7 @@ class BytesColumn:
             >>> BytesColumn(b"catdog", [0, 3, 6]).to_numpy()
             array([b'cat', b'dog'], dtype=object)
         """
-        data = np.frombuffer(self.data, np.uint8)
-        offsets = np.array(self.offsets, np.int64)  # copied: another thread may change them
-        if offsets.ndim != 1 or len(offsets) == 0:
-            raise ValueError("offsets must be of rank 1 and hold one entry more than strings")
-        ordered = bool((offsets[1:] >= offsets[:-1]).all())
-        if not ordered or offsets[0] < 0 or offsets[-1] > len(data):
-            raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+        data, offsets = checked_column(self)
         return bytes_array(data, offsets, self.shape)
 
     def to_list(self) -> list[Value]:
@@ -252,7 +240,9 @@ class SparseTensor(NamedTuple):
                 others as long. None: no limit.
 
         Raises:
-            ValueError: An index outside of the dense shape, or more than ``max_padding``.
+            TypeError: The default value is a complex number, or ``max_padding`` not an integer.
+            ValueError: An index outside of the dense shape, more than ``max_padding``, or a default
+                value that the dtype cannot hold.
 
         Example:
             >>> sparse = SparseTensor(np.array([[0, 1]]), np.array([7]), np.array([2, 2]))
@@ -267,13 +257,12 @@ class SparseTensor(NamedTuple):
             index = indices[outside.any(axis=1).argmax()]
             raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
         padding = (math.prod(self.shape) - len(indices)) * self.dtype.itemsize
-        if max_padding is not None and padding > max_padding:
+        if max_padding is not None and padding > integer("max_padding", max_padding, 0):
             raise ValueError(
                 f"a dense array of shape {self.shape} would hold {padding} bytes of padding; "
                 f"max_padding allows {max_padding}"
             )
-        dense: Array = np.empty(self.shape, self.dtype)
-        dense.fill(as_bytes(default_value))  # np.full would cut NULs off strings
+        dense = filled("default_value", self.shape, self.dtype, as_bytes(default_value))
         dense[tuple(indices.T)] = as_array(self.values)
         return dense
 
@@ -302,6 +291,9 @@ class RaggedTensor:
     Attributes:
         values, row_splits: The same, not copied.
 
+    Raises:
+        TypeError: The row splits are not integers.
+
     Example:
         >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
         >>> ragged.to_list(), ragged.row_lengths().tolist(), ragged[0].tolist()
@@ -319,7 +311,9 @@ class RaggedTensor:
             as_array(values) if isinstance(values, list) else values
         )
         self.row_splits: IntegerArray = (
-            np.asarray(row_splits) if isinstance(row_splits, list) else row_splits
+            row_splits
+            if isinstance(row_splits, np.ndarray) and row_splits.dtype.kind in "iu"
+            else int64s("row_splits", row_splits)
         )
 
     @property
@@ -403,11 +397,23 @@ def _dtype_of(values: Values) -> np.dtype[Any]:
 
 def _row(index: int, count: int) -> int:
     """A row's number, also of an index that counts from the end."""
-    if not hasattr(index, "__index__"):
-        raise TypeError(f"expected a row number or a slice, found {type(index).__name__}")
-    if not -count <= index < count:
-        raise IndexError(f"row {index} of {count} rows")
-    return index % count
+    try:
+        number = operator.index(index)
+    except TypeError:
+        found = type(index).__name__
+        raise TypeError(f"expected a row number or a slice, found {found}") from None
+    if not -count <= number < count:
+        raise IndexError(f"row {number} of {count} rows")
+    return number % count
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape as Python's integers: those of numpy overflow."""
+    try:
+        return tuple(map(operator.index, shape))
+    except TypeError:
+        found = type(shape).__name__
+        raise TypeError(f"shape must be a tuple of integers, found {found}") from None
 
 
 def _slice_bounds(index: slice, count: int) -> tuple[int, int]:

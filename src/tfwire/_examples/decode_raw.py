@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfwire._base.arguments import boolean, integer
+from tfwire._base.strings import checked_column
 from tfwire._examples.dtypes import STRING, from_wire, to_numpy_dtype, wire_dtype
 from tfwire._examples.protobuf import byte_string, byte_strings
 
@@ -72,9 +73,9 @@ def _joined(
 ) -> tuple[bytearray, int, tuple[int, ...]]:
     """All strings in one new buffer, the length of each, and their shape."""
     if hasattr(input_bytes, "offsets") and fixed_length is None:  # a BytesColumn: joined already
-        offsets = input_bytes.offsets
+        data, offsets = checked_column(input_bytes)
         width = _common_length(np.diff(offsets), dtype)
-        return bytearray(input_bytes.data[offsets[0] : offsets[-1]].data), width, input_bytes.shape
+        return bytearray(data[offsets[0] : offsets[-1]].data), width, input_bytes.shape
     rows, shape = _rows_of(input_bytes)
     if fixed_length is not None:
         rows = _fixed_rows(rows, fixed_length, dtype)
@@ -105,7 +106,10 @@ def _fixed_rows(rows: list[bytes], length: int, dtype: Dtype) -> list[bytes]:
             f"fixed_length must be a positive multiple of {dtype.itemsize}, the size of "
             f"{dtype.name}, found {length}"
         )
-    return [row[:length].ljust(length, b"\0") for row in rows]
+    try:
+        return [row[:length].ljust(length, b"\0") for row in rows]
+    except OverflowError:
+        raise ValueError(f"fixed_length of {length} is more than any string holds") from None
 
 
 def _common_length(lengths: Array, dtype: Dtype) -> int:

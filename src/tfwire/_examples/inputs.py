@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.arrays import contiguous_bytes, int64s
 from tfwire._base.native import lib
 from tfwire._base.strings import splits_of, strings_of_objects
 from tfwire._examples.values import (
@@ -59,6 +61,7 @@ class Input(NamedTuple):
 
 
 Inputs = list[tuple[bytes, Input]]  # with the bytes of their keys
+_MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its own values
 
 
 # ---- Rows -------------------------------------------------------------------------------------
@@ -195,14 +198,15 @@ def _not_a_column(name: Name, found: str) -> TypeError:
 
 
 def _from_array(array: Array, name: Name) -> tuple[Input, int]:
-    if array.ndim == 0:
+    plain = np.asarray(array)  # a subclass may say anything about its shape
+    if plain.ndim == 0:
         raise _not_a_column(name, "rank 0")
-    if array.dtype.kind == "O" and array.ndim == 1:
-        return _from_list(array.tolist(), name)
+    if plain.dtype.kind == "O" and plain.ndim == 1:
+        return _from_list(array.tolist(), name)  # of a masked array, with None
     flat = flatten(array, name)
-    per_record = math.prod(array.shape[1:])
-    kind = flat.kind if flat.kind != NONE else dtype_kind(array.dtype) or BYTES
-    return _flat_input(kind, flat.values, name, per_record=per_record), len(array)
+    per_record = math.prod(plain.shape[1:])
+    kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
+    return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
 
 
 def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
@@ -238,9 +242,13 @@ def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
     """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
     splits = _copied_splits(ragged.row_splits, name)
     values = ragged.values
+    depth = 1
     while hasattr(values, "row_splits"):
         splits = _outer_splits(splits, _copied_splits(values.row_splits, name), name)
         values = values.values
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"{show(name)}: rows of rows more than {_MAX_DEPTH} deep")
     column, num_values = _input(values, name)
     if column.splits is None:
         ends = np.arange(num_values + 1, dtype=np.int64) * column.per_record
@@ -252,7 +260,7 @@ def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
 
 def _copied_splits(splits: Any, name: Name) -> Array:
     """A copy, which no other thread can change after the checks."""
-    copied = np.array(splits, np.int64)
+    copied: Array = int64s(f"{show(name)}: row_splits", splits).copy()
     if copied.ndim != 1:
         raise ValueError(f"{show(name)}: row_splits must be of rank 1, found {copied.ndim}")
     return copied
@@ -262,18 +270,18 @@ def _outer_splits(splits: Array, inner: Array, name: Name) -> Array:
     """Splits of rows of rows, as splits of the values that the inner rows hold."""
     if len(splits) == 0 or splits[0] != 0 or splits[-1] != len(inner) - 1:
         raise ValueError(f"{show(name)}: row_splits do not cover the values")
-    if (np.diff(splits) < 0).any():
+    if (splits[1:] < splits[:-1]).any():  # a difference may overflow
         raise ValueError(f"{show(name)}: row_splits decrease")
     return inner[splits]
 
 
 def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
     """A BytesColumn, used in place: C reads each offset once and checks it against the data."""
-    offsets = np.ascontiguousarray(column.offsets, np.int64)
-    shape = getattr(column, "shape", (len(offsets) - 1,))
+    offsets = int64s(f"{show(name)}: offsets", column.offsets)
+    shape = tuple(map(operator.index, getattr(column, "shape", (len(offsets) - 1,))))
     if len(shape) == 0 or len(offsets) == 0:
         raise _not_a_column(name, "rank 0")
-    data = np.ascontiguousarray(column.data)
+    data = contiguous_bytes(f"{show(name)}: data", column.data)
     per_record = math.prod(shape[1:]) if shape[0] else 0  # no records: it may exceed C's range
     return Input(BYTES, data, offsets=offsets, per_record=per_record), shape[0]
 

@@ -82,7 +82,8 @@ def _as_array(tensor: Any) -> Array:
         return _smallest_integers(array)
     if kind == "f":
         leaf_dtype = np.dtype(getattr(first_leaf(tensor), "dtype", np.float32))
-        return array.astype(leaf_dtype if leaf_dtype.kind == "f" else np.float32)
+        with np.errstate(all="ignore"):  # beyond the range of float32 it is infinite
+            return array.astype(leaf_dtype if leaf_dtype.kind == "f" else np.float32)
     return array.astype(np.complex128) if kind == "c" else array
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import quoted
+from tfwire._base.arrays import aligned
 from tfwire._base.native import lib
 from tfwire._base.strings import splits_of, strings_of_objects
 
@@ -142,7 +143,7 @@ class Flat(NamedTuple):
 
     Attributes:
         kind: BYTES, FLOAT or INT64; NONE for an empty list, which does not say its kind.
-        values: A sequence of Python or numpy scalars, or an array of rank 1.
+        values: A tuple of Python or numpy scalars, or a plain array of rank 1.
         shape: Their shape before; nested lists must agree in it.
     """
 
@@ -187,6 +188,7 @@ def _no_values(value: Any, name: Name) -> TypeError:
 
 
 def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
+    values = tuple(values)  # another thread, or a method of an item, may change the list
     if len(values) == 0:
         return Flat(NONE, (), (0,))
     kinds = scalar_kinds(set(map(type, values)))
@@ -208,6 +210,7 @@ def _flatten_array(array: Array, name: Name) -> Flat:
         if np.ma.is_masked(array):
             raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
         array = array.data
+    array = np.asarray(array)  # a subclass may say anything about itself; a matrix stays flat
     kind = dtype_kind(array.dtype)
     if array.dtype.kind == "O" and array.size:
         flat = _flatten_list(array.ravel().tolist(), name)
@@ -256,7 +259,7 @@ def as_int64(values: Any, name: Name) -> Array:
             is_uint64 = values.dtype.kind == "u" and values.dtype.itemsize == 8  # of any byte order
             if is_uint64 and values.size and int(values.max()) >= 2**63:
                 raise OverflowError
-            return np.ascontiguousarray(values, np.int64).ravel()
+            return aligned(values, np.int64).ravel()
         return np.fromiter(values, np.int64, len(values))
     except OverflowError:
         raise ValueError(f"{show(name)}: a value outside of int64 [-2**63, 2**63)") from None
@@ -270,13 +273,13 @@ def as_float32(values: Any, name: Name) -> Array:
     """
     is_array = isinstance(values, np.ndarray)
     if is_array and values.dtype == np.float32:  # errstate takes longer than a small array
-        return np.ascontiguousarray(values, np.float32).ravel()
-    try:
-        numbers = values if is_array else np.array(values, np.float64)
-    except OverflowError:
-        raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.ascontiguousarray(numbers, np.float32).ravel()
+        return aligned(values, np.float32).ravel()
+    with np.errstate(all="ignore"):  # rounding is not an error, whatever the program has set
+        try:
+            numbers = values if is_array else np.array(values, np.float64)
+        except OverflowError:
+            raise ValueError(f"{show(name)}: an integer beyond the range of floats") from None
+        return aligned(numbers, np.float32).ravel()
 
 
 AS_ARRAY: dict[int, Callable[[Any, Name], Array]] = {INT64: as_int64, FLOAT: as_float32}

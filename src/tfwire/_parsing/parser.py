@@ -106,9 +106,9 @@ class BaseParser(Generic[Batch, Single]):
             serialized: A list, tuple, iterable or object array of bytes-like objects, a
                 BytesColumn, or an object whose ``numpy()`` is one. A single byte string is parsed
                 as by ``parse_single``, as in TensorFlow.
-            out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous, of the
-                column's dtype and shape; the first dimension may be larger. Other arrays are new.
-                The given ones must not be resized before this returns.
+            out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous and
+                aligned, of the column's dtype and shape; the first dimension may be larger. Other
+                arrays are new. The given ones must not be resized before this returns.
 
         Returns:
             As described for the class, with a first dimension of the batch.

@@ -366,8 +366,8 @@ def arrays_of(out: Any, schema: Schema | None, count: int) -> dict[Any, Array]:
             raise ValueError(
                 f"out: {quoted(key)} must be of shape {(count, *shape)}, found {array.shape}"
             )
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise ValueError(f"out: {quoted(key)} must be C-contiguous and writable")
+        if not array.flags.carray:
+            raise ValueError(f"out: {quoted(key)} must be C-contiguous, aligned and writable")
         arrays[key] = array
     return arrays
 

@@ -53,6 +53,8 @@ class FileAccess:
         """One record, verified."""
         fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
+        if length < 0 or begin < 0:  # somebody has changed the offsets
+            raise _stale_at(self._path, number, "no record has its offsets")
         if length < _LONG:
             record = os.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]

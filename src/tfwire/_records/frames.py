@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.arrays import holds_objects
 from tfwire._base.native import ffi, lib
 from tfwire._base.strings import BYTES_LAYOUT, addresses_of
 from tfwire._records.encoder import encoder
@@ -55,7 +56,7 @@ def as_record(value: Any) -> bytes:
         except TypeError:
             pass
         else:
-            if view.format != "O":
+            if not holds_objects(value, view):
                 return view.tobytes()
     raise TypeError(
         "a record must be bytes-like, a str, a mapping or a protobuf message, found "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from tfwire._base.arguments import integer
+from tfwire._base.arrays import int64s
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.fetch import FileAccess, StreamAccess
@@ -172,11 +173,12 @@ class TFRecordFile(_Records):
         index = self.index
         self._count = len(index)
         known = check_index(index, source)
+        offsets = int64s("offsets", index.offsets)  # an attribute, which may be of any dtype by now
         self._records: FileAccess | StreamAccess | None
         if index.compression:
-            self._records = StreamAccess(source, index.compression, index.offsets)
+            self._records = StreamAccess(source, index.compression, offsets)
         else:
-            self._records = FileAccess(source, index.offsets, known)
+            self._records = FileAccess(source, offsets, known)
 
     def _access(self) -> FileAccess | StreamAccess:
         records = self._records

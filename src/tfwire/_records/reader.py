@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
 
 _BEGIN = 4096  # bytes at the beginning of a followed file that are compared
+_LONGEST_SLEEP = 1e6  # seconds; Python cannot sleep for ever
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
@@ -207,7 +208,7 @@ def _follow(
             deadline = now + timeout
         if now >= deadline:
             return
-        time.sleep(min(interval, deadline - now))
+        time.sleep(min(interval, deadline - now, _LONGEST_SLEEP))
 
 
 def write_records(path: Output, records: Iterable[Record], options: CompressionType = None) -> int:

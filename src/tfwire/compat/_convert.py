@@ -92,7 +92,8 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     """
     if dtype is not None and type(value) in _SCALARS and _takes(dtype, _SCALARS[type(value)]):
         try:
-            return np.array(value, dtype)
+            with np.errstate(all="ignore"):  # beyond the range of float32 it is infinite
+                return np.array(value, dtype)
         except OverflowError:  # wraps around below
             pass
     if isinstance(value, Held):

@@ -1,0 +1,125 @@
+"""A caller's arrays and buffers as C may read them: plain, contiguous, aligned, of a known dtype.
+
+Subclasses of ndarray may say anything about their shape, dtype and base. What is asked here are
+numpy's own attributes.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "aligned",
+    "byte_array",
+    "contiguous_bytes",
+    "filled",
+    "holds_objects",
+    "int64s",
+    "is_constant",
+]
+
+Array = np.ndarray[Any, Any]
+
+_INT64 = np.dtype(np.int64)
+_LARGEST = np.iinfo(np.int64).max
+
+
+def aligned(values: Any, dtype: Any) -> Array:
+    """Values as a plain contiguous array, at an address that is a multiple of their size. Copied
+    only if they are not so already."""
+    array: Array = np.ascontiguousarray(values, dtype)
+    return array if array.flags.aligned else array.copy()
+
+
+def int64s(name: str, values: Any) -> Array:
+    """Integers as a plain, contiguous and aligned int64 array. Copied only if need be.
+
+    Raises:
+        TypeError: They are not integers. Floats are refused too.
+        ValueError: An integer outside of int64.
+    """
+    if type(values) is np.ndarray and values.dtype is _INT64 and values.flags.carray:
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind == "i":
+        return aligned(array, np.int64)
+    if array.dtype.kind == "u":
+        if array.size and array.max() > _LARGEST:
+            raise ValueError(f"{name} must be within int64, found {array.max()}")
+        return aligned(array, np.int64)
+    objects = np.asarray(values, object)  # numpy makes floats of some lists of large integers
+    try:
+        numbers = np.fromiter(map(operator.index, objects.flat), np.int64, objects.size)
+    except TypeError:
+        plain = isinstance(values, np.ndarray)
+        found = f"an array of {array.dtype}" if plain else type(values).__name__
+        raise TypeError(f"{name} must be integers, found {found}") from None
+    except OverflowError:
+        raise ValueError(f"{name} must be within int64") from None
+    return numbers.reshape(objects.shape)
+
+
+def filled(name: str, shape: Any, dtype: Any, value: Any) -> Array:
+    """An array full of one value. Floats are rounded to the dtype, beyond its range to infinity.
+
+    Raises:
+        TypeError: A complex number for real ones.
+        ValueError: A number that integers of the dtype cannot hold.
+    """
+    array: Array = np.empty(shape, dtype)
+    if array.dtype.kind in "biuf" and np.asarray(value).dtype.kind == "c":
+        raise TypeError(f"{name} must be a real number, found a complex one")
+    try:
+        with np.errstate(all="ignore"):
+            array.fill(value)  # np.full would cut trailing zeros off strings
+    except OverflowError:
+        raise ValueError(f"{name} does not fit elements of {array.dtype}") from None
+    return array
+
+
+def holds_objects(value: Any, view: memoryview) -> bool:
+    """Whether the memory of an object holds references to others, which nobody may read as bytes.
+
+    Args:
+        value: The object.
+        view: Its memory.
+    """
+    if view.format == "B":
+        return False
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value).dtype.hasobject
+    return view.format[-1:] == "O"
+
+
+def byte_array(name: str, data: Any) -> Array:
+    """The memory of anything with a contiguous buffer, as uint8 of rank 1. Not copied.
+
+    Raises:
+        TypeError: Not bytes-like, or its memory holds Python objects.
+        ValueError: It has gaps.
+    """
+    if type(data) is bytes or (type(data) is np.ndarray and data.dtype.char == "B"):
+        return np.frombuffer(data, np.uint8)
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"{name} must be bytes-like, found {type(data).__name__}") from None
+    if holds_objects(data, view):
+        raise TypeError(f"{name} must be bytes-like, found {type(data).__name__} of objects")
+    return np.frombuffer(data, np.uint8)
+
+
+def contiguous_bytes(name: str, data: Any) -> Array:
+    """As byte_array, but a copy of an array with gaps."""
+    return byte_array(name, np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data)
+
+
+def is_constant(array: Array) -> bool:
+    """Whether the memory of an array belongs to a bytes object."""
+    owner: Any = array
+    while issubclass(type(owner), np.ndarray):
+        owner = np.ndarray.base.__get__(owner)
+    return type(owner) is bytes
