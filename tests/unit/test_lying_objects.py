@@ -3,6 +3,7 @@
 `make check-sanitized` runs these over a sanitized core, where a wrong access ends the process.
 """
 
+import io
 import pickle
 import random
 
@@ -43,6 +44,27 @@ def parse_with_out(messages, out):
     return tfw.Parser(FEATURES).parse(messages, out=out)
 
 
+def parse_with_default(default, dtype):
+    spec = {"x": tfw.FixedLenFeature([2], dtype, default)}
+    return tfw.parse_single_example(MESSAGE, spec), tfw.parse_example([MESSAGE] * 2, spec)
+
+
+def parse_with_shape(shape, size):
+    spec = {
+        "x": tfw.FixedLenSequenceFeature(shape, tfw.int64, True),
+        "s": tfw.SparseFeature(["a"], "e", tfw.int64, size),
+    }
+    return tfw.parse_example([MESSAGE] * 2, spec)
+
+
+def encode_ragged(*arguments):
+    return tfw.encode_columns({"r": tfw.RaggedTensor(*arguments)})
+
+
+def fill(*arguments):
+    return tfw.SparseTensor(*arguments).to_dense(max_padding=1 << 20)
+
+
 # Every entry point of parsing and encoding, with honest arguments.
 CALLS = [
     (tfw.parse_single_example, [MESSAGE, FIXED]),
@@ -72,7 +94,17 @@ CALLS = [
     (tfw.example_to_json, [MESSAGE]),
     (lambda *a: tfw.BytesColumn(*a).to_numpy(), [b"abc", [0, 1, 3], (2,)]),
     (lambda *a: tfw.BytesColumn(*a).take(np.array([1, 0])), [b"abc", np.array([0, 1, 3])]),
+    (lambda *a: tfw.BytesColumn(b"abc", [0, 1, 3]).take(*a), [np.array([1, 0])]),
     (lambda *a: tfw.RaggedTensor(*a).to_list(), [[1, 2, 3], [0, 1, 3]]),
+    (encode_ragged, [np.arange(3), np.array([0, 1, 3])]),
+    (encode_ragged, [tfw.BytesColumn(b"abc", [0, 1, 2, 3]), np.array([0, 1, 3])]),
+    (fill, [np.array([[0, 1]]), np.array([5]), np.array([2, 2])]),
+    (parse_with_default, [np.array([1, 2]), tfw.int64]),
+    (parse_with_default, [np.array([0.5, 2], np.float32), tfw.float32]),
+    (parse_with_default, [["x", b"yz"], tfw.string]),
+    (parse_with_shape, [np.array([1]), [3]]),
+    (tfw.crc32c, [np.arange(3)]),
+    (lambda *a: tfw.write_records(io.BytesIO(), *a), [[MESSAGE, np.arange(3), ROW]]),
 ]
 
 # What a program may meet that gives wrong arguments. Not SystemError, AssertionError, ...
