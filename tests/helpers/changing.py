@@ -277,7 +277,7 @@ class Caller:
             self.records += 1
 
     def do_verify(self, name: str, path: Path) -> None:
-        report = tfw.verify_file(path, compression_type=NAMES[name], crc32c=True, receipt=True)
+        report = tfw.verify_file(path, compression_type=NAMES[name], file_crc32c=True, receipt=True)
         assert report.num_records == report.receipt.num_records
         if report.first is not None:
             check_record(report.first, None)

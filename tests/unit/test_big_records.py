@@ -141,7 +141,7 @@ def test_a_record_above_4_gib_is_read_by_number_and_verified(tmp_path):
     with TFRecordFile(path) as file:
         found = [is_zeros(record, ABOVE_4_GIB) or record for record in file]
     assert [SMALL[0], True, SMALL[1]] == found
-    report = tfw.verify_file(path, crc32c=True, receipt=True)
+    report = tfw.verify_file(path, file_crc32c=True, receipt=True)
     assert (3, True, ABOVE_4_GIB) == (report.num_records, report.intact, report.longest)
     assert ABOVE_4_GIB + 50_007 == report.receipt.payload_bytes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -385,3 +386,16 @@ def test_a_state_may_be_changed_once_it_was_saved_or_loaded(folder, pipeline):
         last.load_state_dict(iterator.state_dict())
         assert given + list(map(str, last)) == expected
         assert given + list(map(str, iterator)) == expected
+
+
+def test_an_iterator_closes_itself_at_the_end_of_with():
+    """Also when the block fails; what it held is not given any more."""
+    dataset = Dataset.range(3).prefetch(2)
+    with iter(dataset) as elements:
+        assert 0 == next(elements)
+    assert [] == list(elements)
+    elements = iter(dataset)
+    with contextlib.suppress(KeyError), elements as same:
+        assert same is elements
+        raise KeyError
+    assert [] == list(elements)

@@ -32,7 +32,7 @@ CALLS = {
     "dataset": lambda path, _: list(tfw.TFRecordDataset(path)),
     "infer": lambda path, _: tfw.infer_schema(path),
     "verify": lambda path, _: verify_file(path),
-    "verify, crc32c": lambda path, _: verify_file(path, crc32c=True),
+    "verify, crc32c": lambda path, _: verify_file(path, file_crc32c=True),
     "verify, object": lambda path, _: verify_object(path),
     "repair": lambda path, folder: repair_file(path, folder / "out"),
     "repair, correct": lambda path, folder: repair_file(path, folder / "out", correct=True),

@@ -261,7 +261,7 @@ FUNCTIONS = {
         {"serialized": SEQUENCE, "context_features": FEATURES, "sequence_features": LISTS}
         | {"example_name": "x"},
     ),
-    "Receipt.from_dict": (tfw.Receipt.from_dict, {"fields": tfw.Receipt().as_dict()}),
+    "Receipt.from_dict": (tfw.Receipt.from_dict, {"fields": tfw.Receipt().to_dict()}),
     "Receipt.of": (tfw.Receipt.of, {"records": [b""]}),
     "TFRecordOptions": (
         lambda **arguments: tfw.TFRecordWriter("out", tfw.TFRecordOptions(**arguments)).close(),
@@ -294,7 +294,7 @@ FUNCTIONS = {
     ),
     "verify_file": (
         tfw.verify_file,
-        {"path": "data", "compression_type": "auto", "max_record_size": 99, "crc32c": False}
+        {"path": "data", "compression_type": "auto", "max_record_size": 99, "file_crc32c": False}
         | {"receipt": False, "progress": print},
     ),
     "read_schema": (tfw.read_schema, {"path": "schema.json"}),

@@ -76,7 +76,7 @@ def test_receipts_are_immutable_and_go_through_json():
     receipt = Receipt.of(RECORDS)
     with pytest.raises(AttributeError):
         receipt.num_records = 0
-    assert receipt == Receipt.from_dict(json.loads(json.dumps(receipt.as_dict())))
+    assert receipt == Receipt.from_dict(json.loads(json.dumps(receipt.to_dict())))
     assert Receipt() == Receipt.of([])
     assert "3004 records" in str(receipt)
 
@@ -182,7 +182,7 @@ def test_shards_add_up(tmp_path, how, num_threads):
         writer.write_many(RECORDS)
     assert Receipt.of(RECORDS) == writer.receipt
     assert writer.receipt == sum(Receipt.of(tfw.read_records(path)) for path in writer.paths)
-    found = [tfw.verify_file(path, crc32c=True).crc32c for path in writer.paths]
+    found = [tfw.verify_file(path, file_crc32c=True).file_crc32c for path in writer.paths]
     assert found == writer.file_crc32cs
 
 
@@ -258,7 +258,7 @@ def test_damage_leaves_a_receipt_and_no_checksum(tmp_path):
         assert [b"one", b"three"] == list(records)
     assert Receipt.of([b"one", b"three"]) == records.receipt
     assert records.file_crc32c is None
-    assert tfw.crc32c(bytes(data)) == tfw.verify_file(path, crc32c=True).crc32c
+    assert tfw.crc32c(bytes(data)) == tfw.verify_file(path, file_crc32c=True).file_crc32c
 
 
 def test_what_was_not_asked_for_is_refused(tmp_path):
@@ -334,7 +334,7 @@ def test_checksums_of_compressed_files_come_out_of_the_same_pass(tmp_path, monke
     path = tmp_path / "a"
     path.write_bytes(zlib.compress(b"".join(frames(RECORDS))))
     monkeypatch.setattr("tfwire._records.verify.crc32c_of_file", None)
-    assert tfw.crc32c(path.read_bytes()) == tfw.verify_file(path, crc32c=True).crc32c
+    assert tfw.crc32c(path.read_bytes()) == tfw.verify_file(path, file_crc32c=True).file_crc32c
 
 
 def frames(records):

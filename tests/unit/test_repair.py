@@ -176,10 +176,10 @@ def test_the_checksum_of_a_file_needs_no_second_pass(tmp_path):
     records = [b"", os.urandom(5000), b"short", os.urandom(300_000), *[b"y"] * 1000]
     data = write(tmp_path / "whole", records)
     expected = tfw.crc32c(data)
-    assert expected == verify_file(tmp_path / "whole", crc32c=True).crc32c
+    assert expected == verify_file(tmp_path / "whole", file_crc32c=True).file_crc32c
     with open(tmp_path / "whole", "rb") as file:
-        assert expected == verify_file(file, crc32c=True).crc32c
-    assert verify_file(tmp_path / "whole").crc32c is None
+        assert expected == verify_file(file, file_crc32c=True).file_crc32c
+    assert verify_file(tmp_path / "whole").file_crc32c is None
 
 
 def test_progress_ends_with_the_size_of_the_file(tmp_path):

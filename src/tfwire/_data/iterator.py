@@ -17,6 +17,8 @@ from tfwire._data.states import COUNT, check_state, plain
 from tfwire._data.structure import map_structure
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tfwire._base.aliases import Value
 
 __all__ = ["DatasetIterator", "Pipeline", "check_dataset", "iterate"]
@@ -41,7 +43,8 @@ Item = TypeVar("Item")
 
 @public
 class DatasetIterator(chain[Item]):
-    """One pass over a Dataset, made by ``iter(dataset)``. It can be saved and resumed.
+    """One pass over a Dataset, made by ``iter(dataset)``. It can be saved and resumed, and is a
+    context manager that closes it.
 
     Example:
         >>> dataset = tfw.Dataset.range(100).shuffle(10, seed=1).batch(3)
@@ -118,6 +121,12 @@ class DatasetIterator(chain[Item]):
         []
         """
         self._pieces.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
     def __reduce__(self) -> Any:
         raise TypeError("iterators of datasets cannot be copied; load their state_dict into others")

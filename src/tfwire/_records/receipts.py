@@ -110,7 +110,7 @@ class Receipt:
             (self.hash - other.hash) % _MODULUS,
         )
 
-    def as_dict(self) -> dict[str, int | str]:
+    def to_dict(self) -> dict[str, int | str]:
         """The receipt as a dict for JSON.
 
         Returns:
@@ -118,7 +118,7 @@ class Receipt:
             every JSON reader can hold integers of 64 bits.
 
         Example:
-            >>> Receipt.of([b"cat"]).as_dict()
+            >>> Receipt.of([b"cat"]).to_dict()
             {'records': 1, 'payload_bytes': 3, 'hash': '83c5eeead95f53d0'}
         """
         return {
@@ -129,10 +129,10 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, object]) -> Receipt:
-        """The inverse of ``as_dict``.
+        """The inverse of ``to_dict``.
 
         Args:
-            fields: What ``as_dict`` returned, also read back from JSON.
+            fields: What ``to_dict`` returned, also read back from JSON.
 
         Returns:
             A receipt equal to the original.
@@ -143,7 +143,7 @@ class Receipt:
 
         Example:
             >>> receipt = Receipt.of([b"cat", b"dog"])
-            >>> Receipt.from_dict(receipt.as_dict()) == receipt
+            >>> Receipt.from_dict(receipt.to_dict()) == receipt
             True
         """
         if not isinstance(fields, Mapping):

@@ -50,8 +50,8 @@ class FileReport:
         shortest, longest: The smallest and the largest of their lengths; 0 if there are none.
         first: The first of them, or None.
         skipped: Everything else in the file, which is damaged; see SkippedRegions.
-        crc32c: CRC-32C of the file's bytes, as they are stored; None if not asked for, or if the
-            input is damaged and cannot be read again.
+        file_crc32c: CRC-32C of the file's bytes, as they are stored; None if not asked for, or if
+            the input is damaged and cannot be read again.
         receipt: The receipt of the records that verify; None if not asked for.
         hint: If no record verifies, the error that a reader raises: it may not be a record file.
     """
@@ -64,7 +64,7 @@ class FileReport:
     longest: int
     first: bytes | None
     skipped: SkippedRegions
-    crc32c: int | None
+    file_crc32c: int | None
     receipt: Receipt | None = None
     hint: str | None = None
 
@@ -76,10 +76,10 @@ class FileReport:
 
 def verify_file(
     path: Input,
-    *,
     compression_type: DetectedCompressionType = "auto",
+    *,
     max_record_size: int | None = None,
-    crc32c: bool = False,
+    file_crc32c: bool = False,
     receipt: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> FileReport:
@@ -90,8 +90,8 @@ def verify_file(
         compression_type: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
-        crc32c: Compute the CRC-32C of the file too, in the same pass; a damaged file is read once
-            more for it.
+        file_crc32c: Compute the CRC-32C of the file too, in the same pass; a damaged file is read
+            once more for it.
         receipt: Compute the receipt of the records too.
         progress: Called with the number of bytes read so far.
 
@@ -108,7 +108,7 @@ def verify_file(
     """
     check_input("path", path)
     _check_progress(progress)
-    verify = _Verify(compression_type, max_record_size, crc32c, receipt)
+    verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     if progress is None:
         return verify(path, lambda done: None)
     return verify(path, progress)
@@ -116,10 +116,10 @@ def verify_file(
 
 def verify_files(
     paths: Input | Iterable[Input],
-    *,
     compression_type: DetectedCompressionType = "auto",
+    *,
     max_record_size: int | None = None,
-    crc32c: bool = False,
+    file_crc32c: bool = False,
     receipt: bool = False,
     progress: Callable[[Input, int], None] | None = None,
     num_threads: int = 1,
@@ -128,7 +128,7 @@ def verify_files(
 
     Args:
         paths: A path, a URL or a file object, or an iterable of them.
-        compression_type, max_record_size, crc32c, receipt: As for ``verify_file``.
+        compression_type, max_record_size, file_crc32c, receipt: As for ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,
             they call it.
         num_threads: How many files to verify at a time. Only the speed depends on it.
@@ -147,7 +147,7 @@ def verify_files(
         >>> sum(report.receipt for report in reports)
         Receipt(num_records=4, payload_bytes=15, hash=7381539549816173650)
     """
-    verify = _Verify(compression_type, max_record_size, crc32c, receipt)
+    verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     threads = integer("num_threads", num_threads, 1)
     _check_progress(progress)
 
@@ -171,11 +171,12 @@ class _Verify:
     """verify_file with its arguments checked; for any number of files and threads."""
 
     def __init__(
-        self, compression_type: Any, max_record_size: Any, crc32c: Any, receipt: Any
+        self, compression_type: Any, max_record_size: Any, file_crc32c: Any, receipt: Any
     ) -> None:
-        self._crc32c, self._receipt = boolean("crc32c", crc32c), boolean("receipt", receipt)
+        self._file_crc32c = boolean("file_crc32c", file_crc32c)
+        self._receipt = boolean("receipt", receipt)
         self._compression_type, self._max_record_size = compression_type, max_record_size
-        needs_tally = self._crc32c or self._receipt
+        needs_tally = self._file_crc32c or self._receipt
         self._options = make_options(
             compression_type, True, "skip", max_record_size, _BUFFER, receipt=needs_tally
         )
@@ -190,11 +191,11 @@ class _Verify:
                 progress(file.bytes_read)
             regions = file.skipped()
             compression, name = file.compression, display_name(file.path)
-            file_crc = file.file_crc32c if self._crc32c else None
+            file_crc = file.file_crc32c if self._file_crc32c else None
             # A pipe cannot be read again.
             again = not is_file_object(path) and (is_url(path) or file.at_hand)
             receipt = file.tally.receipt if self._receipt and file.tally is not None else None
-        if self._crc32c and file_crc is None and again:
+        if self._file_crc32c and file_crc is None and again:
             file_crc = crc32c_of_file(path, lambda: progress(0))
         hint = None
         if again and regions and first is None:

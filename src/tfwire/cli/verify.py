@@ -87,7 +87,7 @@ def _verified(
         return verify_file(
             _files.input_of(name),
             compression_type=_files.compression_of(options),
-            crc32c=options.crc32c,
+            file_crc32c=options.crc32c,
             receipt=options.receipt,
             progress=on_progress,
         )
@@ -152,14 +152,14 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
     if options.crc32c:
         fields["crc32c"] = _crc_text(report)
     if report.receipt is not None:
-        fields["receipt"] = report.receipt.as_dict()
+        fields["receipt"] = report.receipt.to_dict()
     return fields
 
 
 def _crc_text(report: FileReport) -> str | None:
     from tfwire.checksum import base64_crc32c
 
-    return None if report.crc32c is None else base64_crc32c(report.crc32c)
+    return None if report.file_crc32c is None else base64_crc32c(report.file_crc32c)
 
 
 def _receipt_of(reports: list[FileReport]) -> Receipt:
@@ -187,7 +187,7 @@ def _report_comparison(
     """Reports whether two sets of files hold the same records."""
     ours, theirs = _receipt_of(reports), _receipt_of(others)
     if options.json:
-        receipts = [ours.as_dict(), theirs.as_dict()]
+        receipts = [ours.to_dict(), theirs.to_dict()]
         _files.print_json({"same_records": ours == theirs, "receipts": receipts})
     else:
         verdict = "the same records" if ours == theirs else "NOT the same records"

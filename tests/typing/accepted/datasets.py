@@ -71,6 +71,8 @@ assert_type(elements.state_dict(), dict[str, object])
 elements.load_state_dict(json.loads(json.dumps(elements.state_dict())))
 elements.load_state_dict(elements.state_dict())
 elements.close()
+with iter(numbers) as closing:
+    assert_type(closing, tfw.DatasetIterator[np.int64])
 for plain in numbers.as_numpy_iterator():
     assert_type(plain, np.int64)
 

@@ -92,11 +92,13 @@ tfw.read_records("a.tfrecord", found.compression)
 
 assert_type(tfw.RecordIndex.build_many(["a", Path("b")], num_threads=2), list[tfw.RecordIndex])
 assert_type(tfw.read_records(["a", Path("b")], num_threads=2), tfw.RecordIterator)
-report = tfw.verify_file("a.tfrecord", crc32c=True, receipt=True, progress=print)
+report = tfw.verify_file("a.tfrecord", file_crc32c=True, receipt=True, progress=print)
 with tfw.verify_files(["a.tfrecord", Path("b")], progress=print, num_threads=2) as reports:
     for each in reports:
         assert_type(each, tfw.FileReport)
 assert_type(report, tfw.FileReport)
+assert_type(report.file_crc32c, int | None)
+assert_type(tfw.verify_file("a.tfrecord.gz", "GZIP"), tfw.FileReport)
 assert_type(report.intact, bool)
 assert_type(report.skipped, tfw.SkippedRegions)
 assert_type(report.receipt, tfw.Receipt | None)
@@ -111,8 +113,8 @@ assert_type(repaired.flipped_bits[0], tfw.FlippedBit)
 receipt = tfw.Receipt.of([b"cat"]) + tfw.Receipt.of([b"dog"]) - tfw.Receipt()
 assert_type(receipt, tfw.Receipt)
 assert_type(sum([receipt, receipt], tfw.Receipt()), tfw.Receipt)
-assert_type(tfw.Receipt.from_dict(receipt.as_dict()), tfw.Receipt)
-tfw.Receipt.from_dict(json.loads(json.dumps(receipt.as_dict())))
+assert_type(tfw.Receipt.from_dict(receipt.to_dict()), tfw.Receipt)
+tfw.Receipt.from_dict(json.loads(json.dumps(receipt.to_dict())))
 
 try:
     tfw.verify_file("a.tfrecord")
