@@ -265,7 +265,7 @@ def items(body: str) -> str:
 
 
 def fields(found: Found) -> dict[str, Found]:
-    """The members of a class and its bases within the package, the class's own first."""
+    """The members of a class and its bases within the package."""
     members = {}
     for node in found.node.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_overload(node):
@@ -301,7 +301,7 @@ def constructor(name: str, found: Found, members: dict[str, Found]) -> str:
 def render_class(name: str, found: Found, level: str) -> str:
     members = {
         f"{name}.{member}": definition
-        for member, definition in fields(found).items()
+        for member, definition in sorted(fields(found).items(), key=by_use)
         if not member.startswith("_") and member not in inherited(found)
         if ast.get_docstring(definition.node)
     }
@@ -318,6 +318,12 @@ def render_class(name: str, found: Found, level: str) -> str:
         line = value_line(full, member) if is_value else signature(full, *member)
         text += block(level + "#", full, line, member.node)
     return text
+
+
+def by_use(member: tuple[str, Found]) -> int:
+    """What makes an object first, what closes it last."""
+    made = "classmethod" in map(ast.unparse, member[1].node.decorator_list)
+    return 0 if made else 2 if member[0] == "close" else 1
 
 
 def value_line(name: str, found: Found) -> str:
@@ -346,6 +352,8 @@ def render(name: str, found: Found, level: str) -> str:
     if isinstance(found.node, ast.FunctionDef):
         return block(level, name, signature(name, *found), found.node)
     line = f"{name}: {ast.unparse(found.node.annotation)}"
+    if is_plain(found.node.value):
+        line += f" = {ast.unparse(found.node.value)}".replace("'", '"')
     return f"\n{level} {name}\n\n{text_after(found)}\n\n```\n{line}\n```\n"
 
 
@@ -411,7 +419,7 @@ def sections() -> dict[str, dict[str, str]]:
 
 def module_text(module: str, documented: dict[str, Found]) -> str:
     tree = tree_of(module)
-    text = f"\n### {module}\n\n{summary(tree)}\n\n{render_doc(tree)}\n"
+    text = block("###", module, module, tree)
     for name in all_of(module):
         found = find(module, name)
         if found and name not in documented and has_text(found.node):
