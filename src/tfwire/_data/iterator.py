@@ -13,7 +13,7 @@ from tfwire._base.errors import public
 from tfwire._base.shared_iterator import EXECUTING, SharedIterator, State
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Stage
-from tfwire._data.states import COUNT, check_state, plain
+from tfwire._data.states import COUNT, MISSING, check_state, plain
 from tfwire._data.structure import map_structure
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _AT_ONCE = 256
 _SECONDS = 1e-3
 _FORM = {
     "version": int,
-    "pipeline": list,
+    "pipeline": {str},
     "pass": COUNT,
     "at": object,
     "given": range(_AT_ONCE + 1),
@@ -100,6 +100,7 @@ class DatasetIterator(chain[Item]):
         Raises:
             ValueError: It is the state of another pipeline or of other files, or not a state; or
                 this iterator has ended or failed: then load it into a new one.
+            DataLossError, OSError: The files cannot be read up to the position.
 
         Example:
             >>> dataset = tfw.Dataset.range(3)
@@ -264,8 +265,10 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     def load(self, state: dict[str, Any]) -> None:
         state = plain(state)  # a copy: parts of it are kept
-        known = isinstance(state, dict) and state.keys() == _FORM.keys()
-        if not known or state["version"] != _VERSION:
+        version = (
+            state["version"] if isinstance(state, dict) and state.keys() == _FORM.keys() else 0
+        )
+        if type(version) is not int or version != _VERSION:
             raise ValueError(f"expected the state of an iterator of version {_VERSION}")
         check_state(state, _FORM)
         if (found := _describe(self._stage)) != state["pipeline"]:
@@ -344,7 +347,7 @@ def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
     try:
         # Nothing is read yet if there are none.
         if given and len(cursor.take(given)) < given:
-            raise ValueError("the elements before the position of the state are missing")
+            raise ValueError(MISSING)
     except BaseException:
         cursor.close()
         raise

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from tfwire._base.workers import Workers
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
-from tfwire._data.states import COUNT, state_or
+from tfwire._data.states import COUNT, after, state_or
 
 __all__ = ["Prefetch", "Replayed", "defer", "elements_of"]
 
@@ -178,7 +177,7 @@ class _ReplayedCursor(Gathering):
     def __init__(self, elements: Iterator[Any], below: list[Iterator[Any]], count: int) -> None:
         self._below = below
         self._generated = elements
-        self._elements = islice(elements, count, None) if count else elements
+        self._elements = after(elements, count)
         self._count = count
         self.opened: set[Cursor] = set()
 

@@ -16,7 +16,7 @@ from tfwire._data.numbered import IndexedRecords, NumberedCursor
 from tfwire._data.permutations import draws, key_of, permuted, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
-from tfwire._data.states import COUNT, check_state, state_or
+from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import table_of
 from tfwire._records.damage import RecordPosition
@@ -73,7 +73,7 @@ class Shuffle(Derived):
         return found
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        seed, at = state_or(at, [int, object], (self.seed, None))
+        seed, at = state_or(at, [INT64, object], (self.seed, None))
         if self.arguments[1] is None:
             self.seed = seed  # for later epochs as in the process that saved the state
         key = key_of(seed, epoch) if self.reshuffle else key_of(seed)
@@ -228,7 +228,15 @@ class _BufferCursor(Gathering):
         check_state([*numbers], {range(at["place"][0], at["pulled"])})
         if len(numbers) < len(at["next"]) + len(at["held"]):
             raise ValueError("the state is damaged: an element is held twice")
-        check_state(len(at["held"]), range(self._stage.buffer_size + 1))
+        # What was pulled last stays in the buffer until the source ends.
+        size, last = len(at["held"]), max(at["held"], default=at["pulled"] - 1)
+        pulled = at["drawn"] + size
+        if (pulled, last) != (at["pulled"], pulled - 1) or size > self._stage.buffer_size:
+            raise ValueError("the state is damaged: its counts disagree")
+        # No element stays as long as that in a buffer, with a probability of 1 - exp(-200).
+        most = 200 * (self._stage.buffer_size + 2 * _AT_ONCE)
+        if at["pulled"] - at["place"][0] > most:
+            raise ValueError("the state is damaged: it asks for too many elements")
 
     def _restore(self, epoch: str, at: Any) -> None:
         self._check(at)
@@ -377,7 +385,11 @@ class PackedRecords(Gathering):
         self._blocks: list[Array] = []
         self._size = 0  # bytes in them
         self._limit = _SLACK
-        self.take(given)
+        while given > 0:
+            if not (found := len(self.take(min(given, _AT_ONCE)))):
+                raise ValueError(MISSING)
+            given -= found
+            self.settle(NONE)
 
     def _open(self, start: RecordPosition) -> BatchReader | None:
         if self._number >= len(self._stage.paths):

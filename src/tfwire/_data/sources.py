@@ -7,16 +7,17 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from tfwire._base.errors import DataLossError
 from tfwire._base.strings import as_array
 from tfwire._data.numbered import file_facts, share
 from tfwire._data.stages import Cursor, Gathering, Stage
-from tfwire._data.states import COUNT, check_state, state_or
+from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.markers import Markers
@@ -26,7 +27,7 @@ __all__ = ["Generator", "Numbers", "Records", "Slices"]
 Array = np.ndarray[Any, Any]
 # Copying longer records costs more than a Python object for each.
 _SHORT = 2048
-_INT64 = range(-(2**63), 2**63)
+_AT_ONCE = 256  # records dropped at a time
 
 
 class _Counting(Gathering):
@@ -54,7 +55,7 @@ class _Parsed(_Counting):
     """The batches of ``parse_file``, after the first count."""
 
     def __init__(self, batches: Any, count: int) -> None:
-        super().__init__(islice(batches, count, None) if count else batches, count)
+        super().__init__(after(batches, count), count)
         self._batches = batches
 
     def place(self) -> Any:
@@ -114,7 +115,7 @@ class Numbers(Stage):
 
     def __init__(self, numbers: range, name: str) -> None:
         ends = (numbers[0], numbers[-1]) if numbers else ()
-        if any(number not in _INT64 for number in ends) or numbers[2**63 - 1 :]:
+        if any(number not in INT64 for number in ends) or numbers[2**63 - 1 :]:
             raise ValueError(f"the numbers of a range must be int64, found {numbers}")
         self._numbers = numbers
         self.length: int = len(numbers)
@@ -164,7 +165,7 @@ class Generator(Stage):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         count = state_or(at, COUNT, 0)
         elements = iter(self._generator())
-        return _Counting(islice(elements, count, None) if count else elements, count)
+        return _Counting(after(elements, count), count)
 
     def describe(self) -> str:
         return "from_generator"
@@ -267,8 +268,8 @@ class _File(Gathering):
         self._ready: list[bytes] = []  # records that were read ahead
         self._before: list[int] = []  # the place before the first of them
         self._given = 0  # how many of them were given
-        if given:
-            self.take(given)
+        while given > 0:
+            given -= self._pass_over(min(given, _AT_ONCE))
 
     def take(self, count: int) -> list[bytes]:
         if not self._ready:
@@ -278,6 +279,13 @@ class _File(Gathering):
         if self._given >= len(self._ready):
             self._ready = []
         return found
+
+    def _pass_over(self, count: int) -> int:
+        """Drops count records that were given before; returns how many."""
+        with suppress(DataLossError, OSError):  # take raises it
+            if len(self.take(count)) < count and self._error is None:
+                raise ValueError(MISSING)
+        return count
 
     def read_ahead(self, count: int) -> int:
         """Reads count records, or those before the end or an error, unless some are ready. Returns
@@ -343,10 +351,10 @@ class _FileCycle(Gathering):
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
         self._markers = Markers()
-        form = {"turn": range(stage.cycle), "next": COUNT, "files": [None] * stage.cycle}
+        numbers = range(len(stage.paths) + 1)
+        form = {"turn": range(stage.cycle), "next": numbers, "files": [None] * stage.cycle}
         at = state_or(at, form, {"turn": 0, "next": 0, "files": []})
-        for file in at["files"]:
-            check_state(file, None if file is None else stage.place_form())
+        self._check_files(at["files"], at["next"])
         self._turn: int = at["turn"]
         self._next: int = at["next"]  # the number of the next file to open
         self._files: list[_File | None] = []
@@ -358,6 +366,18 @@ class _FileCycle(Gathering):
         except BaseException:
             self.close()
             raise
+
+    def _check_files(self, files: list[Any], following: int) -> None:
+        """Checks the places in the open files: each of another one, and none is passed over."""
+        places = [file for file in files if file is not None]
+        for place in places:
+            check_state(place, self._stage.place_form())
+            check_state(place[0], range(following))
+        ended = len(places) < len(files)
+        if len({place[0] for place in places}) < len(places) or (
+            ended and following < len(self._stage.paths)
+        ):
+            raise ValueError("the state is damaged: a file is read twice, or never")
 
     def _open_next(self) -> _File | None:
         if self._next >= len(self._stage.paths):

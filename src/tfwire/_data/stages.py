@@ -399,7 +399,8 @@ class _RepeatCursor(Gathering):
         self._outer = epoch
         self._epoch: int
         self._empty: bool  # so far, this epoch
-        self._epoch, self._empty, below = state_or(at, [COUNT, bool, None], (0, True, None))
+        epochs = COUNT if stage.count is None else range(stage.count + 1)
+        self._epoch, self._empty, below = state_or(at, [epochs, bool, None], (0, True, None))
         self._below = self._open(below)
 
     def _open(self, at: Any = None) -> Cursor | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-__all__ = ["COUNT", "check_state", "plain", "state_or"]
+__all__ = ["COUNT", "INT64", "MISSING", "after", "check_state", "plain", "state_or"]
 
 COUNT = range(2**63)
+INT64 = range(-(2**63), 2**63)
+MISSING = "the elements before the position of the state are missing"
 
 
 def check_state(state: Any, form: Any) -> None:
@@ -53,6 +57,22 @@ def state_or(state: Any, form: Any, first: Any) -> Any:
         return first
     check_state(state, form)
     return state
+
+
+def after(elements: Iterator[Any], count: int) -> Iterator[Any]:
+    """The elements after the first count, which a saved state says were given.
+
+    Raises:
+        ValueError: When the first is asked for: there are fewer.
+    """
+    return chain.from_iterable(_skipped(elements, count)) if count else elements
+
+
+def _skipped(elements: Iterator[Any], count: int) -> Iterator[Iterator[Any]]:
+    missing = object()
+    if next(islice(elements, count - 1, None), missing) is missing:
+        raise ValueError(MISSING)
+    yield elements
 
 
 def plain(value: Any) -> Any:
