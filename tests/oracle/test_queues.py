@@ -51,6 +51,8 @@ def run(tf, build, limit=40):
 
 
 def plain(value):
+    if hasattr(value, "dense_shape"):
+        return [plain(part) for part in (value.indices, value.values, value.dense_shape)]
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -76,6 +78,15 @@ def example(v1, queue):
         "s": v1.FixedLenFeature([], v1.string),
     }
     return v1.parse_single_example(serialized, features=features)
+
+
+def number(v1, limit):
+    return v1.train.range_input_producer(limit, num_epochs=1, shuffle=False).dequeue()
+
+
+def sparse(v1):
+    _, serialized = v1.TFRecordReader().read(file_queue(v1))
+    return v1.parse_single_example(serialized, features={"x": v1.VarLenFeature(v1.int64)})["x"]
 
 
 def drawn(seed):
@@ -114,7 +125,33 @@ def test_random_queues(seed):
         lambda v1: v1.TFRecordReader().read(file_queue(v1)),
         lambda v1: v1.WholeFileReader().read(file_queue(v1)),
         lambda v1: example(v1, file_queue(v1)),
+        lambda v1: v1.IdentityReader().read(file_queue(v1)),
         lambda v1: file_queue(v1, num_epochs=3).dequeue(),
+        lambda v1: file_queue(v1, num_epochs=2, capacity=1).dequeue_many(3),
+        lambda v1: file_queue(v1).dequeue_up_to(3),
+        lambda v1: v1.train.maybe_batch(
+            [(row := example(v1, file_queue(v1)))["x"], row["s"]],
+            row["x"] % 2 < 1,
+            2,
+            allow_smaller_final_batch=True,
+        ),
+        lambda v1: v1.train.maybe_batch(
+            {"n": v1.stack([n := number(v1, 6), n + 10])},
+            v1.stack([v1.equal(n % 2, 0), v1.equal(n % 3, 0)]),
+            2,
+            enqueue_many=True,
+            allow_smaller_final_batch=True,
+        ),
+        lambda v1: v1.train.batch([sparse(v1), number(v1, 9)], 4, allow_smaller_final_batch=True),
+        lambda v1: v1.train.batch(
+            [v1.train.batch([number(v1, 7)], 3, allow_smaller_final_batch=True)],
+            2,
+            enqueue_many=True,
+        ),
+        lambda v1: v1.py_func(lambda s: s + b"\0", [example(v1, file_queue(v1))["s"]], v1.string),
+        lambda v1: v1.string_to_number(
+            v1.strings.split([v1.as_string(number(v1, 3)) + ",7"], ",").values, v1.int32
+        ),
         lambda v1: v1.train.range_input_producer(4, num_epochs=2, shuffle=False).dequeue(),
         lambda v1: v1.train.slice_input_producer(
             [np.arange(4), ["a", "b", "c", "d\0"]], num_epochs=2, shuffle=False
@@ -160,6 +197,88 @@ def test_shuffled_batches_have_the_same_elements():
         sizes = [len(numbers) for numbers, _ in batches]
         found.append((sizes, sorted(number for numbers, _ in batches for number in numbers)))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("way", ["maybe_shuffle_batch", "maybe_batch_join", "batch_join"])
+def test_batches_in_any_order_have_the_same_elements(way):
+    def build(v1):
+        rows = [{"x": example(v1, file_queue(v1, names))["x"]} for names in ("ab", "cd")]
+        train, last = v1.train, {"allow_smaller_final_batch": True}
+        if way == "maybe_shuffle_batch":
+            return train.maybe_shuffle_batch(rows[1], 2, 10, 3, rows[1]["x"] % 2 < 1, **last)
+        if way == "maybe_batch_join":
+            return train.maybe_batch_join(rows, v1.constant(True), 4, **last)
+        return train.batch_join(rows, 4, **last)
+
+    found = []
+    for tf in (tensorflow, tfwire.compat):
+        *batches, end = run(tf, build)
+        assert "end" == end
+        found.append(sorted(number for batch in batches for number in batch["x"][0]))
+    assert found[0] == found[1] != []
+
+
+def test_rows_to_keep_of_what_is_no_batch():
+    for tf in (tensorflow, tfwire.compat):
+        with pytest.raises(ValueError, match="enqueue_many"):
+            run(tf, lambda v1: v1.train.maybe_batch([number(v1, 3)], v1.constant([True, False]), 2))
+
+
+@pytest.mark.parametrize(
+    "name", ["MonitoredSession", "SingularMonitoredSession", "MonitoredTrainingSession"]
+)
+def test_monitored_sessions(name):
+    for tf in (tensorflow, tfwire.compat):
+        v1, found = tf.compat.v1, []
+        with tf.Graph().as_default():
+            batch = v1.train.batch([example(v1, file_queue(v1))["x"]], 2)
+            with getattr(v1.train, name)() as session:
+                while not session.should_stop():
+                    found.append(session.run(batch).tolist())
+                    assert len(found) < 10
+            assert [[9700, 9701], [9702, 9900], [9901, 9902], [9903, 9904]] == found
+        with tf.Graph().as_default(), pytest.raises(KeyError):
+            fail_in_session(getattr(v1.train, name), v1.constant(1))
+
+
+def fail_in_session(session_class, fetches):
+    with session_class() as session:
+        session.run(fetches)
+        assert not session.should_stop()
+        raise KeyError("of the user")
+
+
+def test_operations_run_and_sessions_have_settings():
+    for tf in (tensorflow, tfwire.compat):
+        v1 = tf.compat.v1
+        config = v1.ConfigProto(allow_soft_placement=True)
+        config.gpu_options.allow_growth = True
+        with tf.Graph().as_default(), v1.Session(config=config) as session:
+            assert v1.local_variables_initializer().run() is None
+            assert v1.no_op().run(session=session) is None
+            assert [1, 2] == v1.constant([1, 2]).eval().tolist()
+            x = v1.placeholder(v1.int32, [None, 2])
+            assert [[1, 2]] == session.run(x, {x: [[1, 2]]}).tolist()
+            with pytest.raises(ValueError, match="Cannot feed value of shape"):
+                session.run(x, {x: [1, 2, 3]})
+
+
+def test_an_error_of_the_loop_stops_the_coordinator():
+    for tf in (tensorflow, tfwire.compat):
+        v1, found = tf.compat.v1, []
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = number(v1, 5)
+            session.run(v1.local_variables_initializer())
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator)
+            with coordinator.stop_on_exception():
+                while not coordinator.should_stop():
+                    found.append(int(session.run(x)))
+                    if len(found) == 2:
+                        raise KeyError("of the user")
+            with pytest.raises(KeyError):
+                coordinator.join(threads)
+        assert [0, 1] == found
 
 
 def test_initializable_iterators_begin_anew():

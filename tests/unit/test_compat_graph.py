@@ -351,6 +351,103 @@ def test_tensors_of_values_can_be_fetched():
             session.run([x, 3])
 
 
+# ---- Names of later pipelines -------------------------------------------------------------------
+
+
+def test_elements_of_a_queue_come_several_at_a_time():
+    queue = v1.train.string_input_producer([b"a\0", b"\0", b"c"], num_epochs=1, shuffle=False)
+    with v1.Session() as session:
+        assert [[b"a\0", b"\0"], [b"c"]] == [
+            some.tolist() for some in until_end(session, queue.dequeue_up_to(2))
+        ]
+    with v1.Session() as session:
+        assert 1 == len(until_end(session, queue.dequeue_many(2)))
+    with v1.Session() as session, pytest.raises(ValueError, match="n must be at least 1"):
+        session.run(queue.dequeue_many(0))
+
+
+def test_dicts_of_tensors_are_matched_by_their_keys():
+    one, two = v1.placeholder_with_default(1, []), v1.placeholder_with_default(2, [])
+    batch = v1.train.batch_join([{"a": one, "b": two}, {"b": two, "a": one}], 2)
+    with v1.Session() as session:
+        found = session.run(batch)
+    assert ([1, 1], [2, 2]) == (found["a"].tolist(), found["b"].tolist())
+    with pytest.raises(ValueError, match="keys"):
+        v1.train.batch_join([{"a": one}, {"b": two}], 2)
+
+
+def test_vectors_beside_a_source_that_ends():
+    def numbers(count):
+        return v1.train.range_input_producer(count, num_epochs=1, shuffle=False).dequeue()
+
+    vectors = [tf.constant([1, 2]), tf.constant([3, 4])]
+    batch = v1.train.batch_join([[vectors[0], numbers(5)], [vectors[1], numbers(1)]], 2)
+    with v1.Session() as session:
+        found = until_end(session, batch)
+    assert [[0, 0], [1, 2], [3, 4]] == [n.tolist() for _, n in found]
+
+
+def test_what_is_not_kept_is_no_element(path):
+    _, record = v1.TFRecordReader().read(v1.train.string_input_producer([path], num_epochs=1))
+    batch = v1.train.maybe_shuffle_batch([record], 2, 10, 3, tf.strings.length(record) > 3)
+    with v1.Session() as session:
+        (found,) = until_end(session, batch)
+    assert [b"three", b"two\0"] == sorted(found)
+
+
+def test_monitored_sessions_end_cleanly():
+    number = v1.train.range_input_producer(1, num_epochs=1).dequeue()
+    with v1.train.MonitoredSession() as session:
+        assert not session.should_stop()
+        assert 0 == session.run(number)
+        session.run(number)
+        raise AssertionError("the end was not told")
+    assert session.should_stop()
+    with pytest.raises(ValueError, match="hooks"):
+        v1.train.MonitoredTrainingSession(hooks=[object()])
+    with pytest.raises(ValueError, match="checkpoint_dir"):
+        v1.train.MonitoredTrainingSession(checkpoint_dir="folder")
+
+
+def test_placeholders_know_the_shape_of_what_they_are_fed():
+    x = v1.placeholder(tf.int32, [None, 2], name="x")
+    with v1.Session() as session:
+        assert [[1, 2]] == session.run(x, {x: [[1, 2]]}).tolist()
+        with pytest.raises(ValueError, match=r"shape \(2,\) for Tensor x:0"):
+            session.run(x, {x: [1, 2]})
+        with pytest.raises(TypeError, match="feed_dict"):
+            session.run(x, {"x": 1})
+
+
+def test_settings_of_sessions_are_taken():
+    config = v1.ConfigProto(log_device_placement=True)
+    config.gpu_options.per_process_gpu_memory_fraction = 0.5
+    with v1.Session(config=config):
+        assert None is v1.local_variables_initializer().run()
+        assert 3 == tf.constant(3).eval()
+    assert 0.5 == config.gpu_options.per_process_gpu_memory_fraction
+    with pytest.raises(ValueError, match="default session"):
+        v1.no_op().run()
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: tf.decode_csv, "csv"),
+        (lambda: tf.string_split, r"tf\.strings\.split"),
+        (lambda: tf.train.AdamOptimizer, "Keras"),
+        (lambda: tf.train.Supervisor, "MonitoredSession"),
+        (lambda: tf.train.get_or_create_global_step, "count"),
+        (lambda: tf.image.adjust_hue, "numpy"),
+        (lambda: tf.strings.ngrams, "bytes"),
+        (lambda: tf.data.TFRecordDataset(v1.placeholder(tf.string)), "not a placeholder"),
+    ],
+)
+def test_what_is_not_here_says_what_is(use, words):
+    with pytest.raises((AttributeError, TypeError), match=words):
+        use()
+
+
 # ---- Coordinators -------------------------------------------------------------------------------
 
 

@@ -30,7 +30,7 @@ INSTEAD = {
     "QueueBase": "tf.train.string_input_producer, tf.train.batch, or a dataset",
     "RandomShuffleQueue": "tf.train.shuffle_batch, or dataset.shuffle",
     "PaddingFIFOQueue": "tf.train.batch(..., dynamic_pad=True), or dataset.padded_batch",
-    "Queue.dequeue_many": "tf.train.batch([queue.dequeue()], n)",
+    "Print": "print(x.numpy())",
     "Queue.enqueue": "a dataset",
     "Queue.enqueue_many": "a dataset",
     "Queue.size": "nothing; no thread fills it",
@@ -38,16 +38,18 @@ INSTEAD = {
     "Session.list_devices": _NO_GRAPH,
     "Session.make_callable": "session.run",
     "Session.partial_run": "session.run",
+    "TensorArray": "a list, and tf.stack",
     "TFRecordReader.num_records_produced": "a count in Python",
     "TFRecordReader.num_work_units_completed": "a count in Python",
     "TFRecordReader.reset": "another session, which reads from the beginning",
-    "train.MonitoredTrainingSession": "tf.Session",
+    "train.*": _MODELS,
     "train.QueueRunner": "tf.train.batch, or a dataset",
-    "train.Saver": _MODELS,
+    "train.SessionRunHook": "a call in the loop around session.run",
+    "train.Supervisor": "tf.train.MonitoredSession",
     "train.add_queue_runner": "tf.train.batch, or a dataset",
+    "train.get_global_step": "a count in Python",
+    "train.get_or_create_global_step": "a count in Python",
     "train.limit_epochs": "num_epochs= of tf.train.string_input_producer",
-    "train.maybe_batch": "tf.train.batch of a dataset that was filtered",
-    "train.maybe_shuffle_batch": "tf.train.shuffle_batch of a dataset that was filtered",
     "data.Dataset.fingerprint": "repr(dataset)",
     "data.Dataset.from_sparse_tensor_slices": "tf.data.Dataset.from_tensor_slices",
     "data.Dataset.map_with_legacy_function": "dataset.map",
@@ -72,6 +74,12 @@ INSTEAD = {
     "random_shuffle": "numpy.random.default_rng(seed).permutation(x.numpy())",
     "random_uniform": _RANDOM,
     "set_random_seed": "seed= of dataset.shuffle, or " + _RANDOM,
+    "decode_csv": "csv, or numpy.loadtxt",
+    "lookup": "a dict, in a function of dataset.map",
+    "random_crop": "slices: image[top:bottom, left:right]",
+    "string_split": "tf.strings.split",
+    "strings.*": "the methods of bytes, in a function of dataset.map",
+    "summary": "tensorboardX, or torch.utils.tensorboard",
     "ragged": "tfwire.RaggedTensor(values, row_splits)",
     "io.decode_base64": "base64.urlsafe_b64decode",
     "io.decode_bmp": "tf.io.decode_image",
@@ -81,6 +89,7 @@ INSTEAD = {
     "io.encode_base64": "base64.urlsafe_b64encode",
     "io.encode_jpeg": _PILLOW,
     "io.encode_png": _PILLOW,
+    "image.*": "numpy or Pillow, on x.numpy()",
     "image.central_crop": "slices: image[top:bottom, left:right]",
     "image.convert_image_dtype": "tf.cast(image, tf.float32) / 255",
     "image.crop_to_bounding_box": "slices: image[top:bottom, left:right]",
@@ -96,7 +105,6 @@ INSTEAD = {
     "RaggedTensor.to_sparse": "ragged.to_tensor()",
     "Tensor.T": "tf.transpose(x)",
     "Tensor.astype": "tf.cast(x, dtype)",
-    "Tensor.eval": "x.numpy()",
     "Tensor.graph": _NO_GRAPH,
     "Tensor.name": _NO_GRAPH,
     "Tensor.op": _NO_GRAPH,
@@ -141,7 +149,8 @@ class Explained(metaclass=_ExplainedType):
 
 def missing(name: str) -> AttributeError:
     """The error of a name after ``tf.`` that is not here."""
-    replacement = INSTEAD.get(name)
+    namespace = name.rpartition(".")[0]
+    replacement = INSTEAD.get(name) or INSTEAD.get(f"{namespace}.*")
     if replacement is None:
         return AttributeError(
             f"tf.{name} is not in tfwire.compat, which has the names around TFRecord files and "

@@ -108,6 +108,10 @@ class Tensor(Explained, Held):
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"a tensor of shape {self.shape} does not have shape {shape}")
 
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, as ``numpy()``: for code that is written for a graph."""
+        return self.numpy()
+
     @property
     def ndim(self) -> int:
         """The number of axes."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.options import Options
-from tfwire.compat._graph import iterators, mode, queues
+from tfwire.compat._graph import batches, iterators, mode, monitored, queues
 from tfwire.compat._graph.coordinator import Coordinator
 from tfwire.compat._graph.mode import (
     Graph,
@@ -24,6 +24,7 @@ from tfwire.compat._graph.mode import (
 )
 from tfwire.compat._graph.readers import (
     FixedLengthRecordReader,
+    IdentityReader,
     TextLineReader,
     TFRecordReader,
     WholeFileReader,
@@ -45,6 +46,7 @@ __all__ = [
     "FixedLengthRecordReader",
     "GPUOptions",
     "Graph",
+    "IdentityReader",
     "InteractiveSession",
     "Session",
     "TFRecordReader",
@@ -84,7 +86,14 @@ initialize_local_variables: Callable[[], Operation] = global_variables_initializ
 
 
 class ConfigProto(SimpleNamespace):
-    """Settings of a session: accepted and ignored."""
+    """Settings of a session, and parts with more of them: accepted and ignored."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        part = ConfigProto()
+        setattr(self, name, part)
+        return part
 
 
 GPUOptions = ConfigProto
@@ -93,7 +102,9 @@ GPUOptions = ConfigProto
 # ---- Namespaces -------------------------------------------------------------------------------
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
+    **{name: getattr(monitored, name) for name in monitored.__all__},
     **{name: getattr(queues, name) for name in queues.__all__ if name.islower()},
+    **{name: getattr(batches, name) for name in batches.__all__},
 }
 
 _DATA: dict[str, Any] = {

@@ -1,12 +1,12 @@
-"""Queues of TensorFlow 1, and the batches made from them."""
+"""Queues of TensorFlow 1."""
 
 from __future__ import annotations
 
 import glob
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,15 @@ from tfwire.compat._errors import OutOfRangeError
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.session import Deferred, Next, Operation, Run, session_or_default
 from tfwire.compat._missing import Explained
+from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 
 __all__ = [
     "Queue",
     "Source",
-    "batch",
-    "batch_join",
     "input_producer",
     "match_filenames_once",
     "range_input_producer",
-    "shuffle_batch",
-    "shuffle_batch_join",
     "slice_input_producer",
     "start_queue_runners",
     "string_input_producer",
@@ -112,9 +109,34 @@ class Queue(Source):
         """The next element."""
         return Next(self)
 
+    def dequeue_many(self, n: int, name: str | None = None) -> Deferred:
+        """The next n elements as one tensor."""
+        return _Several(self, n, fewer=False)
+
+    def dequeue_up_to(self, n: int, name: str | None = None) -> Deferred:
+        """The next n elements as one tensor; fewer at the end."""
+        return _Several(self, n, fewer=True)
+
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """Does nothing."""
         return Operation(lambda: None)
+
+
+class _Several(Deferred):
+    """The next elements that a session draws from a queue, stacked."""
+
+    def __init__(self, queue: Queue, count: Any, fewer: bool) -> None:
+        super().__init__(queue.open)
+        self._queue, self._count, self._fewer = queue, count, fewer
+
+    def _evaluate(self, run: Run) -> Any:
+        count = integer("n", to_numpy(run.value(self._count)), 1)
+        rows = list(islice(run.session.iterator(self._queue), count))
+        if len(rows) < count and not (rows and self._fewer):
+            raise OutOfRangeError(
+                None, None, f"{self._queue.name} is closed and has {len(rows)} of {count} elements"
+            )
+        return stack(rows)
 
 
 def input_producer(
@@ -203,159 +225,3 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:
         return Tensor(sorted(found))
 
     return Deferred(names)
-
-
-# ---- Batches of the values of tensors -----------------------------------------------------------
-
-
-class _Evaluations(Source):
-    """The values of tensors, evaluated again and again, and gathered by a pipeline.
-
-    Args:
-        tensor_sets: Tuples of deferred values; more than one are evaluated in turn.
-        gather: Makes a dataset of batches of a dataset of the tuples.
-        name: Its name in errors.
-    """
-
-    def __init__(
-        self, tensor_sets: list[tuple[Any, ...]], gather: Callable[[Dataset], Any], name: str
-    ) -> None:
-        super().__init__(name)
-        self._tensor_sets = tensor_sets
-        self._gather = gather
-
-    def open(self, session: Any) -> Iterator[Any]:
-        return iter(self._gather(Dataset.from_generator(partial(self._evaluate, session))))
-
-    def _evaluate(self, session: Any) -> Iterator[Any]:
-        left = list(self._tensor_sets)
-        while left:
-            for tensors in list(left):
-                try:
-                    yield Run(session).value(tensors)
-                except OutOfRangeError:
-                    left.remove(tensors)
-
-
-def _batched(tensors_list: Any, gather: Callable[[Dataset], Any], many: bool, name: str) -> Any:
-    """Batches of tensors, in the structure that the tensors came in."""
-    if not tensors_list or not all(tensors_list):
-        raise ValueError(f"Must provide at least one tensor in {name}()")
-    sets = [tuple(_as_dict(tensors).values()) for tensors in tensors_list]
-    rows = (lambda dataset: gather(dataset.unbatch())) if many else gather
-    following = parts(Next(_Evaluations(sets, rows, name)), tuple(None for _ in sets[0]))
-    first = tensors_list[0]
-    if isinstance(first, dict):
-        return dict(zip(first, following, strict=True))
-    return list(following) if len(following) > 1 else following[0]
-
-
-def _as_dict(tensors: Any) -> dict[Any, Any]:
-    if isinstance(tensors, dict):
-        return tensors
-    if not isinstance(tensors, (list, tuple)):
-        raise TypeError(f"`tensors` must be a list or dict, found {type(tensors).__name__}")
-    return dict(enumerate(tensors))
-
-
-def batch(
-    tensors: Any,
-    batch_size: int,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Batches of the values of tensors.
-
-    Args:
-        tensors: A list or dict of tensors, evaluated ``batch_size`` times for a batch.
-        batch_size: Elements of a batch.
-        enqueue_many: The tensors are batches, whose rows are the elements.
-        dynamic_pad: Pad the elements of a batch to the longest of them.
-        allow_smaller_final_batch: Keep a last batch of fewer elements.
-        num_threads, capacity, shapes, shared_name, name: Accepted and ignored.
-
-    Returns:
-        Deferred values in the structure of ``tensors``; of a list of one, the value alone.
-    """
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched([tensors], partial(_in_order, *sizes), enqueue_many, "batch")
-
-
-def batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch``, of several lists of tensors in turn."""
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched(tensors_list, partial(_in_order, *sizes), enqueue_many, "batch_join")
-
-
-def _in_order(size: int, pad: bool, keep_last: bool, dataset: Any) -> Any:
-    size = integer("batch_size", to_numpy(size), 1)
-    gather = dataset.padded_batch if pad else dataset.batch
-    return gather(size, drop_remainder=not keep_last)
-
-
-def shuffle_batch(
-    tensors: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch``, in random order; see :meth:`tfwire.Dataset.shuffle_batch`.
-
-    Args:
-        capacity: Most elements held in memory.
-        min_after_dequeue: Elements that are left for mixing, until the source ends.
-        seed: Makes the order repeat; not the order that TensorFlow makes of it.
-
-    Raises:
-        ValueError: ``capacity`` is not above ``min_after_dequeue``.
-    """
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched([tensors], sizes, enqueue_many, "shuffle_batch")
-
-
-def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``shuffle_batch``, of several lists of tensors in turn."""
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched(tensors_list, sizes, enqueue_many, "shuffle_batch_join")
-
-
-def _shuffling(
-    size: int, capacity: int, least: int, seed: int | None, keep_last: bool
-) -> Callable[[Dataset], Any]:
-    if capacity <= least:
-        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {least}.")
-    return lambda dataset: dataset.shuffle_batch(size, capacity, max(1, least), seed, keep_last)

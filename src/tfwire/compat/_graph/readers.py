@@ -12,13 +12,20 @@ from tfwire._base.arguments import integer
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.lines import chunks, lines
+from tfwire.compat._graph.batches import batch
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.queues import Queue, Source, batch
+from tfwire.compat._graph.queues import Queue, Source
 from tfwire.compat._graph.session import Deferred, Next
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["FixedLengthRecordReader", "TFRecordReader", "TextLineReader", "WholeFileReader"]
+__all__ = [
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+]
 
 Keyed = Iterator[tuple[bytes, bytes]]
 
@@ -93,6 +100,13 @@ class WholeFileReader(Reader):
         super().__init__(_whole_file)
 
 
+class IdentityReader(Reader):
+    """Gives the names themselves, as keys and as records; it opens no files."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(_name)
+
+
 class TextLineReader(Reader):
     """Reads lines without their ends; keys are the file name, a colon and the number of the line.
 
@@ -142,6 +156,10 @@ def _whole_file(path: str) -> Keyed:
     with open(path, "rb") as file:
         check_ends(file, path)
         yield os.fsencode(path), file.read()
+
+
+def _name(path: str) -> Keyed:
+    yield os.fsencode(path), os.fsencode(path)
 
 
 def _lines(skip: int, path: str) -> Keyed:

@@ -133,7 +133,10 @@ class Deferred(Tensor):
 
 
 def _unknown(what: str) -> TypeError:
-    return TypeError(f"a tensor of a graph is not {what}: its value comes with Session.run(tensor)")
+    return TypeError(
+        f"a tensor of a graph is not {what}: its value comes with Session.run(tensor); "
+        "datasets take the value itself, not a placeholder"
+    )
 
 
 def _delegate(name: str, reflected: bool) -> Callable[..., Deferred]:
@@ -158,6 +161,10 @@ for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "matmul"):
 
 class Operation(Deferred):
     """What is run for its effect; its value is None."""
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs it in a session or the default one."""
+        session_or_default(session, "execute operation using run()").run(self, feed_dict)
 
     def _evaluate(self, run: Run) -> None:
         super()._evaluate(run)
@@ -357,10 +364,11 @@ class Session(Explained):
         _stack().append(self)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, *exc_info: Any) -> bool | None:
         if self in _stack():
             _stack().remove(self)
         self.close()
+        return None
 
 
 class InteractiveSession(Session):
@@ -429,9 +437,17 @@ def _check_fetches(fetches: Any) -> None:
 
 
 def _fed(key: Any, value: Any) -> Any:
-    return (
-        value if isinstance(value, _FETCHABLE) else Tensor(value, getattr(key, "fed_dtype", None))
-    )
+    if isinstance(value, _FETCHABLE):
+        return value
+    if not isinstance(key, Deferred):
+        raise TypeError(f"a key of feed_dict must be a tensor of a graph, found {key!r}")
+    tensor = Tensor(value, getattr(key, "fed_dtype", None))
+    if not tensor.shape.is_compatible_with(key.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {tensor.shape} for Tensor {key.name}, which has shape "
+            f"{key.shape}"
+        )
+    return tensor
 
 
 class Placeholder(Deferred):
