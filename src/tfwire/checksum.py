@@ -161,8 +161,8 @@ def crc32c_kernel() -> str:
     """The implementation in use, the fastest that this CPU supports.
 
     Returns:
-        "avx512", "avx2", "sse42", "armv8" or "portable". The environment variable TFWIRE_CRC32C, read at
-        import, forces one.
+        "avx512", "avx2", "sse42", "armv8" or "portable". The environment variable TFWIRE_CRC32C,
+        read at import, forces one.
     """
     return text(lib.tfw_crc32c_kernel())
 

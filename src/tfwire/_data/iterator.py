@@ -264,7 +264,10 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        state = plain(state)  # a copy: parts of it are kept
+        try:
+            state = plain(state)  # a copy: parts of it are kept
+        except RecursionError:
+            raise ValueError("the state is damaged: it is nested without end") from None
         version = (
             state["version"] if isinstance(state, dict) and state.keys() == _FORM.keys() else 0
         )
