@@ -268,11 +268,13 @@ class _Pieces(SharedIterator[Iterator[Any]]):
             state = plain(state)  # a copy: parts of it are kept
         except RecursionError:
             raise ValueError("the state is damaged: it is nested without end") from None
-        version = (
-            state["version"] if isinstance(state, dict) and state.keys() == _FORM.keys() else 0
-        )
+        known = isinstance(state, dict) and state.keys() == _FORM.keys()
+        version = state["version"] if known else None
         if type(version) is not int or version != _VERSION:
-            raise ValueError(f"expected the state of an iterator of version {_VERSION}")
+            other = "another version" if known else type(state).__name__
+            raise ValueError(
+                f"state must be the state of an iterator of version {_VERSION}, found {other}"
+            )
         check_state(state, _FORM)
         if (found := _describe(self._stage)) != state["pipeline"]:
             raise ValueError(

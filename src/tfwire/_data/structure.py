@@ -254,6 +254,10 @@ def check_padding(shapes: Any, values: Any) -> None:
     for value in leaves(values):
         if value is not None and np.ndim(value) != 0:
             raise ValueError(f"padding_values must be scalars, found {type(value).__name__}")
+        array = np.asarray(value)
+        if array.dtype.kind == "O" and not isinstance(array.item(), (bytes, str, type(None))):
+            found = type(value).__name__
+            raise TypeError(f"padding_values must be numbers or strings, found {found}")
 
 
 def _check_shapes(shapes: Any) -> None:

@@ -132,12 +132,18 @@ class BytesColumn:
 
         Raises:
             IndexError: There is no such string.
+            TypeError: ``indices`` are not integers.
             ValueError: The offsets of these strings decrease, or reach beyond the data.
 
         Example:
             >>> BytesColumn(b"catdog", [0, 3, 3, 6]).take(np.array([2, 0])).to_list()
             [b'dog', b'cat']
         """
+        numbers = np.asarray(indices)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            found = type(indices).__name__
+            raise TypeError(f"indices must be an array of integers, found {found}")
+        indices = numbers.astype(np.intp, copy=False)
         begins, ends = self.offsets[:-1][indices], self.offsets[1:][indices]
         if ((begins < 0) | (ends < begins) | (ends > len(self.data))).any():
             raise ValueError("offsets must not decrease, and stay within the data")
@@ -249,6 +255,8 @@ class SparseTensor(NamedTuple):
             >>> sparse.to_dense(-1).tolist()
             [[-1, 7], [-1, -1]]
         """
+        if max_padding is not None:
+            max_padding = integer("max_padding", max_padding, 0)
         if default_value is None:
             default_value = b"" if self.dtype == object else 0
         indices = np.asarray(self.indices)

@@ -199,7 +199,7 @@ _BY_NAME = {dtype.name: dtype for dtype in (int32, int64, float32, string)}
 _BY_NAME |= {"float": float32, "bytes": string, "str": string, "object": string}
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(value: Any, argument: str = "dtype") -> DType:
     """The DType that a value names.
 
     Args:
@@ -220,12 +220,12 @@ def as_dtype(value: Any) -> DType:
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
     if name is None:
-        raise TypeError("dtype must be a dtype or the name of one, found None")
+        raise TypeError(f"{argument} must be a dtype or the name of one, found None")
     try:
         dtype = np.dtype(name)
     except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python code
         found = reprlib.repr(value) if isinstance(value, str) else type(value).__name__
-        raise TypeError(f"dtype must be a dtype or the name of one, found {found}") from None
+        raise TypeError(f"{argument} must be a dtype or the name of one, found {found}") from None
     if dtype.kind in "SUO":
         return string
     # np.longlong and np.int64 may be two types of one name.
@@ -411,9 +411,10 @@ class RaggedFeature(_RaggedFields):
         row_splits_dtype: FeatureDType = int32,
         validate: bool = False,
     ) -> RaggedFeature:
-        dtype, row_splits_dtype = as_dtype(dtype), as_dtype(row_splits_dtype)
+        dtype = as_dtype(dtype)
+        row_splits_dtype = as_dtype(row_splits_dtype, "row_splits_dtype")
         if value_key is not None and not isinstance(value_key, str):
-            raise ValueError(f"Argument `value_key` must be a string; got {value_key!r}")
+            raise ValueError(f"Argument `value_key` must be a string; got {_shown(value_key)}")
         if value_key == "":
             raise ValueError("Argument `value_key` must not be empty")
         if dtype not in (int64, float32, string):
@@ -423,11 +424,17 @@ class RaggedFeature(_RaggedFields):
                 f"Argument `row_splits_dtype` must be int32 or int64; got {row_splits_dtype}"
             )
         if not isinstance(partitions, (list, tuple)):
-            raise TypeError(f"Argument `partitions` must be a list or tuple; got {partitions!r}")
+            found = _shown(partitions)
+            raise TypeError(f"Argument `partitions` must be a list or tuple; got {found}")
         if not isinstance(validate, bool):
-            raise TypeError(f"Argument `validate` must be a bool; got {validate!r}")
+            raise TypeError(f"Argument `validate` must be a bool; got {_shown(validate)}")
         held = tuple(_as_partition(partition) for partition in partitions)
         return super().__new__(cls, dtype, value_key, held, row_splits_dtype, validate)
+
+
+def _shown(value: Any) -> str:
+    """A wrong argument for a message."""
+    return quoted(value) if isinstance(value, (str, bytes, int, float)) else type(value).__name__
 
 
 _PARTITIONS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import integer, quoted, show_key
+from tfwire._base.arguments import boolean, integer, quoted, show_key
 from tfwire._base.native import lib
 from tfwire._examples.values import (
     BYTES,
@@ -197,7 +197,7 @@ class _Compiler:
 
     def padded(self, key: Key, feature: Any) -> Field:
         shape = feature.shape
-        if not feature.allow_missing:
+        if not boolean("allow_missing", feature.allow_missing):
             raise ValueError(
                 "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
             )
@@ -210,7 +210,7 @@ class _Compiler:
         shape = feature.shape
         if feature.default_value is not None:
             raise ValueError(f"Value feature_list.dense_defaults[{show_key(key)}] must be None")
-        optional = bool(feature.allow_missing)
+        optional = boolean("allow_missing", feature.allow_missing)
         request = Request(key_bytes(key), key, feature.dtype, lib.TFW_DENSE, shape, optional)
         padding = _padding(feature.dtype, None)
         return Steps(key, self.column("dense", request), shape, padding)
@@ -222,7 +222,8 @@ class _Compiler:
         keys, sizes = _dimensions(feature)
         columns = tuple(self.variable("sparse", k, int64) for k in keys)
         values = self.variable("sparse", feature.value_key, feature.dtype)
-        return Sparse(key, columns, values, sizes, bool(feature.already_sorted))
+        already_sorted = boolean("already_sorted", feature.already_sorted)
+        return Sparse(key, columns, values, sizes, already_sorted)
 
     def ragged(self, key: Key, feature: Any) -> Field:
         splits_dtype = feature.row_splits_dtype
