@@ -20,6 +20,8 @@ SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
 
 MODULES = ["checksum", "sharding", "images", "train", "torch", "grain"]
+# Classes of results that programs read and need not name.
+RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
 # What a reader may want to do, in the order of first use. Each public name is in one of them.
 TASKS = {
     "Read records": "read_records RecordIterator follow_records RecordPosition",
@@ -29,11 +31,12 @@ TASKS = {
         encode_sequence_example decode_sequence_example bytes_feature float_feature int64_feature
         example_to_json decode_json_example tfwire.train""",
     "Parse Examples with a specification": """
-        Parser SequenceParser parse_example parse_single_example parse_sequence_example
+        Parser SequenceParser FileBatches parse_example parse_single_example parse_sequence_example
         parse_single_sequence_example""",
     "Specifications": """
         FixedLenFeature FixedLenSequenceFeature VarLenFeature SparseFeature RaggedFeature
-        int64 float32 string infer_schema InferredSchema read_schema write_schema""",
+        int64 float32 string infer_schema InferredSchema FeatureStatistics
+        read_schema write_schema""",
     "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
     "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain",
@@ -50,7 +53,8 @@ HEADER = """\
 # API reference
 
 Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
-those of the package `tfwire`, except within its modules. `tfwire.compat` is in
+those of the package `tfwire`, except within its modules, and two classes of results that need no
+name: FileBatches and FeatureStatistics. `tfwire.compat` is in
 [porting.md](porting.md). `tfwire --help` and `tfwire COMMAND --help` describe the command line;
 what it does at damage is in [damage.md](damage.md).
 
@@ -303,6 +307,7 @@ def render_class(name: str, found: Found, level: str) -> str:
         f"{name}.{member}": definition
         for member, definition in sorted(fields(found).items(), key=by_use)
         if not member.startswith("_") and member not in inherited(found)
+        if name not in RESULTS or definition.node in found.node.body  # its bases are not public
         if ast.get_docstring(definition.node)
     }
     text = block(level, name, constructor(name, found, fields(found)), found.node)
@@ -379,13 +384,13 @@ def is_public(node: ast.ClassDef) -> bool:
 
 
 def public_names() -> dict[str, Found]:
-    """The names of __init__.pyi, with their definitions."""
+    """The names of __init__.pyi and the classes of results, with their definitions."""
     names = {}
     stub = SOURCE / "tfwire" / "__init__.pyi"
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module not in ("tfwire", "tfwire._version"):
             names |= {alias.name: find(node.module, alias.name) for alias in node.names}
-    return names
+    return names | {name: find(module, name) for name, module in RESULTS.items()}
 
 
 def has_text(node: ast.AST) -> bool:

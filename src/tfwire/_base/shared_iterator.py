@@ -36,7 +36,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tfwire._base.workers import PATIENCE, acquirable
 
@@ -171,7 +171,7 @@ class SharedIterator(Iterator[Item]):
         self.stop()
         self.over_now()
 
-    def exclusively(self, function: Callable[..., T], *arguments: Any) -> T:
+    def exclusively(self, function: Callable[..., T], *arguments: object) -> T:
         """function(*arguments) with no other thread inside."""
         thread = get_ident()
         if self._inside == thread:

@@ -125,7 +125,7 @@ class FileBatches(SharedIterator[Batch]):
 
     @property
     def pending_error(self) -> BaseException | None:
-        """The error that comes next. The batch before it may be incomplete."""
+        # For datasets: the error that comes next. The batch before it may be incomplete.
         return self._error if self._following is None else None
 
     def close(self) -> None:
