@@ -162,6 +162,10 @@ FUNCTIONS = {
         ),
         {"length": 1},
     ),
+    "RecordIndex.build_many": (
+        tfw.RecordIndex.build_many,
+        {"paths": ["data"], "compression_type": "auto", "num_threads": 1},
+    ),
     "RecordIndex.build": (
         tfw.RecordIndex.build,
         {"path": "data", "compression_type": "auto"},
@@ -180,7 +184,10 @@ FUNCTIONS = {
         {"index_path": "other"},
     ),
     "TFRecordFile": (tfw.TFRecordFile, {"path": "data", "index": None}),
-    "TFRecordFiles": (tfw.TFRecordFiles, {"paths": ["data"], "max_open_files": 3}),
+    "TFRecordFiles": (
+        tfw.TFRecordFiles,
+        {"paths": ["data"], "max_open_files": 3, "num_threads": 1},
+    ),
     "infer_schema": (
         tfw.infer_schema,
         {"paths": "data", "num_records": 10, "compression_type": "auto"},
@@ -259,7 +266,7 @@ FUNCTIONS = {
     ),
     "read_records": (
         tfw.read_records,
-        {"paths": "data", "on_corrupt": "raise", "receipt": False, **READ},
+        {"paths": "data", "on_corrupt": "raise", "receipt": False, "num_threads": 1, **READ},
     ),
     "repair_file": (
         tfw.repair_file,
@@ -270,6 +277,11 @@ FUNCTIONS = {
         tfw.verify_file,
         {"path": "data", "compression_type": "auto", "max_record_size": 99, "file_crc32c": False}
         | {"receipt": False, "progress": print},
+    ),
+    "verify_files": (
+        lambda **arguments: list(tfw.verify_files(**arguments)),
+        {"paths": ["data"], "compression_type": "auto", "max_record_size": 99}
+        | {"file_crc32c": False, "receipt": False, "progress": max, "num_threads": 1},
     ),
     "read_schema": (tfw.read_schema, {"path": "schema.json"}),
     "write_schema": (tfw.write_schema, {"features": FEATURES, "path": "out.json"}),

@@ -255,7 +255,8 @@ def check_padding(shapes: Any, values: Any) -> None:
         if value is not None and np.ndim(value) != 0:
             raise ValueError(f"padding_values must be scalars, found {type(value).__name__}")
         array = np.asarray(value)
-        if array.dtype.kind == "O" and not isinstance(array.item(), (bytes, str, type(None))):
+        # An int beyond int64 is an object to numpy; a float column takes it.
+        if array.dtype.kind == "O" and not isinstance(array.item(), (bytes, str, int, type(None))):
             found = type(value).__name__
             raise TypeError(f"padding_values must be numbers or strings, found {found}")
 
