@@ -195,25 +195,34 @@ typedef struct group {
     int64_t end;
 } group;
 
-/* Bytes of a record by the offsets; 0 where they cannot be those of one. */
-TFWI_INLINE int64_t size_of(const int64_t *offsets, int64_t number) {
-    const int64_t begin = offsets[number];
-    const int64_t end = offsets[number + 1];
-    return begin >= 0 && end > begin && end - begin >= TFWI_FRAME_SIZE ? end - begin : 0;
+/* A record by the offsets. */
+typedef struct place {
+    int64_t begin;
+    int64_t size; /* 0: the offsets cannot be those of a record */
+} place;
+
+/* Loads both offsets once: another thread may change them. */
+TFWI_INLINE place place_of(const int64_t *offsets, int64_t number) {
+    const volatile int64_t *once = offsets + number;
+    const int64_t begin = once[0];
+    const int64_t end = once[1];
+    const bool possible = begin >= 0 && end > begin && end - begin >= TFWI_FRAME_SIZE;
+    return (place){begin, possible ? end - begin : 0};
 }
 
 /* The first of the records and as many of the next as lie close to it and fit into room. */
 static group plan_group(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
     const int64_t most = room < LONGEST_GROUP ? (int64_t)room : LONGEST_GROUP;
-    group g = {.count = 1, .begin = offsets[numbers[0]]};
-    g.end = g.begin + size_of(offsets, numbers[0]);
+    const place first = place_of(offsets, numbers[0]);
+    group g = {.count = 1, .begin = first.begin, .end = first.begin + first.size};
     while (g.end != g.begin && g.count < count) { /* nothing is read after an impossible record */
-        const int64_t begin = offsets[numbers[g.count]];
-        const int64_t size = size_of(offsets, numbers[g.count]);
-        if (size == 0 || begin < g.begin || begin - g.end > GAP || begin + size - g.begin > most) {
+        const place next = place_of(offsets, numbers[g.count]);
+        const int64_t end = next.begin + next.size;
+        if (next.size == 0 || next.begin < g.begin || next.begin - g.end > GAP ||
+            end - g.begin > most) {
             break;
         }
-        g.end = begin + size > g.end ? begin + size : g.end;
+        g.end = end > g.end ? end : g.end;
         g.count++;
     }
     return g;
@@ -224,8 +233,9 @@ static int check_group(const group *g, const int64_t *offsets, const int64_t *nu
                      const uint8_t *data, size_t got, size_t base, tfw_span *out_spans,
                      size_t *out_done, tfw_error *error) {
     for (size_t i = 0; i < g->count; i++) {
-        const int64_t begin = offsets[numbers[i]];
-        const int64_t size = size_of(offsets, numbers[i]);
+        const place p = place_of(offsets, numbers[i]);
+        const int64_t begin = p.begin;
+        const int64_t size = p.size;
         if (TFWI_UNLIKELY(begin < g->begin || begin > g->end || size < TFWI_FRAME_SIZE ||
                           size > g->end - begin)) {
             return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that change meanwhile");
