@@ -26,13 +26,14 @@ static unsigned detected(void) {
 #include <sys/auxv.h>
 
 /* Bits of AT_HWCAP: part of the kernel's interface, not in the headers of every libc. */
-enum { HWCAP_BIT_PMULL = 1 << 4, HWCAP_BIT_CRC32 = 1 << 7 };
+enum { HWCAP_BIT_ASIMD = 1 << 1, HWCAP_BIT_PMULL = 1 << 4, HWCAP_BIT_CRC32 = 1 << 7 };
 
 static unsigned detected(void) {
     unsigned long hwcap = getauxval(AT_HWCAP);
     unsigned features = 0;
     features |= (hwcap & HWCAP_BIT_CRC32) != 0 ? TFWI_CPU_ARM_CRC32 : 0;
     features |= (hwcap & HWCAP_BIT_PMULL) != 0 ? TFWI_CPU_ARM_PMULL : 0;
+    features |= (hwcap & HWCAP_BIT_ASIMD) != 0 ? TFWI_CPU_ARM_NEON : 0;
     return features;
 }
 
@@ -48,7 +49,7 @@ static bool has(const char *name) {
 }
 
 static unsigned detected(void) {
-    unsigned features = 0;
+    unsigned features = TFWI_CPU_ARM_NEON;
     features |= has("hw.optional.armv8_crc32") ? TFWI_CPU_ARM_CRC32 : 0;
     features |= has("hw.optional.arm.FEAT_PMULL") ? TFWI_CPU_ARM_PMULL : 0;
     return features;

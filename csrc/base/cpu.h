@@ -14,7 +14,8 @@ enum {
     TFWI_CPU_AVX512_VBMI2 = 1u << 6,
     TFWI_CPU_VPCLMUL = 1u << 7,
     TFWI_CPU_ARM_CRC32 = 1u << 8,
-    TFWI_CPU_ARM_PMULL = 1u << 9
+    TFWI_CPU_ARM_PMULL = 1u << 9,
+    TFWI_CPU_ARM_NEON = 1u << 10
 };
 
 /* The TFWI_CPU_ bits that may be used. A few loads; call it once per batch, not once per value. */

@@ -64,8 +64,25 @@ const tfwi_matcher *tfwi_matcher_at(size_t i);
 /* The best one that this CPU can run. */
 const tfwi_matcher *tfwi_matcher_best(void);
 
+#ifdef TFWI_X86
 extern const tfwi_matcher tfwi_matcher_avx2;
 extern const tfwi_matcher tfwi_matcher_avx512;
+#endif
+#ifdef TFWI_ARM64
+extern const tfwi_matcher tfwi_matcher_neon;
+#endif
+
+/* Of the 64 bytes of a window some end a varint; whether eight or ten in a row do not. Without
+ * that, none has more than eight or ten bytes. */
+TFWI_INLINE bool tfwi_has_eight(uint64_t ends) {
+    uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
+    return (four & four >> 4) != 0;
+}
+
+TFWI_INLINE bool tfwi_has_ten(uint64_t ends) {
+    uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
+    return (four & four >> 4 & two >> 8) != 0;
+}
 
 /* The last bytes of a message, copied to where kernels have the room after them that they want. */
 typedef struct tfwi_tail {

@@ -124,7 +124,7 @@ TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
             if (count == 0 || has_too_long(&w, count)) {
                 return NULL; /* or cut off */
             }
-            read_window(&w, count, out + *out_count, has_wide(ends));
+            read_window(&w, count, out + *out_count, tfwi_has_eight(ends | ~bytes_mask));
         }
         p += used;
         *out_count += count;
@@ -140,7 +140,7 @@ const tfwi_matcher tfwi_matcher_avx512 = {
                 TFWI_CPU_BMI2,
     .entries = match_entries,
     .steps = match_steps,
-    .varints = read_varints,
+    .varints = read_block,
 };
 
 #endif /* TFWI_X86 */

@@ -66,10 +66,4 @@ TARGET TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) 
     return _bzhi_u32((uint32_t)_mm_movemask_epi8(bytes), (unsigned)len) == followed[len];
 }
 
-/* Whether eight bytes in a row of a window do not end a varint. */
-TARGET TFWI_INLINE bool has_wide(uint64_t ends) {
-    uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
-    return (four & four >> 4) != 0;
-}
-
 #endif /* TFWIRE_MATCH_BMI2_H */

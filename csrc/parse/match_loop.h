@@ -18,6 +18,17 @@
 #define SHORT_STRING 32
 #define LONG_STRING 128
 
+/* A tfwi_varint_reader for blocks that are mostly a single value. */
+TARGET static const uint8_t *read_block(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
+                                        int64_t *out, size_t room, size_t *out_count) {
+    size_t len = (size_t)(end - p);
+    if (len <= TFWI_MAX_VARINT && limit - p >= 16 && room != 0 && read_varint(p, len, out)) {
+        *out_count = 1;
+        return end;
+    }
+    return read_varints(p, end, limit, out, room, out_count);
+}
+
 /* Stores a packed block as the column's values from index first on; returns how many those are,
  * or NO_MATCH. */
 TARGET TFWI_INLINE size_t store_int64s(tfwi_column *column, size_t first, const uint8_t *p,

@@ -45,7 +45,7 @@ PYTHON_ROOMS = {
 }
 
 # Files that hold code for one instruction set say so in their name.
-INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8)"
+INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8|neon)"
 
 
 def folder_of(path):
