@@ -17,6 +17,9 @@ static const tfwi_writer *const writers[] = {
 #ifdef TFWI_X86
     &tfwi_writer_avx2,
 #endif
+#ifdef TFWI_ARM64
+    &tfwi_writer_neon,
+#endif
     &portable,
 };
 

@@ -34,6 +34,9 @@ const tfwi_writer *tfwi_writer_best(void);
 #ifdef TFWI_X86
 extern const tfwi_writer tfwi_writer_avx2;
 #endif
+#ifdef TFWI_ARM64
+extern const tfwi_writer tfwi_writer_neon;
+#endif
 
 /* A list of one or more int64s: the prefix and, packed, the values. */
 TFWI_INLINE void tfwi_put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const void *values,

@@ -36,14 +36,19 @@ TFWI_INLINE uint64_t tfwi_spread_sevens(uint64_t v) {
     return (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x3f803f803f803f80)) << 1;
 }
 
-/* Writes the varint of the given size; touches TFWI_MAX_VARINT bytes. */
-TFWI_INLINE uint8_t *tfwi_put_varint(uint8_t *p, uint64_t v, size_t size) {
-    const uint64_t more = UINT64_C(0x8080808080808080);
-    uint64_t inner = size > 8 ? ~UINT64_C(0) : (UINT64_C(1) << (8 * (size - 1))) - 1;
-    tfwi_store64(p, tfwi_spread_sevens(v) | (more & inner));
-    p[8] = (uint8_t)(v >> 56 | (size > 9 ? 0x80 : 0));
+/* Writes the varint of the given size, of which the low 56 bits are spread; touches
+ * TFWI_MAX_VARINT bytes. */
+TFWI_INLINE uint8_t *tfwi_put_spread(uint8_t *p, uint64_t v, size_t size, uint64_t spread) {
+    const uint64_t followed = UINT64_C(0x8080808080808080);
+    uint64_t more = size > 8 ? followed : followed >> 8 >> (64 - 8 * size);
+    tfwi_store64(p, spread | more);
+    p[8] = (uint8_t)(v >> 56); /* bit 7 says that there is a tenth byte */
     p[9] = (uint8_t)(v >> 63);
     return p + size;
+}
+
+TFWI_INLINE uint8_t *tfwi_put_varint(uint8_t *p, uint64_t v, size_t size) {
+    return tfwi_put_spread(p, v, size, tfwi_spread_sevens(v));
 }
 
 #endif /* TFWIRE_VARINT_H */

@@ -51,6 +51,25 @@ static void check_lists(const tfwi_writer *writer) {
     }
 }
 
+/* Lists of numbers that take a byte each, but for one, at any address. */
+static void check_short_lists(const tfwi_writer *writer) {
+    enum { MOST = 40 };
+    static const int64_t others[] = {127, 128, INT64_C(1) << 32, INT64_C(1) << 56, -1};
+    uint8_t unaligned[8 * MOST + 1];
+    for (size_t count = 0; count <= MOST; count++) {
+        for (size_t other = 0; other <= count; other++) {
+            uint8_t *p = expected;
+            for (size_t i = 0; i < count; i++) {
+                int64_t v = i == other ? others[(count + other) % 5] : (int64_t)(i * 31 % 128);
+                memcpy(unaligned + 1 + 8 * i, &v, sizeof v);
+                p = plain_varint(p, (uint64_t)v);
+            }
+            memset(found, CANARY, 1024);
+            check_same(writer->int64s(unaligned + 1, count, found), p);
+        }
+    }
+}
+
 /* A feature of a name that is name_len bytes long, as protobuf writes it. */
 static uint8_t *plain_feature(uint8_t *p, size_t name_len, int32_t kind, size_t record) {
     uint8_t value[TFWI_MAX_VARINT];
@@ -111,6 +130,7 @@ static void test_every_writer_gives_the_same_bytes(void) {
         if (tfwi_cpu_has(writer->features)) {
             supported++;
             check_lists(writer);
+            check_short_lists(writer);
             check_scalars(writer);
         }
     }
