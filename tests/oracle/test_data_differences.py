@@ -91,6 +91,19 @@ def test_untraced_functions(method, result):
     assert [] == list(build(tfc, 0))
     with pytest.raises((ValueError, TypeError), match="must"):
         list(build(tfc, 3))
+    check_states()
+
+
+def check_states():
+    for run, nothing in [
+        (lambda dataset: dataset.reduce(0, lambda state, x: 1.5), 0),
+        (lambda dataset: list(dataset.scan(0, lambda state, x: ("a", x))), []),
+    ]:
+        with pytest.raises(TypeError, match="must match"):
+            run(tf.data.Dataset.range(0))
+        assert nothing == run(tfc.data.Dataset.range(0))
+        with pytest.raises(TypeError, match="must return a state of"):
+            run(tfc.data.Dataset.range(3))
 
 
 def test_mixed_elements():
@@ -109,9 +122,14 @@ def test_fixed_length_files(tmp_path):
     def read(lib, *args):
         return list(lib.data.FixedLengthRecordDataset(str(tmp_path / "file"), 2, *args))
 
-    assert [] == read(tf, None, None, None, "GZIP")
-    with pytest.raises(tfc.errors.DataLossError):
-        read(tfc, None, None, None, "GZIP")
+    for compression in ("GZIP", "ZLIB"):
+        assert [] == read(tf, None, None, None, compression)
+        with pytest.raises(tfc.errors.DataLossError):
+            read(tfc, None, None, None, compression)
+        folder = str(tmp_path), 2, None, None, None, compression
+        assert [] == list(tf.data.FixedLengthRecordDataset(*folder))
+        with pytest.raises(tfc.errors.FailedPreconditionError):
+            list(tfc.data.FixedLengthRecordDataset(*folder))
     with pytest.raises(tf.errors.InternalError):
         read(tf, 100)
     with pytest.raises(tfc.errors.InvalidArgumentError):

@@ -7,6 +7,7 @@ it shows what tfwire does.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
@@ -473,6 +474,25 @@ def test_cut_text(tmp_path):
     assert [b"one", b"two"] == list(read[0].as_numpy_iterator())
     with pytest.raises(compat.errors.DataLossError):
         list(read[1])
+
+
+def test_copy_onto_itself(tmp_path):
+    path = tmp_path / "file"
+    for library in reversed(LIBRARIES):
+        path.write_bytes(b"content")
+        with contextlib.suppress(compat.errors.InvalidArgumentError):
+            library.io.gfile.copy(str(path), str(path), overwrite=True)
+            assert library is tf
+        assert (b"" if library is tf else b"content") == path.read_bytes()
+
+
+def test_endless_files():
+    for library in LIBRARIES:
+        assert b"\0" * 5 == library.io.gfile.GFile("/dev/zero", "rb").read(5)
+    assert b"" == tf.io.gfile.GFile("/dev/zero", "rb").read()
+    for read in (lambda file: file.read(), lambda file: file.readline(), list):
+        with pytest.raises(ValueError, match="an input that ends"):
+            read(compat.io.gfile.GFile("/dev/zero", "rb"))
 
 
 def test_cache_folder(tmp_path):

@@ -139,16 +139,21 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
     Raises:
         AlreadyExistsError: There is a file, and ``overwrite`` is False.
-        InvalidArgumentError: ``src`` is a directory.
+        NotFoundError: There is no ``src``, or no folder for ``dst``.
+        InvalidArgumentError: ``src`` is a directory, or the same file as ``dst``.
     """
+    source, target = _path(src), _path(dst)
     with translating_files():
-        os.stat(_path(src))
         _check_free(dst, overwrite)
+        os.stat(os.path.dirname(target) or ".")
+        os.stat(source)
         if isdir(src):
-            raise InvalidArgumentError(f"{_path(src)} is a directory")
-        with open(_path(src), "rb") as file:
-            check_ends(file, _path(src))
-        shutil.copyfile(_path(src), _path(dst))
+            raise InvalidArgumentError(f"{source} is a directory")
+        if exists(dst) and os.path.samefile(source, target):
+            raise InvalidArgumentError(f"{source} and {target} are the same file")
+        with open(source, "rb") as file:
+            check_ends(file, source)
+        shutil.copyfile(source, target)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
@@ -265,12 +270,13 @@ class GFile(Explained):
     @with_file_errors
     def read(self, n: int = -1) -> Any:
         """``n`` bytes, or all that remain, as bytes or str."""
-        return self._shown(self._open().read(n))
+        file = self._ending() if n is None or n < 0 else self._open()
+        return self._shown(file.read(n))
 
     @with_file_errors
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file."""
-        return self._shown(self._open().readline())
+        return self._shown(self._ending().readline())
 
     @with_file_errors
     def readlines(self) -> list[Any]:
@@ -279,7 +285,13 @@ class GFile(Explained):
 
     @with_file_errors
     def __iter__(self) -> Iterator[Any]:
-        return map(self._shown, self._open())
+        return map(self._shown, self._ending())
+
+    def _ending(self) -> Any:
+        """The file, for reading as far as a line or the file goes."""
+        file = self._open()
+        check_ends(file, _path(self.name))
+        return file
 
     def __next__(self) -> Any:
         line = self.readline()

@@ -65,7 +65,8 @@ def _opened(path: str, compression: Any) -> Iterator[Any]:
         with open(path, "rb") as file:
             check_ends(file, path)
             if name == "ZLIB":
-                yield io.BytesIO(zlib.decompress(file.read()))
+                packed = file.read()
+                yield io.BytesIO(zlib.decompress(packed) if packed else b"")
             elif name:
                 with gzip.open(file) as inflated:
                     yield inflated

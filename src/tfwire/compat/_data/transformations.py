@@ -15,13 +15,16 @@ from tfwire._data import batches, prefetch, shuffle, stages
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
-from tfwire._data.structure import check_callable
+from tfwire._data.structure import check_callable, zip_structures
+from tfwire._parsing.features import DType
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import check_dataset, integer_of, scalar_bool, seed_of
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._data.keeping import Keeping
 from tfwire.compat._data.options import Options
+from tfwire.compat._dtypes import as_dtype
+from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["INFINITE", "UNKNOWN", "FurtherTransformations", "cardinality"]
@@ -97,14 +100,21 @@ class FurtherTransformations(Grouping, Keeping):
     def scan(
         self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> P:
-        """The outputs of ``scan_func(state, element)``, which returns (next state, output)."""
+        """The outputs of ``scan_func(state, element)``, which returns (next state, output).
+
+        Raises:
+            TypeError: While iterating: it returns something else, or a state of other dtypes.
+        """
         check_callable("scan_func", scan_func)
         state, step = self._hidden(initial_state), partial(self._step, scan_func)
         return self._generated("scan", generators.scan, step, state, length=self._stage.length)
 
     def _step(self, function: Callable[..., Any], state: Any, element: Any) -> tuple[Any, Any]:
-        state, output = function(self._shown(state), self._shown(element))
-        return self._hidden(state), self._hidden(output)
+        result = function(self._shown(state), self._shown(element))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError("`scan_func` must return a pair: the next state, and the output")
+        following, output = map(self._hidden, result)
+        return _next_state("scan_func", state, following), output
 
     def filter(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
         """The elements for which ``predicate`` is true.
@@ -175,12 +185,17 @@ class FurtherTransformations(Grouping, Keeping):
     # ---- Values -------------------------------------------------------------------------------
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: Any = None) -> Any:
-        """The last state of ``reduce_func(state, element)``, which returns the next state."""
+        """The last state of ``reduce_func(state, element)``, which returns the next state.
+
+        Raises:
+            TypeError: It returns a state of other dtypes than the initial one.
+        """
         check_callable("reduce_func", reduce_func)
         state = self._hidden(initial_state)
         for element in self.as_numpy_iterator():
             result = reduce_func(self._shown(state), self._shown(element))
-            state = self._hidden(tuple(result) if isinstance(result, list) else result)
+            following = self._hidden(tuple(result) if isinstance(result, list) else result)
+            state = _next_state("reduce_func", state, following)
         return self._shown(state)
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -269,3 +284,20 @@ def _of_derived(stage: Stage, below: int) -> int:
         return stage.count if below == INFINITE else UNKNOWN
     keeps = isinstance(stage, (*_AS_MANY_STAGES, stages.Take, stages.Skip))
     return INFINITE if keeps and below == INFINITE else UNKNOWN
+
+
+def _next_state(function: str, state: Any, following: Any) -> Any:
+    """A state that a function returned; it must have the structure and dtypes of the one before."""
+
+    def checked(before: Any, after: Any) -> Any:
+        expected, found = _dtype_of(before), _dtype_of(after)
+        if expected != found:
+            raise TypeError(f"`{function}` must return a state of {expected}, found {found}")
+        return after
+
+    with refusing_arguments(ValueError):
+        return zip_structures(checked, state, following)
+
+
+def _dtype_of(leaf: Any) -> DType:
+    return as_dtype(object if isinstance(leaf, bytes) else leaf.dtype)
