@@ -281,7 +281,7 @@ FUNCTIONS = {
     "verify_files": (
         lambda **arguments: list(tfw.verify_files(**arguments)),
         {"paths": ["data"], "compression_type": "auto", "max_record_size": 99}
-        | {"file_crc32c": False, "receipt": False, "progress": max, "num_threads": 1},
+        | {"file_crc32c": False, "receipt": False, "progress": print, "num_threads": 1},
     ),
     "read_schema": (tfw.read_schema, {"path": "schema.json"}),
     "write_schema": (tfw.write_schema, {"features": FEATURES, "path": "out.json"}),

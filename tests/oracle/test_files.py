@@ -37,6 +37,16 @@ def test_tensorflow_reads_what_tfwire_writes(tmp_path, compression):
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_tensorflow_reads_what_threads_write(tmp_path, compression):
+    """With GZIP in several members."""
+    path, columns = tmp_path / "ours", {"x": list(range(200_000))}
+    with tfw.TFRecordWriter(path, compression, num_threads=3) as writer:
+        writer.write_columns(columns)
+    assert compression != "GZIP" or path.read_bytes().count(b"\x1f\x8b\x08\0\0\0\0\0") > 2
+    assert tfw.encode_columns(columns) == tensorflow_read(path, compression)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_tfwire_reads_what_tensorflow_writes(tmp_path, compression):
     path = tmp_path / "theirs"
     tensorflow_write(path, RECORDS, compression)

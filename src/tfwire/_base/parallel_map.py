@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from operator import length_hint
 from threading import Event
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -33,19 +34,19 @@ class ParallelMap(SharedIterator[Result], Generic[Item, Result]):
 
     Args:
         function: Takes an item and a Check. With several threads, each may call it.
-        items: All of them.
-        num_threads: How many threads to use at most; no more than there are items.
+        items: All of them; read one by one, in the threads, as they begin with them.
+        num_threads: How many threads to use; no more than there are items.
 
     Raises:
         RuntimeError: By ``next``: no thread can be started; or see SharedIterator.
     """
 
     def __init__(
-        self, function: Callable[[Item, Check], Result], items: Sequence[Item], num_threads: int
+        self, function: Callable[[Item, Check], Result], items: Iterable[Item], num_threads: int
     ) -> None:
         super().__init__()
         self._tasks = _Tasks(function, items)
-        self._num_threads = min(num_threads, len(items))
+        self._num_threads = min(num_threads, length_hint(items, num_threads))
         self._workers: Workers | None = None
         self._dropped = weakref.finalize(self, self._tasks.stopped.set)
 
@@ -86,7 +87,7 @@ class ParallelMap(SharedIterator[Result], Generic[Item, Result]):
 
 
 class _Unit(NamedTuple):
-    """An item. That none comes after it is found by asking for the next."""
+    """An item. Asking for the next one shows whether it is the last."""
 
     item: Any
     last: bool = False
@@ -95,10 +96,10 @@ class _Unit(NamedTuple):
 class _Tasks:
     """What the threads share; it holds no reference to the iterator."""
 
-    def __init__(self, function: Callable[[Any, Check], Any], items: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[[Any, Check], Any], items: Iterable[Any]) -> None:
         self.stopped = Event()
         self._function = function
-        self._units = iter(list(map(_Unit, items)))
+        self._units = map(_Unit, items)
 
     def read(self) -> _Unit:
         return next(self._units)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error, text
+from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._examples.inputs import Inputs
 from tfwire._examples.values import BYTES, INT64, Array, show
 
@@ -17,8 +20,10 @@ __all__ = [
     "STRING_ROOM",
     "EncodeBuffer",
     "EncodedBlock",
+    "ParallelBlocks",
     "encode_blocks",
     "encode_whole",
+    "encode_whole_in_threads",
 ]
 
 # A block, and the objects or file pages made of it, should stay in the second level of the cache.
@@ -72,13 +77,17 @@ class EncodedBlock(NamedTuple):
         check(lib.tfw_frame(data, self.length, spans, len(self.spans), error), error)
         return self.view
 
-    def strings(self) -> Sequence[bytes]:
-        """Makes them bytes objects. The block must have STRING_ROOM."""
+    def pickle(self) -> memoryview:
+        """Makes them a pickle of a list of bytes objects. The block must have STRING_ROOM."""
         size = lib.TFW_PICKLE_HEAD + self.length + lib.TFW_PICKLE_TAIL
         data = ffi.from_buffer("uint8_t[]", self.memory)
         spans = ffi.from_buffer("tfw_span[]", self.spans)
         check(lib.tfw_pickle_frame(data, size, spans, len(self.spans)), new_error())
-        strings: Sequence[bytes] = pickle.loads(self.memory.data[:size])
+        return self.memory.data[:size]
+
+    def strings(self) -> Sequence[bytes]:
+        """Makes them bytes objects. The block must have STRING_ROOM."""
+        strings: Sequence[bytes] = pickle.loads(self.pickle())
         return strings
 
 
@@ -96,19 +105,152 @@ def encode_blocks(
     Raises:
         ValueError: Splits or offsets do not fit their values.
     """
-    encoder = _Encoder(features, lists)
-    buffer = EncodeBuffer(_BLOCK_SIZE if num_records > 64 else _BLOCK_SIZE >> 4)
-    spans = np.empty((min(num_records, _RECORDS_PER_CALL), 2), np.uint64)
-    out_spans = ffi.from_buffer("tfw_span[]", spans)
-    first = 0
-    while first < num_records:
-        count = min(num_records - first, len(spans))
-        done, size, need = encoder.encode(first, count, room, buffer.out, out_spans)
-        if need and not done:
-            buffer = EncodeBuffer(need)
-            continue
-        yield EncodedBlock(buffer.memory, size, spans[:done])
-        first += done
+    size = _BLOCK_SIZE if num_records > 64 else _BLOCK_SIZE >> 4
+    slot = _Slot(_Encoder(features, lists), room, size, min(num_records, _RECORDS_PER_CALL))
+    return slot.blocks(0, num_records)
+
+
+class _Slot:
+    """An encoder and memory for a block, for one thread at a time."""
+
+    def __init__(
+        self, encoder: _Encoder, room: tuple[int, int], size: int, num_records: int
+    ) -> None:
+        self._encoder = encoder
+        self._room = room
+        self._buffer = EncodeBuffer(size)
+        self._spans = np.empty((num_records, 2), np.uint64)
+
+    def block(self, first: int, end: int) -> EncodedBlock:
+        """The records from ``first`` on, up to ``end`` at most; one or more. It is valid until the
+        next call."""
+        spans = self._spans
+        out_spans = ffi.from_buffer("tfw_span[]", spans)
+        while True:
+            out, count = self._buffer.out, min(end - first, len(spans))
+            done, size, need = self._encoder.encode(first, count, self._room, out, out_spans)
+            if done or not need:
+                return EncodedBlock(self._buffer.memory, size, spans[:done])
+            self._buffer = EncodeBuffer(need)
+
+    def blocks(self, first: int, end: int) -> Iterator[EncodedBlock]:
+        """All records from ``first`` to ``end``."""
+        while first < end:
+            block = self.block(first, end)
+            yield block
+            first += len(block.spans)
+
+
+# ---- Several threads ---------------------------------------------------------------------------
+
+# Bytes of a block that a thread encodes: every block costs the other threads some waiting for the
+# GIL. Each thread has one, and as many wait for the caller.
+_PARALLEL_BLOCK_SIZE = 1 << 20
+_SAMPLE = 64  # records that show how many fit into a block
+
+Made = TypeVar("Made")
+
+
+class ParallelBlocks(Generic[Made]):
+    """Encodes records as Examples by several threads; the blocks come in order.
+
+    Args:
+        features: The features of all records.
+        num_records: How many records there are.
+        room: FRAME_ROOM or STRING_ROOM.
+        make: Called with every block, by the thread that encoded it. What it returns may hold the
+            block's memory only until the next block is asked for.
+    """
+
+    def __init__(
+        self,
+        features: Inputs,
+        num_records: int,
+        room: tuple[int, int],
+        make: Callable[[EncodedBlock], Made],
+    ) -> None:
+        self._encoder = _Encoder(features)
+        self._num_records = num_records
+        self._room = room
+        self._make = make
+        self._unused: list[_Slot] = []
+        self._mean = 1  # bytes of a record, as far as known
+
+    def blocks(self, num_threads: int) -> Generator[Made, None, None]:
+        """What ``make`` returned, block by block. Close this generator to end the threads.
+
+        Raises:
+            ValueError: Splits or offsets do not fit their values. The blocks of all records before
+                came.
+        """
+        sample = min(self._num_records, _SAMPLE)
+        if not sample:
+            return
+        slot = self._slot()
+        self._note(slot.block(0, sample))
+        self._unused.append(slot)
+        if self._mean * self._num_records < _PARALLEL_BLOCK_SIZE:
+            num_threads = 1  # it takes no longer than to start a thread
+        with closing(ParallelMap(self._encode, self._ranges(), num_threads)) as units:
+            for slot, made, done, end in units:
+                yield made
+                # What did not fit: later records were longer than those before.
+                for block in slot.blocks(done, end):
+                    self._note(block)
+                    yield self._make(block)
+                self._unused.append(slot)
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        first = 0
+        while first < self._num_records:
+            count = _PARALLEL_BLOCK_SIZE * 15 // 16 // self._mean
+            end = min(self._num_records, first + min(max(1, count), _RECORDS_PER_CALL))
+            yield first, end
+            first = end
+
+    def _encode(self, records: tuple[int, int], check: Check) -> tuple[_Slot, Made, int, int]:
+        first, end = records
+        slot = self._slot()
+        block = slot.block(first, end)
+        self._note(block)
+        return slot, self._make(block), first + len(block.spans), end
+
+    def _note(self, block: EncodedBlock) -> None:
+        self._mean = max(1, block.length // max(1, len(block.spans)))
+
+    def _slot(self) -> _Slot:
+        try:
+            return self._unused.pop()
+        except IndexError:
+            encoder, count = self._encoder.twin(), min(self._num_records, _RECORDS_PER_CALL)
+            return _Slot(encoder, self._room, _PARALLEL_BLOCK_SIZE, count)
+
+
+def encode_whole_in_threads(
+    features: Inputs, num_records: int, num_threads: int
+) -> tuple[Array, Array]:
+    """As encode_whole, by several threads."""
+    data, offsets = np.empty(0, np.uint8), np.zeros(num_records + 1, np.int64)
+    first = length = 0
+    encoding = ParallelBlocks(features, num_records, (0, 0), lambda block: block)
+    for block in encoding.blocks(num_threads):
+        count, end = len(block.spans), length + block.length
+        np.add(length, block.spans.view(np.int64).sum(axis=1), out=offsets[first + 1 :][:count])
+        first += count
+        if end > len(data):
+            data = _grown(data, length, end, first, num_records)
+        data[length:end] = block.view
+        length = end
+    return data[:length], offsets
+
+
+def _grown(data: Array, length: int, end: int, first: int, num_records: int) -> Array:
+    """A copy of ``length`` bytes with room for ``end`` and, if the records from number ``first``
+    on are as long as those before, for all of them."""
+    expected = end // max(first, 1) * (num_records - first)
+    grown = np.empty(end + expected + expected // 16 + _BLOCK_SIZE, np.uint8)
+    grown[:length] = data[:length]
+    return grown
 
 
 def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
@@ -136,11 +278,8 @@ def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
         ends += length
         first += done
         length += size
-        if need:  # expect the remaining records to be as long as those encoded so far
-            expected = length // max(first, 1) * (num_records - first)
-            grown = np.empty(length + need + expected + expected // 16 + _BLOCK_SIZE, np.uint8)
-            grown[:length] = buffer[:length]
-            buffer = grown
+        if need:
+            buffer = _grown(buffer, length, length + need, first, num_records)
     return buffer[:length], offsets
 
 
@@ -153,9 +292,18 @@ class _Encoder:
         self._is_sequence = lists is not None
         self._native, self._keep = _native_inputs(features)
         self._native_lists, self._keep_lists = _native_inputs(self._lists)
+        self._begin()
+
+    def _begin(self) -> None:
         self._error = new_error()
         self._done = ffi.new("size_t *")
         self._length = ffi.new("size_t *")
+
+    def twin(self) -> _Encoder:
+        """The same for another thread."""
+        twin = copy.copy(self)
+        twin._begin()
+        return twin
 
     def encode(
         self, first: int, num_records: int, room: tuple[int, int], buffer: Any, spans: Any
@@ -171,10 +319,10 @@ class _Encoder:
 
         Returns:
             Records written, the bytes they take, and 0 or, if the buffer is full, a size that is
-            enough for the next record.
+            enough for the next record. The records before a faulty one come without an error.
 
         Raises:
-            ValueError: Splits or offsets do not fit their values.
+            ValueError: Splits or offsets do not fit their values, in the first record.
         """
         lists = (self._native_lists, len(self._lists)) if self._is_sequence else ()
         call = lib.tfw_encode_sequence if self._is_sequence else lib.tfw_encode
@@ -192,7 +340,7 @@ class _Encoder:
             self._length,
             self._error,
         )
-        if status < 0:
+        if status < 0 and not self._done[0]:
             self._raise(status)
         need = self._error.expected if status == lib.TFW_NEED_SPACE else 0
         return self._done[0], self._length[0], need

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -186,10 +189,12 @@ class Compressor(NamedTuple):
     Attributes:
         deflater: A compressobj.
         flush_mode: zlib's mode of the flush after every block.
+        new_member: Makes a compressobj for one more gzip member; None: a file is one stream.
     """
 
     deflater: Any
     flush_mode: int
+    new_member: Callable[[], Any] | None
 
 
 def compressor(options: Any, level: int | None) -> Compressor | None:
@@ -200,12 +205,14 @@ def compressor(options: Any, level: int | None) -> Compressor | None:
     """
     if level is not None and not -1 <= integer("compression_level", level) <= 9:
         raise ValueError(f"compression_level must be -1 to 9, found {level}")
-    if not compression_name(options):
+    name = compression_name(options)
+    if not name:
         return None
     flush_mode = _parameter(options, "flush_mode", zlib.Z_NO_FLUSH)
     if flush_mode not in _FLUSH_MODES:
         raise ValueError(f"flush_mode must be one of zlib's {_FLUSH_MODES}, found {flush_mode!r}")
-    return Compressor(_deflater(options, level), flush_mode)
+    make = partial(_deflater, copy.copy(options), level)  # the options may change later
+    return Compressor(make(), flush_mode, make if name == "GZIP" else None)
 
 
 def _deflater(options: Any, level: int | None) -> Any:

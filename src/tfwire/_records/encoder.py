@@ -5,7 +5,7 @@ It is imported when a writer gets the first mapping.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -23,11 +23,17 @@ class Encoder(Protocol):
     def encode_examples(self, rows: Iterable[Row]) -> list[bytes]:
         """One serialized Example per row."""
 
-    def encode_columns(self, columns: Row) -> list[bytes]:
+    def encode_columns(self, columns: Row, *, num_threads: int = 1) -> list[bytes]:
         """One serialized Example per entry of the columns."""
 
     def encode_framed(self, columns: Row) -> Iterator[Any]:
         """Blocks of framed records, one record per entry of the columns."""
+
+    def encode_framed_in_threads(
+        self, columns: Row, num_threads: int, make: Callable[[memoryview], Any]
+    ) -> Generator[Any, None, None]:
+        """What ``make`` returns of the bytes of each block of framed records. Threads encode the
+        blocks and call it; the results come in order."""
 
     def FramedRows(self) -> Any:
         """An object whose ``encode(rows)`` yields blocks of framed records, for one thread."""

@@ -11,9 +11,9 @@ from typing import Any
 from tfwire._base.arguments import boolean
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
+from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.file_locks import lock_to_append, lock_to_write
 from tfwire._records.sinks import (
-    DeflatedSink,
     Descriptors,
     DraftSink,
     FileSink,

@@ -196,6 +196,14 @@ class Tally:
         """Adds a verified record by the CRC-32C and the length of its payload."""
         lib.tfw_tally_record(self.native, crc, length)
 
+    def add(self, other: Tally, size: int) -> None:
+        """Adds what another tally holds, which began with nothing: ``size`` bytes of a file."""
+        total, more = self.native, other.native
+        total.records += more.records
+        total.payload_bytes = (total.payload_bytes + more.payload_bytes) % _MODULUS
+        total.hash = (total.hash + more.hash) % _MODULUS
+        total.file_crc = lib.tfw_crc32c_combine(total.file_crc, more.file_crc, size)
+
     @property
     def receipt(self) -> Receipt:
         return Receipt(self.native.records, self.native.payload_bytes, self.native.hash)

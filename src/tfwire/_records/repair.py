@@ -14,10 +14,11 @@ from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._records.compression import compressor
 from tfwire._records.damage import FlippedBits, SkippedRegions, display_name
+from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.frames import FRAME
 from tfwire._records.options import make_options
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sinks import DeflatedSink, DraftSink, Sink
+from tfwire._records.sinks import DraftSink, Sink
 from tfwire._records.sources import (
     Path,
     check_input,

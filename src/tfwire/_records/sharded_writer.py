@@ -125,6 +125,7 @@ class ShardedWriter(WriterBase):
         self._sinks: list[ShardSink] = []
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, with shard_size
+        self._num_threads = threads
         self._workers = _Workers(threads if count is None else min(threads, count))
         try:
             for _ in range(count or 1):
@@ -206,7 +207,7 @@ class ShardedWriter(WriterBase):
             >>> writer.num_records
             3
         """
-        self.write_many(encoder().encode_columns(columns))
+        self.write_many(encoder().encode_columns(columns, num_threads=self._num_threads))
 
     def _distribute(self, payloads: Sequence[bytes]) -> None:
         self._check()

@@ -1,4 +1,4 @@
-"""Where the bytes of record files go: files, file objects and URLs, compressed or not."""
+"""Where the bytes of record files go: files, file objects, and files that replace others."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import fcntl
 import io
 import os
 import stat
-import zlib
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tfwire._base.native import lib
-from tfwire._records.compression import Compressor
 from tfwire._records.drafts import (
     Draft,
     check_replaceable,
@@ -25,7 +22,6 @@ from tfwire._records.file_locks import unlock
 from tfwire._records.sources import Path
 
 __all__ = [
-    "DeflatedSink",
     "Descriptors",
     "DraftSink",
     "FileSink",
@@ -61,6 +57,14 @@ class Sink:
         Raises:
             OSError: With the file's name.
         """
+
+    def member(self, data: Any) -> bytes | None:
+        """Compresses bytes for ``write_member``, in any thread. None: call ``write`` with them."""
+        return None
+
+    def write_member(self, member: bytes) -> None:
+        """Writes what ``member`` returned."""
+        raise NotImplementedError
 
     def salvage(self, ends: Sequence[int]) -> int:
         """After a write that failed: cuts off what it wrote after the last whole record.
@@ -134,58 +138,6 @@ class ObjectSink(Sink):
     def discard(self) -> None:
         if self._owned:
             self._file.close()
-
-
-class DeflatedSink(Sink):
-    """Compresses into another sink.
-
-    Args:
-        sink: Takes the compressed bytes. It is closed with this sink.
-        compressor: Compresses what is written.
-        crc32c: The CRC-32C of what the sink's file already holds.
-    """
-
-    def __init__(self, sink: Sink, compressor: Compressor, crc32c: int = 0) -> None:
-        self.crc32c: int = crc32c
-        self._sink = sink
-        self._deflater, self._flush_mode = compressor
-
-    def write(self, buffers: Sequence[Any]) -> None:
-        pieces = [self._deflater.compress(buffer) for buffer in buffers]
-        if self._flush_mode != zlib.Z_NO_FLUSH:
-            pieces.append(self._deflater.flush(self._flush_mode))
-        self._write_compressed([piece for piece in pieces if piece])
-
-    def _write_compressed(self, pieces: list[bytes]) -> None:
-        try:
-            self._sink.write(pieces)
-        except BaseException:  # whole records may have reached the file
-            data = b"".join(pieces)
-            self._add(data[: self._sink.salvage(range(len(data) + 1))])
-            raise
-        for piece in pieces:
-            self._add(piece)
-
-    def _add(self, data: bytes) -> None:
-        self.crc32c = lib.tfw_crc32c(self.crc32c, data, len(data))
-
-    def flush(self) -> None:
-        self._write_compressed([self._deflater.flush(zlib.Z_SYNC_FLUSH)])
-        self._sink.flush()
-
-    def close(self) -> None:
-        try:
-            self._write_compressed([self._deflater.flush(zlib.Z_FINISH)])
-        except BaseException:
-            self._sink.discard()
-            raise
-        self._sink.close()
-
-    def discard(self) -> None:
-        self._sink.discard()
-
-    def abandon(self) -> None:
-        self._sink.abandon()
 
 
 class FileSink(Sink):

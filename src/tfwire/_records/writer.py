@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import accumulate
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tfwire._base.arguments import integer
 from tfwire._base.errors import public
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
@@ -25,7 +28,8 @@ from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.writer_base import WriterBase
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import CompressionType, Output, Record, Row
+    from tfwire._base.aliases import CompressionType, Output as OutputFile, Record, Row
+    from tfwire._records.sinks import Sink
 
 __all__ = ["TFRecordWriter"]
 
@@ -35,6 +39,26 @@ _MANY_ROWS = 64
 _MANY_RECORDS = 1024
 # From this mean length on payloads are not copied: writev takes header, payload and footer.
 _LONG = 1 << 14
+
+
+class _Prepared(NamedTuple):
+    """A block of framed records that another thread made ready to be written.
+
+    Attributes:
+        block: Its bytes.
+        tally: What they add up to.
+        member: The bytes compressed, if they are written so.
+    """
+
+    block: memoryview
+    tally: Tally
+    member: bytes | None
+
+    @classmethod
+    def of(cls, sink: Sink, block: memoryview) -> _Prepared:
+        tally = Tally()
+        tally.add_block(block, len(block))
+        return cls(block, tally, sink.member(block))
 
 
 @public
@@ -61,6 +85,9 @@ class TFRecordWriter(WriterBase):
         atomic: Write to a temporary file in the same folder. ``close`` renames it when all is on
             disk; an exception within ``with`` discards it. The new file gets the permissions of the
             file that it replaces, and its owner if the process may set that.
+        num_threads: How many threads ``write_columns`` uses, beside the caller's, to encode and
+            checksum, and with GZIP to compress: each mebibyte of records is then a gzip member of
+            its own. The records, their order and the bytes of other files do not depend on it.
 
     Raises:
         OSError: The file cannot be opened. BlockingIOError: Another writer has it open.
@@ -76,15 +103,17 @@ class TFRecordWriter(WriterBase):
 
     def __init__(
         self,
-        path: Output,
+        path: OutputFile,
         options: CompressionType = None,
         *,
         compression_level: int | None = None,
         append: bool = False,
         repair_tail: bool = False,
         atomic: bool = False,
+        num_threads: int = 1,
     ) -> None:
         super().__init__()
+        self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path
         self._pending: list[bytes] = []
         self._room = _BLOCK  # bytes that may still be collected
@@ -163,8 +192,14 @@ class TFRecordWriter(WriterBase):
             OSError: Writing failed, now or before.
         """
         self._run(self._write_pending)
-        for block in encoder().encode_framed(columns):
-            self._run(self._write_block, block.view)
+        if self._num_threads == 1:
+            for block in encoder().encode_framed(columns):
+                self._run(self._write_block, block.view)
+            return
+        prepare, threads = partial(_Prepared.of, self._sink), self._num_threads
+        with closing(encoder().encode_framed_in_threads(columns, threads, prepare)) as blocks:
+            for prepared in blocks:
+                self._run(self._write_prepared, prepared)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -269,9 +304,27 @@ class TFRecordWriter(WriterBase):
         try:
             self._sink.write([block])
         except BaseException:
-            block = block[: self._salvage(ends_of_records(block))]
-            self._tally.add_block(block, len(block))
+            self._tally_written(block)
             raise
+        self._tally.add_block(block, len(block))
+
+    def _write_prepared(self, prepared: _Prepared) -> None:
+        """Writes framed records whose totals are known."""
+        block, tally, member = prepared
+        self._check()
+        try:
+            if member is None:
+                self._sink.write([block])
+            else:
+                self._sink.write_member(member)
+        except BaseException:
+            self._tally_written(block)
+            raise
+        self._tally.add(tally, len(block))
+
+    def _tally_written(self, block: memoryview) -> None:
+        """After a write of a block that failed: counts the records that reached the file."""
+        block = block[: self._salvage(ends_of_records(block))]
         self._tally.add_block(block, len(block))
 
     def _write_long(self, records: Sequence[bytes]) -> None:

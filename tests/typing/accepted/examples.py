@@ -18,6 +18,7 @@ assert_type(tfw.encode_examples({"i": i} for i in range(3)), list[bytes])
 columns = {"label": np.arange(3), "name": ["cat", "dog", "goat"]}
 assert_type(tfw.encode_columns(columns), list[bytes])
 assert_type(tfw.encode_columns(columns, bytes_as="object"), list[bytes])
+assert_type(tfw.encode_columns(columns, bytes_as="column", num_threads=2), tfw.BytesColumn)
 assert_type(tfw.encode_columns(columns, bytes_as="column"), tfw.BytesColumn)
 assert_type(tfw.encode_sequence_example({"n": 2}, {"words": [["a"], ["b", "c"]]}), bytes)
 assert_type(tfw.encode_sequence_example(None, {"words": [[1]]}), bytes)

@@ -41,7 +41,7 @@ for record in tfw.follow_records("a.tfrecord", start=start, interval=0.5, timeou
 
 # ---- Writing ----
 
-with tfw.TFRecordWriter("a.tfrecord", "GZIP", compression_level=6, atomic=True) as writer:
+with tfw.TFRecordWriter("a.tfrecord", "GZIP", compression_level=6, num_threads=2) as writer:
     assert_type(writer, tfw.TFRecordWriter)
     writer.write(b"bytes")
     writer.write(bytearray(3))

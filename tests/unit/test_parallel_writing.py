@@ -1,0 +1,334 @@
+"""encode_columns and write_columns by several threads: the same records, and nothing is left."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import signal
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from tfwire._examples import native_encoder
+
+THREADS = [2, 3, 8]
+COUNT = 700
+RNG = np.random.default_rng(3)
+LENGTHS = RNG.integers(0, 60, COUNT)
+
+COLUMNS = {
+    "scalars": {"i": np.arange(COUNT) - 5, "f": RNG.random(COUNT, np.float32)},
+    "rows": {"m": RNG.integers(-(2**60), 2**60, (COUNT, 7)), "name": ["a", "bc"] * (COUNT // 2)},
+    "ragged": {
+        "r": tfw.RaggedTensor(
+            np.arange(int(LENGTHS.sum())), np.concatenate([[0], np.cumsum(LENGTHS)])
+        ),
+        "s": [[b"x" * (i % 5), b""] * (i % 3) for i in range(COUNT)],
+    },
+    "growing": {"x": [bytes(i // 2 if i % 50 else 30_000 + i) for i in range(COUNT)]},
+    "first ones short": {"x": [b""] * 100 + [bytes(9000)] * 40 + [b""] * 100},
+    "longer than a block": {"x": [bytes(100), bytes(50_000), b"", bytes(20_000)] * 30},
+    "one": {"x": [1]},
+    "none": {"x": np.empty(0)},
+    "no features": {},
+}
+
+
+@pytest.fixture(params=COLUMNS)
+def columns(request):
+    return COLUMNS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Many blocks from few records; no thread and no open file at the end."""
+    monkeypatch.setattr(native_encoder, "_PARALLEL_BLOCK_SIZE", 5000)
+    monkeypatch.setattr(native_encoder, "_SAMPLE", 3)
+    before = open_files()
+    yield
+    assert [] == left_threads()
+    assert before == open_files()
+
+
+def left_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("tfwire")]
+
+
+def open_files():
+    folder = "/proc/self/fd"
+    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+
+
+def written(path, columns, options=None, **arguments):
+    """The writer, closed, and what is in its file."""
+    with tfw.TFRecordWriter(path, options, **arguments) as writer:
+        writer.write_columns(columns)
+    return writer, path.read_bytes()
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_messages_do_not_depend_on_the_number_of_threads(columns, threads):
+    expected = tfw.encode_columns(columns)
+    assert expected == tfw.encode_columns(columns, num_threads=threads)
+    found = tfw.encode_columns(columns, bytes_as="column", num_threads=threads)
+    assert expected == found.to_list()
+    assert found.offsets.dtype == np.int64
+    unsorted = tfw.encode_columns(columns, sort_keys=False)
+    assert unsorted == tfw.encode_columns(columns, sort_keys=False, num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_plain_files_do_not_depend_on_the_number_of_threads(columns, threads, tmp_path):
+    expected, data = written(tmp_path / "1", columns)
+    found, same = written(tmp_path / "n", columns, num_threads=threads)
+    assert data == same
+    assert (expected.receipt, expected.file_crc32c) == (found.receipt, found.file_crc32c)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("options", ["GZIP", "ZLIB"])
+def test_compressed_files_hold_the_same(columns, threads, options, tmp_path):
+    expected, _ = written(tmp_path / "1", columns)
+    found, data = written(tmp_path / "n", columns, options, num_threads=threads)
+    inflated = gzip.decompress(data) if options == "GZIP" else zlib.decompress(data)
+    assert (tmp_path / "1").read_bytes() == inflated
+    assert expected.receipt == found.receipt
+    assert tfw.crc32c(data) == found.file_crc32c
+    assert tfw.verify_file(tmp_path / "n").intact
+
+
+@pytest.mark.parametrize("level", [None, 0, 1, 6, 9])
+@pytest.mark.parametrize("flush_mode", [None, zlib.Z_SYNC_FLUSH])
+def test_members_are_compressed_as_the_options_say(level, flush_mode, tmp_path):
+    options = tfw.TFRecordOptions("GZIP", compression_level=level, flush_mode=flush_mode)
+    columns = COLUMNS["ragged"]
+    _, plain = written(tmp_path / "1", columns)
+    with tfw.TFRecordWriter(tmp_path / "n", options, num_threads=2) as writer:
+        options.compression_type = "ZLIB"  # changes nothing any more
+        writer.write_columns(columns)
+    data = (tmp_path / "n").read_bytes()
+    assert plain == gzip.decompress(data)
+    assert data.count(b"\x1f\x8b\x08") > 3
+    assert (len(data) > len(plain)) == (level == 0)
+
+
+@pytest.mark.parametrize("options", [None, "GZIP", "ZLIB"])
+def test_all_ways_of_writing_keep_their_order(options, tmp_path):
+    path, columns = tmp_path / "data", COLUMNS["growing"]
+    rows = tfw.encode_columns(columns)
+    with tfw.TFRecordWriter(path, options, num_threads=3) as writer:
+        writer.write(b"first")
+        writer.write_columns(columns)
+        writer.write_many([b"1", b"2"])
+        writer.flush()
+        assert [b"first", *rows, b"1", b"2"] == list(tfw.read_records(path, on_corrupt="tail"))
+        writer.write_columns(columns)
+        writer.write_columns({"x": []})
+        writer.write_columns(columns)
+    assert [b"first", *rows, b"1", b"2", *rows, *rows] == list(tfw.read_records(path))
+    assert tfw.crc32c(path.read_bytes()) == writer.file_crc32c
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+def test_files_can_be_continued(options, tmp_path):
+    path, columns = tmp_path / "data", COLUMNS["ragged"]
+    written(path, columns, options, num_threads=2)
+    writer, data = written(path, columns, options, num_threads=2, append=True)
+    assert tfw.encode_columns(columns) * 2 == list(tfw.read_records(path))
+    assert tfw.crc32c(data) == writer.file_crc32c
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("arguments", [{"num_shards": 3}, {"shard_size": 9000}])
+def test_shards_do_not_depend_on_the_number_of_threads(columns, threads, arguments, tmp_path):
+    contents = []
+    for number, each in enumerate((1, threads)):
+        pattern = tmp_path / f"{number}-{{shard}}-{{shards}}"
+        with tfw.ShardedWriter(pattern, num_threads=each, **arguments) as writer:
+            writer.write_columns(columns)
+        contents.append([Path(path).read_bytes() for path in writer.paths])
+        contents.append([writer.receipt, writer.file_crc32cs])
+    assert contents[:2] == contents[2:]
+
+
+# ---- Failures ---------------------------------------------------------------------------------
+
+
+def failing(calls, error):
+    """A writev that writes 3000 bytes at a time, so often, and then raises."""
+    writev, left = os.writev, [calls]
+
+    def write(fd, views):
+        if left[0] == 0:
+            raise error
+        left[0] -= 1
+        return writev(fd, [memoryview(b"".join(views))[:3000]])
+
+    return write
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+@pytest.mark.parametrize("calls", [0, 1, 5, 17])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_whole_records_and_no_threads(
+    threads, calls, error, tmp_path, monkeypatch
+):
+    path, columns = tmp_path / "data", COLUMNS["ragged"]
+    writer = tfw.TFRecordWriter(path, num_threads=threads)
+    monkeypatch.setattr(os, "writev", failing(calls, error))
+    with pytest.raises(type(error)):
+        writer.write_columns(columns)
+    assert [] == left_threads()
+    for call in (lambda: writer.write_columns(columns), writer.flush, writer.close):
+        with pytest.raises((OSError, RuntimeError), match=r"full|interrupted"):
+            call()
+    records = list(tfw.read_records(path))
+    assert tfw.encode_columns(columns)[: len(records)] == records
+    assert tfw.Receipt.of(records) == writer.receipt
+    assert tfw.crc32c(path.read_bytes()) == writer.file_crc32c
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_a_file_that_is_not_complete_never_appears(threads, tmp_path, monkeypatch):
+    (tmp_path / "data").write_bytes(b"old")
+    monkeypatch.setattr(os, "writev", failing(3, OSError(errno.ENOSPC, "full")))
+    for make in (
+        lambda: tfw.TFRecordWriter(tmp_path / "data", atomic=True, num_threads=threads),
+        lambda: tfw.ShardedWriter(tmp_path / "{shard}", num_shards=2, num_threads=threads),
+    ):
+        with pytest.raises(OSError, match="full"):
+            write_twice(make())
+        assert ["data"] == os.listdir(tmp_path)
+    assert b"old" == (tmp_path / "data").read_bytes()
+
+
+def write_twice(writer):
+    with writer:
+        writer.write_columns(COLUMNS["ragged"])
+        writer.write_columns(COLUMNS["ragged"])
+
+
+@pytest.mark.parametrize("record", [1, 2, 3, 4, 60, 333, COUNT - 1])
+def test_a_column_at_fault_is_an_error_after_the_records_before_it(record, tmp_path):
+    data, offsets = np.zeros(COUNT * 10, np.uint8), np.arange(0, COUNT * 10 + 1, 10)
+    expected = tfw.encode_columns({"x": tfw.BytesColumn(data, offsets)})
+    offsets[record + 1] = 3  # before the string begins
+    columns = {"x": tfw.BytesColumn(data, offsets)}
+    for threads in (1, *THREADS):
+        path = tmp_path / str(threads)
+        writer = tfw.TFRecordWriter(path, num_threads=threads)
+        with pytest.raises(ValueError, match=f"'x': record {record}: .* decrease"):
+            writer.write_columns(columns)
+        writer.close()
+        assert expected[:record] == list(tfw.read_records(path))
+        for bytes_as in ("object", "column"):
+            with pytest.raises(ValueError, match=f"record {record}: "):
+                tfw.encode_columns(columns, bytes_as=bytes_as, num_threads=threads)
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of finalizers
+def test_an_interrupt_at_any_moment_leaves_whole_records_and_no_threads(options, tmp_path):
+    path, columns = tmp_path / "data", COLUMNS["ragged"]
+    rows, interrupted = tfw.encode_columns(columns), 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for number in range(40):
+            writer = tfw.TFRecordWriter(path, options, num_threads=3)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0002 * (number + 1))
+                for _ in range(1000):
+                    writer.write_columns(columns)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            try:
+                writer.close()
+                policy = "raise"
+            except RuntimeError:  # a write was interrupted
+                policy = "stop"
+            found = list(tfw.read_records(path, on_corrupt=policy))
+            assert (rows * (len(found) // COUNT + 1))[: len(found)] == found
+            wait_for_threads()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+def wait_for_threads():
+    """An interrupt while a thread is waited for leaves that thread to end by itself."""
+    deadline = time.monotonic() + 30
+    while left_threads() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+@pytest.mark.parametrize("threads", THREADS)
+def test_another_thread_may_close_meanwhile(options, threads, tmp_path, monkeypatch):
+    """Whole records are in the file, and the call that writes is told."""
+    path, columns = tmp_path / "data", COLUMNS["ragged"]
+    writer = tfw.TFRecordWriter(path, options, num_threads=threads)
+    writev, begun = os.writev, threading.Event()
+
+    def write(fd, views):
+        begun.set()
+        return writev(fd, views)
+
+    monkeypatch.setattr(os, "writev", write)
+    errors = []
+
+    def write_on():
+        try:
+            while True:
+                writer.write_columns(columns)
+        except ValueError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=write_on, daemon=True)
+    thread.start()
+    assert begun.wait(30)
+    writer.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert ["Writer is closed."] == errors
+    records = list(tfw.read_records(path))
+    rows = tfw.encode_columns(columns)
+    assert (rows * (len(records) // COUNT + 1))[: len(records)] == records
+
+
+@pytest.mark.parametrize("threads", [0, -1, "2", 1.5])
+def test_wrong_numbers_of_threads_are_refused_before_anything_is_opened(threads, tmp_path):
+    with pytest.raises((TypeError, ValueError), match="num_threads"):
+        tfw.encode_columns({"x": [1]}, num_threads=threads)
+    with pytest.raises((TypeError, ValueError), match="num_threads"):
+        tfw.TFRecordWriter(tmp_path / "data", num_threads=threads)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_wrong_columns_begin_no_thread(tmp_path):
+    with tfw.TFRecordWriter(tmp_path / "data", num_threads=2) as writer:
+        with pytest.raises(TypeError):
+            writer.write_columns({"x": [None] * 5000})
+        with pytest.raises(ValueError, match=r"differ|records"):
+            writer.write_columns({"x": [1, 2], "y": [1]})
+    assert b"" == (tmp_path / "data").read_bytes()
+
+
+def test_memory_does_not_grow_with_the_columns(monkeypatch):
+    """Blocks that were written serve again."""
+    made = []
+    buffer = native_encoder.EncodeBuffer
+    monkeypatch.setattr(
+        native_encoder, "EncodeBuffer", lambda size: made.append(size) or buffer(size)
+    )
+    columns = {"x": np.arange(50_000)}
+    encoding = tfw.encode_columns(columns, bytes_as="column", num_threads=3)
+    assert 50_000 == len(encoding)
+    assert len(made) <= 3 + 1 + 2
