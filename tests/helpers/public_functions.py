@@ -130,7 +130,7 @@ FUNCTIONS = {
     "decode_sequence_example": (tfw.decode_sequence_example, {"serialized": SEQUENCE}),
     "encode_columns": (
         tfw.encode_columns,
-        {"columns": ROW, "sort_keys": True, "bytes_as": "object"},
+        {"columns": ROW, "sort_keys": True, "bytes_as": "object", "num_threads": 1},
     ),
     "encode_example": (tfw.encode_example, {"row": ROW, "sort_keys": True}),
     "encode_examples": (tfw.encode_examples, {"rows": [ROW], "sort_keys": True}),
@@ -251,7 +251,7 @@ FUNCTIONS = {
     "TFRecordWriter": (
         lambda **arguments: tfw.TFRecordWriter(**arguments).close(),
         {"path": "out", "options": "GZIP", "compression_level": None, "append": False}
-        | {"repair_tail": False, "atomic": False},
+        | {"repair_tail": False, "atomic": False, "num_threads": 1},
     ),
     "write": (method(one_writer, "write"), {"record": b"x"}),
     "write_many": (method(one_writer, "write_many"), {"records": [b"x"]}),

@@ -94,9 +94,9 @@ def test_reports_add_up_what_a_reader_finds(paths):
 
 @pytest.mark.parametrize("size", [1, 100, 5000])
 def test_reports_do_not_depend_on_the_bytes_verified_at_once(paths, size, monkeypatch):
-    expected = list(tfw.verify_files(paths, crc32c=True, receipt=True))
+    expected = list(tfw.verify_files(paths, file_crc32c=True, receipt=True))
     monkeypatch.setattr("tfwire._records.verify._AT_ONCE", size)
-    assert expected == list(tfw.verify_files(paths, crc32c=True, receipt=True, num_threads=2))
+    assert expected == list(tfw.verify_files(paths, file_crc32c=True, receipt=True, num_threads=2))
 
 
 @pytest.mark.parametrize("threads", THREADS)
