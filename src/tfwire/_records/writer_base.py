@@ -117,9 +117,23 @@ class WriterBase:
         traceback: TracebackType | None,
     ) -> None: ...
 
-    def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+    def _finalize_once_more(self) -> None:
+        """As ``_finalize``, and again after an interrupt, which is raised at the end."""
+        try:
             self._finalize()
+        except Exception:
+            raise  # a warning that is an error
+        except BaseException:
+            name = repr(self)
+            self._finalize()
+            message = f"{name} was interrupted while it was closed: records may be lost"
+            warnings.warn(message, RuntimeWarning, stacklevel=3, source=self)
+            raise
+
+    def __del__(self) -> None:
+        # Python loses what is raised here, also an interrupt.
+        if not getattr(self, "_closed", True):
+            self._finalize_once_more()
 
     def __reduce__(self) -> Any:
         raise TypeError("writers cannot be pickled; open files in the other process")
@@ -149,7 +163,7 @@ def _finalize_all() -> None:
     for writer in list(_open_writers):
         if not writer._closed and writer._lock.acquire(timeout=1):  # a daemon thread may hold it
             with contextlib.suppress(Exception):  # warnings may be errors
-                writer._finalize()
+                writer._finalize_once_more()
             writer._lock.release()
 
 
