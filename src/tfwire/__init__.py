@@ -1,4 +1,4 @@
-"""TFRecord files and tf.train.Example messages without TensorFlow, at the speed of memory.
+"""TFRecord files and tf.train.Example messages without TensorFlow, every checksum verified.
 
     import tfwire as tfw
 

@@ -1,8 +1,10 @@
 """The command, with everything wrong that can be: arguments, files, standard streams, terminals."""
 
+import gzip
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -582,3 +584,29 @@ def wait_until_busy(pid):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+# ---- Words ---------------------------------------------------------------------------------------
+
+OF_PYTHON = r"[a-z]+_[a-z_]*(=| is )|on_corrupt|compression_type|=(True|False|None)|Traceback"
+KINDS = [[], ["--compression", "gzip"], ["--compression", "zlib"], ["--compression", "none"]]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+@pytest.mark.parametrize("content", ["text", "plain", "gzip", "damaged", "torn"])
+def test_messages_have_the_flags_of_the_command_and_not_pythons_arguments(folder, kind, content):
+    data = b"".join(map(frame, RECORDS))
+    contents = {"plain": data, "text": b"no records, but a text of some length", "torn": data[:-3]}
+    contents |= {"gzip": gzip.compress(data), "damaged": b"\xff" + data[1:]}
+    (folder / "in").write_bytes(contents[content])
+    said = ""
+    for number, name in enumerate(READING):
+        command, *words = words_of(name, "in", f"out-{number}")
+        if "json" not in name and not (kind and command == "shuffle"):  # it has no such flag
+            result = tfwire_main(command, *kind, *words)
+            shown = result.stdout if command in ("info", "verify") else b""
+            said += (shown + result.stderr).decode()
+    assert [] == [line for line in said.splitlines() if re.search(OF_PYTHON, line)]
+    if content == "text":
+        assert kind or "tried plain records, GZIP and ZLIB, and nothing fits" in said
+        assert not kind or f"--compression is {kind[1]}; --compression auto detects" in said

@@ -27,6 +27,13 @@ FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
 Result = TypeVar("Result")
 _MOST_REGIONS = 20  # listed by commands other than verify
 _MOST = 2**63 - 1
+_FLAGS = {
+    "compression_type='auto' tried": "tried",
+    "compression_type is GZIP": "--compression is gzip",
+    "compression_type is ZLIB": "--compression is zlib",
+    "compression_type is none": "--compression is none",
+    "readers detect others with compression_type='auto'": "--compression auto detects others",
+}
 _COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {
     "auto": "auto",
     "none": "",
@@ -174,7 +181,14 @@ def complain_of(command: str | None, text: object) -> None:
     if command is not None:
         sys.stdout.flush()
         text = f"tfwire {command}: {text}"
-    print(printable(str(text)), file=sys.stderr)
+    print(as_flags(printable(str(text))), file=sys.stderr)
+
+
+def as_flags(text: str) -> str:
+    """A message of the library with the flags of the command in place of Python's arguments."""
+    for argument, flag in _FLAGS.items():
+        text = text.replace(argument, flag)
+    return text
 
 
 def complain_of_damage(

@@ -120,7 +120,7 @@ def _print(report: FileReport, size: int | None) -> None:
         count = _files.plural(report.skipped.num_regions, "region")
         print(f"    of {count} the first {_MOST} are listed; tfwire verify lists more")
     if report.hint is not None:
-        print(f"    {printable(report.hint)}")
+        print(f"    {_files.as_flags(printable(report.hint))}")
     if report.first is not None:
         message = _text.message_of(report.first)
         print(f"  first record {_text.kind_of(message)}")

@@ -51,7 +51,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Damaged records are left out and reported on stderr; the exit status is then 1. Of a "
-        "record that is not an Example, text and JSON show the first bytes."
+        "record that is not an Example, text and JSON show the first bytes. For jq and its like: "
+        "--format json."
     )
 
 

@@ -136,7 +136,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         print(f"  {_files.describe_region(region)}")
     _files.print_more(report.skipped.num_regions, len(report.skipped), "region")
     if report.hint is not None:
-        print(f"  {printable(report.hint)}")
+        print(f"  {_files.as_flags(printable(report.hint))}")
 
 
 def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
