@@ -71,7 +71,7 @@ def open_files():
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_reports_do_not_depend_on_the_number_of_threads(paths, threads):
-    options = {"crc32c": True, "receipt": True}
+    options = {"file_crc32c": True, "receipt": True}
     expected = [tfw.verify_file(path, **options) for path in paths]
     assert expected == list(tfw.verify_files(paths, num_threads=threads, **options))
 
@@ -164,7 +164,7 @@ def test_leaving_the_loop_closes(paths, threads):
         {"num_threads": 1.5},
         {"num_threads": "2"},
         {"progress": 3},
-        {"crc32c": 1},
+        {"file_crc32c": 1},
         {"receipt": "yes"},
         {"compression_type": "ZIP"},
     ],
