@@ -5,7 +5,10 @@
 #include "check.h"
 #include "tfwire_python.h"
 
-enum { RECORDS = 512, MOST_INPUTS = 40, SEQUENCE_STEPS = 20, FRAME_VALUES = 64 };
+#ifndef COUNT_RECORDS
+#define COUNT_RECORDS 512
+#endif
+enum { RECORDS = COUNT_RECORDS, MOST_INPUTS = 40, SEQUENCE_STEPS = 20, FRAME_VALUES = 64 };
 enum { ROOM = 4 << 20 }; /* bytes, enough for the records of any workload */
 
 /* Records of one kind in every form that the library turns into another. */
