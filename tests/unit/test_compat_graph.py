@@ -440,6 +440,8 @@ def test_settings_of_sessions_are_taken():
         (lambda: tf.train.get_or_create_global_step, "count"),
         (lambda: tf.image.adjust_hue, "numpy"),
         (lambda: tf.strings.ngrams, "bytes"),
+        (lambda: tf.math.top_k, "numpy"),
+        (lambda: tf.train.Message, "Keras"),
         (lambda: tf.data.TFRecordDataset(v1.placeholder(tf.string)), "not a placeholder"),
     ],
 )

@@ -399,3 +399,17 @@ def test_an_iterator_closes_itself_at_the_end_of_with():
         assert same is elements
         raise KeyError
     assert [] == list(elements)
+
+
+def test_a_state_after_an_error_has_the_error_as_its_cause():
+    elements = iter(tfw.Dataset.range(3).map(lambda x: 1 // (1 - int(x))))
+    before = elements.state_dict()
+    next(elements)
+    with pytest.raises(ZeroDivisionError):
+        next(elements)
+    with pytest.raises(ValueError, match="interrupted") as raised:
+        elements.state_dict()
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    again = iter(tfw.Dataset.range(3).map(lambda x: 1 // (1 - int(x))))
+    again.load_state_dict(before)
+    assert 1 == next(again)

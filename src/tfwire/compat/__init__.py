@@ -250,6 +250,7 @@ pack = stack  # its name before TensorFlow 1.0
 # The names in TensorFlow 1.
 string_join: Callable[..., Any] = strings.join
 string_to_number: Callable[..., Any] = strings.to_number
+string_strip: Callable[..., Any] = strings.strip
 substr: Callable[..., Any] = strings.substr
 regex_replace: Callable[..., Any] = strings.regex_replace
 reduce_join: Callable[..., Any] = strings.reduce_join
@@ -312,7 +313,7 @@ io: _Namespace = _Namespace(
 python_io: _Namespace = _Namespace("python_io", **_RECORDS)
 train: _Namespace = _Namespace(
     "train",
-    **{name: getattr(_train, name) for name in dir(_train) if name[0].isupper()},
+    **{name: getattr(_train, name) for name in vars(_train)["__all__"] if name[0].isupper()},
     **_v1.TRAIN,
 )
 image: _Namespace = _Namespace(

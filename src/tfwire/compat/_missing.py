@@ -10,6 +10,7 @@ __all__ = ["Explained", "Namespace", "missing"]
 _NO_GRAPH = "nothing; there is no graph"
 _MODELS = "Keras, JAX or PyTorch, fed with numpy batches of tfwire.Parser(...).parse_file(...)"
 _RANDOM = "numpy.random.default_rng(seed)"
+_NUMPY = "numpy, on x.numpy()"
 _PILLOW = "Pillow, on x.numpy()"
 
 # Names after ``tf.``, and what to use instead.
@@ -76,6 +77,21 @@ INSTEAD = {
     "set_random_seed": "seed= of dataset.shuffle, or " + _RANDOM,
     "decode_csv": "csv, or numpy.loadtxt",
     "lookup": "a dict, in a function of dataset.map",
+    "argsort": _NUMPY,
+    "data.experimental.from_list": "tf.data.Dataset.from_tensor_slices",
+    "gather_nd": _NUMPY,
+    "get_logger": "Python's logging",
+    "global_variables": "nothing; there are no variables",
+    "linalg": _NUMPY,
+    "math.*": _NUMPY,
+    "matmul": "x @ y",
+    "sequence_mask": _NUMPY,
+    "sort": _NUMPY,
+    "sparse.*": "numpy, on x.indices.numpy() and x.values.numpy()",
+    "to_double": "tf.cast(x, tf.float64)",
+    "train.summary_iterator": "tf.compat.v1.io.tf_record_iterator, and protobuf messages of events",
+    "trainable_variables": "nothing; there are no variables",
+    "unique": _NUMPY,
     "random_crop": "slices: image[top:bottom, left:right]",
     "string_split": "tf.strings.split",
     "strings.*": "the methods of bytes, in a function of dataset.map",

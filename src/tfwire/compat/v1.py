@@ -55,6 +55,7 @@ __all__ = [
     "disable_eager_execution",
     "disable_v2_behavior",
     "enable_eager_execution",
+    "enable_v2_behavior",
     "executing_eagerly",
     "get_default_graph",
     "get_default_session",
@@ -71,6 +72,7 @@ __all__ = [
 ]
 
 disable_v2_behavior = disable_eager_execution
+enable_v2_behavior = enable_eager_execution
 
 
 # ---- Without effect ---------------------------------------------------------------------------
