@@ -246,19 +246,30 @@ class RaggedTensor(Explained):
         """The number of rows, int64."""
         return Tensor(np.array(len(self), np.int64))
 
-    def to_tensor(self, default_value: Any = None) -> Tensor:
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: Any = None
+    ) -> Tensor:
         """The rows as a dense tensor, short rows padded at their ends.
 
         Args:
             default_value: What to fill with; None is 0, False or b"".
+            shape: What rows are padded or cut to; a size of None is that of the longest.
+
+        Raises:
+            InvalidArgumentError: ``shape`` has another rank.
         """
         sizes = _bounds(self.plain)
+        wanted = sizes
+        if shape is not None:
+            with refusing_arguments(ValueError):
+                known = zip(TensorShape(shape).with_rank(len(sizes)), sizes, strict=True)
+            wanted = tuple(size if target is None else target for target, size in known)
         dtype = self.plain.dtype
         empty: Any = b"" if dtype.kind == "O" else 0
         filler = as_array(empty if default_value is None else default_value, dtype)
-        dense = np.full(sizes, filler, dtype)
-        _place(dense, self.plain)
-        return Tensor(dense)
+        dense = np.full(np.maximum(sizes, wanted), filler, dtype)
+        _place(dense[: len(self)], self.plain)
+        return Tensor(dense[tuple(map(slice, wanted))])
 
     def row_lengths(self) -> Tensor:
         """The length of every row."""
