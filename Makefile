@@ -171,7 +171,8 @@ sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 # Of the Python tests those of threads. Python is not instrumented: its lock orders what it guards,
 # and what is left are races of the core. test_changing_inputs.py races by its nature: the core reads
 # what others change, each value that a size or an address depends on once; ASan looks after it.
-THREADED = (inflate_ahead or recycle or thread or iterator_states) and not changing_inputs and not fork
+THREADED = (inflate_ahead or recycle or thread or iterator_states or side_by_side or files_ahead or \
+           parallel_writing) and not changing_inputs and not fork
 check-threads: C_TESTS = records/test_threads
 check-threads: $(READY)
 	$(call c_tests,threads,clang,-fsanitize=thread,)

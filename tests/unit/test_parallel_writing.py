@@ -145,16 +145,27 @@ def test_files_can_be_continued(options, tmp_path):
 
 
 @pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("arguments", [{"num_shards": 3}, {"shard_size": 9000}])
+@pytest.mark.parametrize(
+    "arguments", [{"num_shards": 3}, {"shard_size": 9000}, {"shard_size": 9000, "options": "GZIP"}]
+)
 def test_shards_do_not_depend_on_the_number_of_threads(columns, threads, arguments, tmp_path):
+    """And are those of the messages, written one by one."""
     contents = []
-    for number, each in enumerate((1, threads)):
+    for number, each in enumerate((0, 1, threads)):
         pattern = tmp_path / f"{number}-{{shard}}-{{shards}}"
-        with tfw.ShardedWriter(pattern, num_threads=each, **arguments) as writer:
-            writer.write_columns(columns)
-        contents.append([Path(path).read_bytes() for path in writer.paths])
-        contents.append([writer.receipt, writer.file_crc32cs])
-    assert contents[:2] == contents[2:]
+        with tfw.ShardedWriter(pattern, num_threads=each or 1, **arguments) as writer:
+            writer.write(b"first")
+            if each:
+                writer.write_columns(columns)
+            else:
+                writer.write_many(tfw.encode_columns(columns))
+            writer.write_many([b"x", b"last"])
+        files = [Path(path).read_bytes() for path in writer.paths]
+        assert list(map(tfw.crc32c, files)) == writer.file_crc32cs
+        if "options" in arguments:
+            files = list(map(gzip.decompress, files))
+        contents.append((files, writer.receipt, writer.num_records))
+    assert contents[0] == contents[1] == contents[2]
 
 
 # ---- Failures ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tfwire._examples.native_encoder import (
     encode_whole_in_threads,
 )
 from tfwire._examples.rows import RowEncoder, encode_row
-from tfwire._examples.values import FLOAT, INT64, NONE, Flat, as_float32, as_int64, flatten
+from tfwire._examples.values import FLOAT, INT64, NONE, Array, Flat, as_float32, as_int64, flatten
 
 if TYPE_CHECKING:
     from tfwire import train
@@ -39,6 +39,7 @@ __all__ = [
     "encode_framed",
     "encode_framed_in_threads",
     "encode_sequence_example",
+    "encode_spans",
     "float_feature",
     "int64_feature",
 ]
@@ -228,6 +229,26 @@ def encode_framed_in_threads(
     inputs, num_records = inputs_from_columns(columns, sort_keys=True)
     encoding = ParallelBlocks(inputs, num_records, FRAME_ROOM, lambda block: make(block.frame()))
     return encoding.blocks(num_threads)
+
+
+def encode_spans(columns: Row, num_threads: int) -> Generator[tuple[Array, Array], None, None]:
+    """Encodes columns into blocks of messages without frames.
+
+    Args:
+        columns: As for encode_columns.
+        num_threads: How many threads.
+
+    Returns:
+        A generator of bytes, uint8 of rank 1, and the spans of the messages in them, uint64 of
+        shape (n, 2). With one thread they are valid until the next ones; with more they have memory
+        of their own. Closing it ends the threads.
+    """
+    inputs, num_records = inputs_from_columns(columns, sort_keys=True)
+    if num_threads > 1:
+        encoding = ParallelBlocks(inputs, num_records, (0, 0), EncodedBlock.copy)
+        return encoding.blocks(num_threads)
+    blocks = encode_blocks(inputs, None, num_records, (0, 0))
+    return ((block.array, block.spans) for block in blocks)
 
 
 class FramedRows:

@@ -69,6 +69,15 @@ class EncodedBlock(NamedTuple):
         """The bytes of the records, with the room around them."""
         return self.memory.data[lib.TFW_PICKLE_HEAD :][: self.length]
 
+    @property
+    def array(self) -> Array:
+        """As ``view``, uint8 of rank 1."""
+        return self.memory[lib.TFW_PICKLE_HEAD :][: self.length]
+
+    def copy(self) -> tuple[Array, Array]:
+        """Copies of the bytes of the records and of ``spans``."""
+        return self.array.copy(), self.spans.copy()
+
     def frame(self) -> memoryview:
         """Makes them records of a file. The block must have FRAME_ROOM."""
         error = new_error()

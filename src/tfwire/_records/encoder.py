@@ -35,6 +35,10 @@ class Encoder(Protocol):
         """What ``make`` returns of the bytes of each block of framed records. Threads encode the
         blocks and call it; the results come in order."""
 
+    def encode_spans(self, columns: Row, num_threads: int) -> Generator[Any, None, None]:
+        """Pairs of bytes and spans: blocks of messages, uint8 of rank 1 and uint64 of shape (n, 2).
+        With one thread a block is valid until the next; else it has memory of its own."""
+
     def FramedRows(self) -> Any:
         """An object whose ``encode(rows)`` yields blocks of framed records, for one thread."""
 

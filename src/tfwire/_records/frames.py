@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 import numpy as np
 
 from tfwire._base.arrays import holds_objects
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import BYTES_LAYOUT, addresses_of
 from tfwire._records.encoder import encoder
 
 __all__ = [
     "FRAME",
     "Packer",
+    "Spans",
     "as_record",
     "as_records",
     "chunks",
+    "ends_of_payloads",
     "ends_of_records",
     "frame_apart",
+    "pack",
 ]
 
+Array = np.ndarray[Any, Any]
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 # Larger blocks gain little, and every open writer keeps one in memory.
 _BLOCK = 3 << 16
@@ -161,6 +165,56 @@ def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
     yield memoryview(b"".join(pieces)), len(pieces) // 3
 
 
+class Spans:
+    """Payloads that lie in one piece of memory; slices are of the same kind.
+
+    Args:
+        data: uint8 of rank 1.
+        spans: Offset and length of each payload in it, uint64 of shape (n, 2).
+    """
+
+    def __init__(self, data: Array, spans: Array) -> None:
+        self._data = data
+        self._spans = spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def __getitem__(self, key: slice) -> Spans:
+        return Spans(self._data, self._spans[key])
+
+    def ends(self) -> list[int]:
+        """Where each record would end in a file that holds them all."""
+        ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME)).tolist()
+        return ends
+
+    def framed(self) -> memoryview:
+        """The records, in memory of their own."""
+        spans = np.ascontiguousarray(self._spans)
+        size = int(spans[:, 1].sum()) + FRAME * len(spans)
+        return pack(
+            ffi.from_buffer("uint8_t[]", self._data),
+            len(self._data),
+            ffi.from_buffer("tfw_span[]", spans),
+            len(spans),
+            size,
+        )
+
+
+def pack(data: Any, data_len: int, spans: Any, count: int, size: int) -> memoryview:
+    """Payloads as the records of a file.
+
+    Args:
+        data, data_len: ``uint8_t *``, the memory that holds them.
+        spans, count: ``tfw_span *``, where they are.
+        size: Bytes of the records, with their frames.
+    """
+    out, error = np.empty(size, np.uint8), new_error()
+    room, written = ffi.from_buffer("uint8_t[]", out), ffi.new("size_t *")
+    check(lib.tfw_pack(data, data_len, spans, count, room, size, written, error), error)
+    return out.data
+
+
 def frame_apart(record: bytes) -> tuple[bytes, bytes, int]:
     """Header and footer of a payload, which is not copied, and its CRC-32C."""
     crc = lib.tfw_crc32c(0, record, len(record))
@@ -171,6 +225,11 @@ def frame_apart(record: bytes) -> tuple[bytes, bytes, int]:
 def _masked(crc: int) -> bytes:
     """A checksum as it is stored in files."""
     return struct.pack("<I", lib.tfw_crc32c_mask(crc))
+
+
+def ends_of_payloads(payloads: Sequence[bytes]) -> list[int]:
+    """Where the record of each would end in a file that holds them all."""
+    return list(accumulate(len(payload) + FRAME for payload in payloads))
 
 
 def ends_of_records(block: memoryview) -> list[int]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, show_path
 from tfwire._base.errors import DataLossError, public
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import ffi
 from tfwire._records.compression import compressor
 from tfwire._records.damage import FlippedBits, SkippedRegions, display_name
 from tfwire._records.deflated_sink import DeflatedSink
-from tfwire._records.frames import FRAME
+from tfwire._records.frames import FRAME, pack
 from tfwire._records.options import make_options
 from tfwire._records.record_file import RecordFile
 from tfwire._records.sinks import DraftSink, Sink
@@ -164,13 +164,7 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str], like: Path | None)
 def _framed(batch: Any) -> memoryview:
     """The records of a batch with their frames, equal to those in the file."""
     size = batch.payload_bytes + FRAME * batch.count
-    out, error = bytearray(size), new_error()
-    room, written = ffi.from_buffer("uint8_t[]", out), ffi.new("size_t *")
-    status = lib.tfw_pack(
-        batch.data, batch.data_len, batch.spans, batch.count, room, size, written, error
-    )
-    check(status, error)
-    return memoryview(out)
+    return pack(batch.data, batch.data_len, batch.spans, batch.count, size)
 
 
 def _nothing_left(file: RecordFile, lost: SkippedRegions) -> DataLossError:

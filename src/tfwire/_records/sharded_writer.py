@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Semaphore
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from tfwire._base.arguments import boolean, file_path, integer, show_path
 from tfwire._base.errors import public
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, remove
 from tfwire._records.encoder import encoder
-from tfwire._records.frames import FRAME, as_record, as_records, chunks
+from tfwire._records.frames import Spans, as_record, as_records, chunks, ends_of_payloads
 from tfwire._records.index import RecordIndex, index_path_of
 from tfwire._records.receipts import Receipt
 from tfwire._records.shard_set import (
@@ -207,9 +207,11 @@ class ShardedWriter(WriterBase):
             >>> writer.num_records
             3
         """
-        self.write_many(encoder().encode_columns(columns, num_threads=self._num_threads))
+        with closing(encoder().encode_spans(columns, self._num_threads)) as blocks:
+            for data, spans in blocks:
+                self._run(self._distribute, Spans(data, spans))
 
-    def _distribute(self, payloads: Sequence[bytes]) -> None:
+    def _distribute(self, payloads: Sequence[bytes] | Spans) -> None:
         self._check()
         if self._shard_size is None:
             self._write_round_robin(payloads)
@@ -221,16 +223,22 @@ class ShardedWriter(WriterBase):
         super()._fail(failure)
         self._workers.fail(failure)
 
-    def _write_round_robin(self, payloads: Sequence[bytes]) -> None:
+    def _write_round_robin(self, payloads: Sequence[bytes] | Spans) -> None:
         """Writes one record to every file in turn."""
         count = len(self._writers)
         for i in range(min(count, len(payloads))):
-            number = (self.num_records + i) % count
-            self._workers.submit(number, self._writers[number].write_many, payloads[i::count])
+            self._submit((self.num_records + i) % count, payloads[i::count])
 
-    def _fill_in_turn(self, payloads: Sequence[bytes], shard_size: int) -> None:
+    def _submit(self, number: int, payloads: Sequence[bytes] | Spans) -> None:
+        """Has records written to a file."""
+        if isinstance(payloads, Spans):
+            self._workers.submit(number, self._writers[number].write_spans, payloads)
+        else:
+            self._workers.submit(number, self._writers[number].write_many, payloads)
+
+    def _fill_in_turn(self, payloads: Sequence[bytes] | Spans, shard_size: int) -> None:
         """Writes records to the last file; when it is full, to a new one."""
-        ends = list(itertools.accumulate(len(payload) + FRAME for payload in payloads))
+        ends = payloads.ends() if isinstance(payloads, Spans) else ends_of_payloads(payloads)
         first, begin = 0, 0
         while first < len(payloads):
             last = bisect_right(ends, begin + shard_size - self._filled, first)
@@ -239,8 +247,7 @@ class ShardedWriter(WriterBase):
                 self._open_next()
                 continue
             last = max(last, first + 1)  # a single record may be larger than a shard
-            write = self._writers[-1].write_many
-            self._workers.submit(len(self._writers) - 1, write, payloads[first:last])
+            self._submit(len(self._writers) - 1, payloads[first:last])
             self._filled += ends[last - 1] - begin
             first, begin = last, ends[last - 1]
 

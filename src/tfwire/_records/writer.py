@@ -17,6 +17,7 @@ from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
     FRAME,
     Packer,
+    Spans,
     as_record,
     as_records,
     chunks,
@@ -200,6 +201,11 @@ class TFRecordWriter(WriterBase):
         with closing(encoder().encode_framed_in_threads(columns, threads, prepare)) as blocks:
             for prepared in blocks:
                 self._run(self._write_prepared, prepared)
+
+    def write_spans(self, payloads: Spans) -> None:
+        """Writes payloads that lie in one piece of memory. Not public."""
+        self._run(self._write_pending)
+        self._run(self._write_block, payloads.framed())
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
