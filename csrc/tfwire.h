@@ -4,8 +4,8 @@
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
- *    object among its arguments is pure: it depends on its arguments alone (tfw_walk and tfw_fetch
- *    also on the file). The exception is tfw_crc32c_select.
+ *    object among its arguments is pure: it depends on its arguments alone (tfw_walk, tfw_fetch and
+ *    tfw_read_ahead also on the file). The exception is tfw_crc32c_select.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary news (TFW_END,
  *    TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with pinned numbers. Functions
  *    with another result cannot fail.
@@ -35,8 +35,8 @@
  * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
- * tfw_span. The text between the CDEF marks is also what cffi reads, so it holds no preprocessor
- * line but integer constants.
+ * tfw_span, and tfw_read_columns calls both. The text between the CDEF marks is also what cffi
+ * reads, so it holds no preprocessor line but integer constants.
  */
 #ifndef TFWIRE_H
 #define TFWIRE_H
@@ -485,14 +485,27 @@ TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *o
 TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
                                size_t capacity, tfw_error *error);
 
+/* Begins anew, in one call: forgets all records, binds memory[i] of capacity records for every
+ * column that can be bound, and donates memory[i] of sizes[i] bytes to every grown one that has
+ * none; where it was taken, memory[i] becomes NULL. */
+TFW_API int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes,
+                              size_t capacity, tfw_error *error);
+
+/* Hands over all grown columns in one call: tfw_columns_peek where lent[i] is not 0, otherwise
+ * tfw_columns_take; zeros for bound ones. On failure none was taken. */
+TFW_API int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent,
+                               tfw_column *out_columns, tfw_error *error);
+
 /* A grown column, lent: the pointers live until the next call on the columns. */
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-/* Flags of tfw_parse, tfw_parse_sequence and, but for TFW_ADDRESSES, tfw_parse_one. */
+/* Flags of tfw_parse, tfw_parse_sequence and, but for TFW_ADDRESSES, tfw_parse_one; TFW_SEQUENCE is
+ * for tfw_read_columns and tfw_decode. */
 enum tfw_parse_flags {
     TFW_EMPTY_IS_MISSING = 1, /* a dense feature with an empty list counts as missing */
     TFW_SINGLE = 2,           /* duplicates of a key as TensorFlow's single-record parser */
+    TFW_SEQUENCE = 4,         /* messages are SequenceExamples */
     TFW_ADDRESSES = 8         /* the offsets of spans are addresses: messages lie anywhere, nothing
                                  around them is read, data and data_len do not count */
 };
@@ -522,6 +535,41 @@ TFW_API int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len,
 TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
+
+/* ---- Files to columns ------------------------------------------------------------------------
+ * A stretch is records that lie without gaps in a file, and the memory through which they pass. */
+typedef struct tfw_stretch {
+    size_t size;              /* sizeof(tfw_stretch) */
+    int32_t fd;               /* read by pread, never moved or closed; -1: the buffer holds all */
+    uint32_t flags;           /* TFW_NO_DATA_CRC */
+    uint64_t max_record_size; /* 0: no limit */
+    uint64_t offset;          /* in the file: where the next record begins */
+    uint64_t stop;            /* in the file: nothing from there on is read */
+    uint8_t *buffer;
+    size_t capacity; /* with a file TFW_HEADER_SIZE or more; some 300 KiB serve best */
+    size_t begin;    /* of what the buffer holds of the file, from offset on */
+    size_t end;
+} tfw_stretch;
+
+/* Reads at most max_records whole records to the buffer, after those that it holds, and verifies
+ * their headers; *out_count of them. The buffer keeps them all: capacity limits what is read.
+ * TFW_OK: max_records. TFW_END: the file ends there. TFW_NEED_SPACE: the buffer is full.
+ * TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE, TFW_E_TRUNCATED, TFW_E_IO: the next one cannot be read. Of
+ * all but TFW_E_IO and TFW_E_ARGUMENT the error is not written: the status says it. */
+TFW_API int tfw_read_ahead(tfw_stretch *stretch, size_t max_records, size_t *out_count,
+                           tfw_error *error);
+
+/* Reads, verifies and parses at most max_records records, as tfw_parse, or with TFW_SEQUENCE as
+ * tfw_parse_sequence, and goes past them. *out_done were appended, and added to the tally (may be
+ * NULL), also on failure.
+ * TFW_OK: max_records. TFW_END: the stretch ends there. TFW_NEED_SPACE: the next record takes
+ * error->expected bytes, more than the buffer has. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC,
+ * TFW_E_TOO_LARGE, TFW_E_TRUNCATED: it is damaged, error->offset in the file. What tfw_parse
+ * reports: it does not fit, and lies whole at begin. error->record is *out_done.
+ * REQUIRES: bound columns have room. */
+TFW_API int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
+                             size_t max_records, unsigned flags, tfw_tally *tally,
+                             size_t *out_done, tfw_error *error);
 
 /* Pads rows of different lengths to the same width: row i of out is values [splits[i],
  * splits[i + 1]) and then copies of the padding, width values in all.

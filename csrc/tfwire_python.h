@@ -67,11 +67,6 @@ TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
 
 /* ---- Messages to dicts, without a schema ---------------------------------------------------- */
 
-/* Flags of tfw_decode, which also takes TFW_ADDRESSES. */
-enum tfw_decode_flags {
-    TFW_SEQUENCE = 4 /* SequenceExamples: each gives a tuple (context, feature lists) */
-};
-
 /* Decoded messages. All zeros at first; later calls use the memory again. To keep an array, put
  * NULL in its place, and free it with tfw_free. */
 typedef struct tfw_dicts {
@@ -89,7 +84,8 @@ typedef struct tfw_dicts {
     size_t capacities[4]; /* of the arrays, in elements */
 } tfw_dicts;
 
-/* Decodes every feature of every message. Bytes lists become lists of bytes, a Feature without a
+/* Decodes every feature of every message. Flags: TFW_ADDRESSES, and TFW_SEQUENCE, with which each
+ * gives a tuple (context, feature lists). Bytes lists become lists of bytes, a Feature without a
  * kind an empty list, an empty bytes list a buffer; keys are str, bytes that are not UTF-8 escaped
  * as surrogateescape does.
  * TFW_E_WIRE: *dicts holds the *out_done messages before the malformed one. Other failures leave

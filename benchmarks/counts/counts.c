@@ -150,6 +150,23 @@ static void parse(workload *w) {
            tfw_parse(w->columns, w->data, w->len, w->spans, RECORDS, 0, NULL, NULL));
 }
 
+/* From a file, by pieces: what parsing and scanning take, and little more. */
+static void read_columns(workload *w) {
+    tfw_stretch stretch = {.size = sizeof stretch, .fd = fileno(record_file), .stop = UINT64_MAX,
+                           .buffer = out, .capacity = 1 << 20};
+    size_t done;
+    tfw_columns_clear(w->columns);
+    expect(TFW_OK, tfw_read_columns(w->columns, NULL, &stretch, RECORDS, 0, NULL, &done, NULL));
+}
+
+static void read_ahead(workload *w) {
+    tfw_stretch stretch = {.size = sizeof stretch, .fd = fileno(record_file), .stop = UINT64_MAX,
+                           .buffer = out, .capacity = 1 << 20};
+    size_t found;
+    (void)w;
+    expect(TFW_OK, tfw_read_ahead(&stretch, RECORDS, &found, NULL));
+}
+
 static void parse_one(workload *w) {
     int64_t ends[MOST_INPUTS];
     for (size_t i = 0; i < RECORDS; i++) {
@@ -235,6 +252,8 @@ static void count_records(workload *w) {
     count("index walk", RECORDS, walk, w);
     count("fetch in file order", RECORDS, fetch, w);
     count("pickle of records", RECORDS, pickle_spans, w);
+    count("read ahead", RECORDS, read_ahead, w);
+    count("read columns", RECORDS, read_columns, w);
     fclose(record_file);
 }
 

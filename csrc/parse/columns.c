@@ -251,3 +251,37 @@ int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_
     columns->columns[feature].values.capacity = capacity;
     return TFW_OK;
 }
+
+/* ---- Whole batches -------------------------------------------------------------------------- */
+
+int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes, size_t capacity,
+                      tfw_error *error) {
+    tfw_columns_clear(columns);
+    int status = tfw_columns_bind_all(columns, memory, capacity, error);
+    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
+        const tfwi_column *column = &columns->columns[i];
+        if (!column->bound && column->values.of == NULL && memory[i] != NULL) {
+            status = tfw_columns_donate(columns, i, memory[i], sizes[i], error);
+            memory[i] = NULL;
+        }
+    }
+    return status;
+}
+
+int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent, tfw_column *out_columns,
+                       tfw_error *error) {
+    int status = TFW_OK;
+    size_t count = columns->schema->count;
+    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+        out_columns[i] = (tfw_column){0};
+        if (!columns->columns[i].bound) {
+            status = tfw_columns_peek(columns, i, &out_columns[i], error);
+        }
+    }
+    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+        if (!columns->columns[i].bound && lent[i] == 0) {
+            status = tfw_columns_take(columns, i, &out_columns[i], error);
+        }
+    }
+    return status;
+}

@@ -1,15 +1,11 @@
 /* Random access: where the records of a file lie, and any of them by number. Nothing here keeps
  * state, so any number of threads may read one file.
  */
-#define _FILE_OFFSET_BITS 64
-#define _POSIX_C_SOURCE 200809L
-
+#include "records/read_at.h"
 #include "records/scan.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum {
     SPANS = 256,            /* found at a time by the walk */
@@ -19,34 +15,6 @@ enum {
     LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
     LARGEST_READ = 1 << 30  /* some systems refuse to read more than INT_MAX bytes */
 };
-
-#ifdef TFW_TEST_FAULTS
-extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
-#define pread tfwi_test_pread
-#endif
-
-/* Reads len bytes, *out_got of them: fewer only where the file ends. */
-static int read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
-                   tfw_error *error) {
-    size_t got = 0;
-    while (got < len) {
-        size_t rest = len - got < LARGEST_READ ? len - got : LARGEST_READ;
-        ssize_t piece = pread(fd, out + got, rest, (off_t)(offset + got));
-        if (piece == 0) {
-            break;
-        }
-        if (piece < 0 && errno != EINTR) {
-            int code = errno;
-            tfwi_fail(error, TFW_E_IO, "reading failed");
-            TFWI_SET(error, os_errno, code);
-            TFWI_SET(error, offset, (int64_t)(offset + got));
-            return TFW_E_IO;
-        }
-        got += piece > 0 ? (size_t)piece : 0;
-    }
-    *out_got = got;
-    return TFW_OK;
-}
 
 /* Completes the description of a damaged record; data: its first bytes, as far as present. */
 static int damaged(tfw_error *error, tfw_error found, const uint8_t *data, int64_t record,
@@ -133,7 +101,7 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
     int status = TFW_OK;
     while (status == TFW_OK && w.count < capacity && w.offset < end) {
         size_t len = end - w.offset < want ? (size_t)(end - w.offset) : want;
-        status = read_at(fd, buffer, len, w.offset, &len, error);
+        status = tfwi_read_at(fd, buffer, len, w.offset, &len, error);
         if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
             status = damaged(error, cut(TFW_HEADER_SIZE, 0), buffer, (int64_t)w.count,
                              (int64_t)w.offset);
@@ -279,7 +247,7 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
             TFWI_SET(error, expected, (int64_t)size);
             return TFW_NEED_SPACE;
         }
-        int status = read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
+        int status = tfwi_read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
         if (status == TFW_OK) {
             status = check_group(&g, offsets, numbers + first, out + used, got, used,
                                out_spans + first, out_done, error);

@@ -341,6 +341,30 @@ def index_seeds() -> Seeds:
             yield f"{name}-{how}", choices + lie + bytes(numbers) + script
 
 
+def read_columns_seeds() -> Seeds:
+    # Records of up to 255 bytes; the limit of 100 bytes, no checksums, reads that are interrupted.
+    fits = [m for m in EXAMPLES.values() if len(m) < 256]
+    variable = specs(SPECS["variable"])
+    for choice, step, capacity, failing in (
+        (0, 200, 4000, 0),
+        (32, 0, 0, 0),
+        (4 | 32, 2, 150, 0),
+        (8 | 2, 6, 64, 0),
+        (1, 200, 4000, 3),
+    ):
+        start = struct.pack("<BBHB", choice, step, capacity, failing) + variable
+        for name, script in FILES.items():
+            yield f"{name}-{choice}", start + script
+        for name, message in EXAMPLES.items():
+            if len(message) < 256:
+                script = record(USUAL) * 3 + record(message) + record(ONE_INT)
+                yield f"record-{name}-{choice}", start + script
+        yield f"records-{choice}", start + b"".join(map(record, fits[:5])) * 3
+    for name, features in SPECS.items():
+        start = struct.pack("<BBHB", 0, 3, 300, 0) + specs(features)
+        yield f"specs-{name}", start + record(USUAL) * 4 + record(ONE_INT) * 2
+
+
 def correct_seeds() -> Seeds:
     for length in (0, 3, 8, 100):
         payload = bytes(range(length))
@@ -483,6 +507,7 @@ if __name__ == "__main__":
     write("parse", parse_seeds())
     write("sequence", sequence_seeds())
     write("columns", column_seeds())
+    write("read_columns", read_columns_seeds())
     write("schema", schema_seeds())
     write("pad", pad_seeds())
     write("shuffle", shuffle_seeds())

@@ -161,6 +161,29 @@ static int parse_sequence_with(unsigned flags) {
     return status;
 }
 
+/* The framed record, as an Example or not, through a buffer of its size. */
+static int read_with(unsigned flags, unsigned scan_flags) {
+    table t;
+    blob message = example();
+    uint8_t *data = malloc(message.len + TFWI_FRAME_SIZE);
+    const tfw_span span = {TFW_HEADER_SIZE, message.len};
+    size_t done;
+    memcpy(data + TFW_HEADER_SIZE, message.data, message.len);
+    CHECK_EQ(TFW_OK, tfw_frame(data, message.len + TFWI_FRAME_SIZE, &span, 1, NULL));
+    tfw_stretch s = {.size = sizeof s, .fd = -1, .flags = scan_flags, .buffer = data,
+                     .capacity = message.len + TFWI_FRAME_SIZE,
+                     .end = message.len + TFWI_FRAME_SIZE};
+    table_open(&t);
+    int status = tfw_read_columns(t.columns, t.lists, &s, 1, flags, NULL, &done, NULL);
+    CHECK_EQ(status == TFW_OK, done);
+    table_close(&t);
+    free(data);
+    return status;
+}
+
+static int read_columns_with(unsigned flags) { return read_with(flags, 0); }
+static int stretch_with(unsigned flags) { return read_with(0, flags); }
+
 static int decode_with(unsigned flags) {
     blob message = example();
     uint8_t *data = exactly(message.data, message.len);
@@ -204,6 +227,8 @@ static void unknown_flags_are_refused(void) {
         {parse_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
         {parse_one_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE},
         {parse_sequence_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
+        {read_columns_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE},
+        {stretch_with, TFW_NO_DATA_CRC},
         {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
         {rows_with, TFW_KEEP_ORDER},
     };
@@ -544,11 +569,55 @@ static void walks_at_the_edges(void) {
     free(data);
 }
 
+static void stretches_at_the_edges(void) {
+    int fd = memfd_create("records", 0);
+    uint8_t *data = framed_record();
+    table t;
+    size_t count;
+    CHECK_EQ(FRAMED, write(fd, data, FRAMED));
+    table_open(&t);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(NULL, 1, &count, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_columns(t.columns, NULL, NULL, 1, 0, NULL, &count, NULL));
+    FOR_EDGES(i) {
+        FOR_EDGES(k) {
+            const tfw_stretch s = {.size = sizeof s, .fd = fd, .offset = EDGES[i],
+                                   .stop = EDGES[k], .buffer = malloc(FRAMED), .capacity = FRAMED};
+            tfw_stretch other = s;
+            int status = tfw_read_ahead(&other, (size_t)EDGES[k], &count, NULL);
+            CHECK(count <= 1 && (count == 0) == (other.end == 0));
+            CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
+            other = s;
+            status = tfw_read_columns(t.columns, NULL, &other, (size_t)EDGES[k], 0, NULL, &count,
+                                      NULL);
+            CHECK_EQ(0, count); /* it is no Example */
+            CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
+            other = (tfw_stretch){.size = sizeof s, .fd = -1, .begin = (size_t)EDGES[i],
+                                  .end = (size_t)EDGES[k], .capacity = 0};
+            status = tfw_read_columns(t.columns, NULL, &other, 1, 0, NULL, &count, NULL);
+            const bool empty = EDGES[i] == 0 && EDGES[k] == 0;
+            CHECK_EQ(empty ? TFW_END : TFW_E_ARGUMENT, status);
+            CHECK_EQ(empty ? TFW_NEED_SPACE : TFW_E_ARGUMENT,
+                     tfw_read_ahead(&other, 1, &count, NULL));
+            other.size = (size_t)EDGES[i];
+            other.begin = 1;
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(&other, 1, &count, NULL));
+            free(s.buffer);
+        }
+    }
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_columns(NULL, NULL, NULL, 1, 0, NULL, &count, NULL));
+    table_close(&t);
+    close(fd);
+    free(data);
+}
+
 static void columns_at_the_edges(void) {
     table t;
     tfw_column column;
     int64_t number;
-    void *const memory[] = {&number, NULL};
+    void *memory[] = {&number, NULL};
+    const size_t none[2] = {0};
+    const uint8_t lent[2] = {0, 1};
+    tfw_column columns[2];
     table_open(&t);
     FOR_EDGES(i) {
         const uint64_t edge = EDGES[i];
@@ -558,6 +627,9 @@ static void columns_at_the_edges(void) {
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_bind(t.columns, 0, NULL, edge, NULL));
         CHECK_EQ(TFW_OK, tfw_columns_bind_all(t.columns, memory, 1, NULL));
+        CHECK_EQ(edge <= SIZE_MAX / 8 ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_columns_begin(t.columns, memory, none, (size_t)edge, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_finish(t.columns, lent, columns, NULL));
         CHECK_EQ(edge == 1 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_peek(t.columns, (size_t)edge, &column, NULL));
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
@@ -730,6 +802,7 @@ int main(void) {
     RUN(readers_at_the_edges);
     RUN(fed_readers_at_the_edges);
     RUN(walks_at_the_edges);
+    RUN(stretches_at_the_edges);
     RUN(columns_at_the_edges);
     RUN(features_at_the_edges);
     RUN(inputs_at_the_edges);

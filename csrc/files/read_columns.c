@@ -1,0 +1,247 @@
+/* From a file to columns in one call: records are read, verified and parsed a piece at a time,
+ * while the piece is in the cache. Here Records and Examples meet in C, as they do in Python.
+ *
+ * The buffer, in offsets from its beginning:
+ *
+ *     0 ......... begin ............... end ........... capacity
+ *     used up     the file from offset on    room for more of it
+ *
+ * Nothing unusual is handled here: damage, a record that does not fit the columns and one that is
+ * longer than the buffer end the call, at that record. All before it are in the columns.
+ */
+#include "parse/record.h"
+#include "records/read_at.h"
+#include "records/scan.h"
+
+enum {
+    SPANS = 1024,             /* most records that are verified and then parsed */
+    PIECE = 1 << 18,          /* the same in bytes: they stay in the cache; also read at a time */
+    LONG_RECORD = 1 << 15,    /* from this size on a read costs less than moving half of one */
+    SMALLEST_PIECE = 1 << 12, /* read at a time: less costs as much */
+    FIRST_PIECE = 1 << 16,    /* read while the size of the records is not known */
+    HEADER_SPANS = 256,       /* found at a time by the headers alone */
+    STRETCH_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE
+};
+
+static int check_stretch(const tfw_stretch *s, tfw_error *error) {
+    if (s == NULL || s->size != sizeof *s) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "stretch->size is not sizeof(tfw_stretch)");
+    }
+    if (s->begin > s->end || s->end > s->capacity || s->fd < -1 ||
+        (s->fd >= 0 && s->capacity < TFW_HEADER_SIZE)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible stretch");
+    }
+    return tfwi_check_flags(s->flags, TFW_NO_DATA_CRC, error);
+}
+
+/* How many of len bytes after the buffer's may be read of the file. */
+static size_t readable(const tfw_stretch *s, size_t len) {
+    const uint64_t stop = s->stop < INT64_MAX ? s->stop : INT64_MAX;
+    const uint64_t have = s->end - s->begin;
+    if (s->fd < 0 || s->offset > stop || stop - s->offset <= have) {
+        return 0;
+    }
+    return stop - s->offset - have < len ? (size_t)(stop - s->offset - have) : len;
+}
+
+/* Appends at most len bytes of the file to the buffer. TFW_END: there are none. */
+static int append(tfw_stretch *s, size_t len, tfw_error *error) {
+    size_t got = 0;
+    len = readable(s, len);
+    int status = len == 0 ? TFW_OK
+                          : tfwi_read_at(s->fd, s->buffer + s->end, len,
+                                         s->offset + (s->end - s->begin), &got, error);
+    s->end += got;
+    return status == TFW_OK && got == 0 ? TFW_END : status;
+}
+
+static int64_t saturated(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* Reports what is wrong with the record that the buffer begins with. */
+static int damaged(const tfw_stretch *s, tfw_error found, size_t record, tfw_error *error) {
+    found.record = saturated(record);
+    found.offset = saturated(s->offset);
+    tfwi_describe(s->buffer + s->begin, &found);
+    if (error != NULL) {
+        *error = found;
+    }
+    return found.status;
+}
+
+/* ---- Finding the end of a unit -------------------------------------------------------------- */
+
+/* Bytes to read next: what the missing records take, if they are as long as those found, and what
+ * the next one needs, as far as known. */
+static size_t next_piece(size_t found_bytes, size_t found, size_t missing, uint64_t needed) {
+    size_t piece = FIRST_PIECE;
+    if (found != 0) {
+        const size_t mean = found_bytes / found + 1;
+        piece = missing < PIECE / mean ? missing * mean + SMALLEST_PIECE : PIECE;
+    }
+    return needed > piece ? (size_t)needed : piece;
+}
+
+int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_error *error) {
+    tfw_span spans[HEADER_SPANS];
+    tfw_error found = {.status = TFW_OK};
+    size_t count = 0;
+    *out_count = 0;
+    int status = check_stretch(s, error);
+    size_t at = s != NULL ? s->end : 0; /* the end of the last record */
+    const size_t first = at;
+    while (status == TFW_OK && count < max_records) {
+        size_t more = 0, consumed = 0, missing = max_records - count;
+        int scanned = tfwi_scan(s->buffer + at, s->end - at, s->max_record_size, TFW_NO_DATA_CRC,
+                                spans, missing < HEADER_SPANS ? missing : HEADER_SPANS, &more,
+                                &consumed, &found);
+        count += more;
+        at += consumed;
+        if (scanned < 0) {
+            status = scanned;
+        } else if (scanned == TFW_NEED_INPUT || at == s->end) {
+            const size_t room = s->capacity - s->end;
+            const uint64_t needed = scanned == TFW_OK ? 0 : (uint64_t)found.expected;
+            const size_t wanted = next_piece(at - first, count, max_records - count, needed);
+            if (count == max_records) {
+                break;
+            }
+            status = room == 0 ? TFW_NEED_SPACE : append(s, wanted < room ? wanted : room, error);
+        }
+    }
+    if (status == TFW_END && at != s->end) {
+        status = TFW_E_TRUNCATED;
+    }
+    if (s != NULL && status != TFW_E_ARGUMENT) {
+        s->end = at;
+    }
+    *out_count = count;
+    return status;
+}
+
+/* ---- Records to columns --------------------------------------------------------------------- */
+
+typedef struct reading {
+    tfw_columns *context;
+    tfw_columns *lists;
+    tfw_stretch *s;
+    unsigned flags;
+    tfw_tally *tally;
+    size_t done;
+} reading;
+
+static int parse(const reading *r, const tfw_span *spans, size_t count, size_t *out_done,
+                 tfw_error *error) {
+    const uint8_t *data = r->s->buffer + r->s->begin;
+    const size_t len = r->s->end - r->s->begin;
+    if ((r->flags & TFW_SEQUENCE) == 0) {
+        return tfw_parse(r->context, data, len, spans, count, r->flags, out_done, error);
+    }
+    return tfw_parse_sequence(r->context, r->lists, data, len, spans, count,
+                              r->flags & ~(unsigned)TFW_SEQUENCE, out_done, error);
+}
+
+/* Parses the records of a piece, and goes past those that fit. */
+static int take(reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
+    tfw_stretch *s = r->s;
+    size_t done = 0;
+    int status = parse(r, spans, count, &done, error);
+    if (done != 0) {
+        const tfw_span *last = &spans[done - 1];
+        const size_t size = (size_t)(last->offset + last->length) + TFW_FOOTER_SIZE;
+        if (r->tally != NULL) {
+            (void)tfw_tally_block(r->tally, s->buffer + s->begin, size, s->flags, NULL);
+        }
+        s->begin += size;
+        s->offset += size;
+        r->done += done;
+    }
+    if (status != TFW_OK) {
+        TFWI_SET(error, record, saturated(r->done));
+    }
+    return status;
+}
+
+/* Gets more of the incomplete record at begin, which takes needed bytes as far as known. What there
+ * is moves to the front, so that the same memory is used again while it is in the cache. A long
+ * record is read to its end and the next header: then there is little to move. */
+static int read_on(reading *r, uint64_t needed, tfw_error *error) {
+    tfw_stretch *s = r->s;
+    const size_t have = s->end - s->begin;
+    size_t wanted = PIECE;
+    if (needed > s->capacity && s->fd >= 0) {
+        tfwi_fail(error, TFW_NEED_SPACE, "");
+        TFWI_SET(error, expected, saturated(needed));
+        return TFW_NEED_SPACE;
+    }
+    if (needed > LONG_RECORD) {
+        wanted = (size_t)needed - have + TFW_HEADER_SIZE;
+    }
+    if (s->fd >= 0 && (have < LONG_RECORD || s->capacity - s->end < wanted)) {
+        memmove(s->buffer, s->buffer + s->begin, have);
+        s->begin = 0;
+        s->end = have;
+    }
+    const size_t room = s->capacity - s->end;
+    int status = append(s, wanted < room ? wanted : room, error);
+    if (status < 0) {
+        TFWI_SET(error, record, saturated(r->done));
+    }
+    if (status == TFW_END && have != 0) {
+        tfw_error cut;
+        tfwi_fail(&cut, TFW_E_TRUNCATED, "");
+        cut.expected = saturated(needed);
+        cut.found = (int64_t)have;
+        status = damaged(s, cut, r->done, error);
+    }
+    return status;
+}
+
+static int read_columns(reading *r, size_t max_records, tfw_error *error) {
+    tfw_span spans[SPANS];
+    tfw_stretch *s = r->s;
+    size_t reach = PIECE; /* more for a record that is longer */
+    int status = TFW_OK;
+    while (status == TFW_OK && r->done < max_records) {
+        const size_t have = s->end - s->begin, missing = max_records - r->done;
+        size_t count = 0, consumed = 0;
+        tfw_error found = {.expected = TFW_HEADER_SIZE};
+        int scanned = TFW_NEED_INPUT;
+        if (have != 0) {
+            scanned = tfwi_scan(s->buffer + s->begin, have < reach ? have : reach,
+                                s->max_record_size, s->flags, spans,
+                                missing < SPANS ? missing : SPANS, &count, &consumed, &found);
+        }
+        reach = PIECE;
+        if (count != 0) {
+            status = take(r, spans, count, error);
+        } else if (scanned < 0) {
+            status = damaged(s, found, r->done, error);
+        } else if ((uint64_t)found.expected <= have) {
+            reach = (size_t)found.expected;
+        } else {
+            status = read_on(r, (uint64_t)found.expected, error);
+        }
+    }
+    return status;
+}
+
+int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
+                     size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
+                     tfw_error *error) {
+    reading r = {.context = context, .lists = lists, .s = stretch, .flags = flags, .tally = tally};
+    *out_done = 0;
+    int status = check_stretch(stretch, error);
+    if (status == TFW_OK) {
+        status = tfwi_check_flags(flags, STRETCH_FLAGS, error);
+    }
+    if (status == TFW_OK && context == NULL && (flags & TFW_SEQUENCE) == 0) {
+        status = tfwi_fail(error, TFW_E_ARGUMENT, "no columns");
+    }
+    if (status == TFW_OK) {
+        status = read_columns(&r, max_records, error);
+    }
+    *out_done = r.done;
+    return status;
+}

@@ -1,0 +1,520 @@
+/* tfw_read_columns and tfw_read_ahead: whatever the buffer, the steps and the reads, the columns
+ * are those of tfw_parse, and what stops is found at its record. */
+#include "proto.h"
+#include "records.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+enum { RECORDS = 40, LONGEST = 3000 };
+
+/* ---- A source that misbehaves --------------------------------------------------------------- */
+
+static size_t most_bytes = SIZE_MAX;
+static unsigned interrupted; /* every so many reads */
+static unsigned reads;
+static long reads_until_failure = -1;
+
+static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
+    if (reads_until_failure >= 0 && reads_until_failure-- == 0) {
+        errno = EIO;
+        return -1;
+    }
+    if (interrupted != 0 && ++reads % interrupted == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return pread(fd, out, len < most_bytes ? len : most_bytes, offset);
+}
+
+/* ---- Files of Examples, and their columns --------------------------------------------------- */
+
+/* The number of the record, as many times 5 as it says, and a string of any length. */
+static blob example_of(uint64_t *state, size_t number) {
+    uint8_t text[LONGEST];
+    size_t len = (size_t)(check_random(state) % (number % 5 == 0 ? LONGEST : 40));
+    memset(text, (int)number, sizeof text);
+    return EXAMPLE(entry("n", INTS((int64_t)number)),
+                   entry("s", field(1, field(1, raw(text, len)))),
+                   entry("v", number % 3 != 0 ? INTS(5, 5) : INTS(5)));
+}
+
+static file file_of_examples(uint64_t seed, size_t count, bool sequence) {
+    file f = {0};
+    uint64_t state = 2 * seed + 1;
+    file_append(&f, "", 0);
+    for (size_t i = 0; i < count; i++) {
+        blob message = example_of(&state, i);
+        if (sequence) { /* the context is an Example; a list whose steps are two Features */
+            blob step = NO_INTS;
+            message = JOIN(message, field(2, entry("l", JOIN(field(1, INTS(1)), field(1, step)))));
+        }
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    return f;
+}
+
+typedef struct table {
+    tfw_schema *schema, *list_schema;
+    tfw_columns *context, *lists;
+    int64_t numbers[RECORDS + 1];
+    tfw_column taken[3], list;
+} table;
+
+static void table_begin(table *t) {
+    void *memory[3] = {t->numbers, NULL, NULL};
+    const size_t sizes[3] = {0};
+    CHECK_EQ(TFW_OK, tfw_columns_begin(t->context, memory, sizes, RECORDS + 1, NULL));
+    if (t->lists != NULL) {
+        CHECK_EQ(TFW_OK, tfw_columns_begin(t->lists, memory + 1, sizes, 0, NULL));
+    }
+}
+
+static table table_new(bool sequence) {
+    const tfw_feature features[] = {
+        {.name = "n", .name_len = 1, .kind = TFW_INT64, .layout = TFW_DENSE, .count = 1},
+        {.name = "s", .name_len = 1, .kind = TFW_BYTES, .layout = TFW_DENSE, .count = 1},
+        {.name = "v", .name_len = 1, .kind = TFW_INT64, .layout = TFW_VARIABLE},
+    };
+    const tfw_feature list = {
+        .name = "l", .name_len = 1, .kind = TFW_INT64, .layout = TFW_VARIABLE};
+    table t = {0};
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, 3, SEED, &t.schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(t.schema, 0, &t.context, NULL));
+    if (sequence) {
+        CHECK_EQ(TFW_OK, tfw_schema_create(&list, 1, SEED, &t.list_schema, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_create(t.list_schema, TFW_FEATURE_LISTS, &t.lists, NULL));
+    }
+    return t;
+}
+
+static void column_free(tfw_column *column) {
+    tfw_free(column->values);
+    tfw_free(column->offsets);
+    tfw_free(column->splits);
+    tfw_free(column->steps);
+}
+
+static void table_take(table *t) {
+    const uint8_t lent[3] = {0};
+    CHECK_EQ(TFW_OK, tfw_columns_finish(t->context, lent, t->taken, NULL));
+    CHECK(t->taken[0].values == NULL);
+    if (t->lists != NULL) {
+        CHECK_EQ(TFW_OK, tfw_columns_finish(t->lists, lent, &t->list, NULL));
+    }
+}
+
+static void table_free(table *t) {
+    for (size_t i = 0; i < 3; i++) {
+        column_free(&t->taken[i]);
+    }
+    column_free(&t->list);
+    tfw_columns_free(t->context);
+    tfw_columns_free(t->lists);
+    tfw_schema_free(t->schema);
+    tfw_schema_free(t->list_schema);
+}
+
+static void check_column(const tfw_column *a, const tfw_column *b) {
+    CHECK_EQ(a->value_count, b->value_count);
+    CHECK_EQ(a->byte_count, b->byte_count);
+    CHECK_EQ(a->cell_count, b->cell_count);
+    CHECK(memcmp(a->values, b->values, (size_t)a->byte_count) == 0);
+    if (a->splits != NULL) {
+        CHECK(memcmp(a->splits, b->splits, (size_t)(a->cell_count + 1) * 8) == 0);
+    }
+}
+
+/* The first count records of f are in the columns. */
+static void check_table(table *t, const file *f, size_t count) {
+    table expected = table_new(t->lists != NULL);
+    tfw_span spans[RECORDS];
+    for (size_t i = 0; i < count; i++) {
+        size_t begin = file_begin(f, i) + TFW_HEADER_SIZE;
+        spans[i] = (tfw_span){begin, f->ends[i] - TFW_FOOTER_SIZE - begin};
+    }
+    table_begin(&expected);
+    int status = t->lists != NULL
+                     ? tfw_parse_sequence(expected.context, expected.lists, f->data, f->len, spans,
+                                          count, 0, NULL, NULL)
+                     : tfw_parse(expected.context, f->data, f->len, spans, count, 0, NULL, NULL);
+    CHECK_EQ(TFW_OK, status);
+    CHECK_EQ(count, tfw_columns_records(t->context));
+    table_take(&expected);
+    table_take(t);
+    CHECK(memcmp(expected.numbers, t->numbers, count * sizeof t->numbers[0]) == 0);
+    check_column(&expected.taken[1], &t->taken[1]);
+    check_column(&expected.taken[2], &t->taken[2]);
+    if (t->lists != NULL) {
+        check_column(&expected.list, &t->list);
+    }
+    table_free(&expected);
+}
+
+/* ---- Stretches ------------------------------------------------------------------------------ */
+
+static tfw_stretch stretch_of(int fd, size_t capacity) {
+    return (tfw_stretch){.size = sizeof(tfw_stretch), .fd = fd, .stop = UINT64_MAX,
+                         .buffer = malloc(capacity != 0 ? capacity : 1), .capacity = capacity};
+}
+
+typedef struct result {
+    size_t done;
+    int status;
+    tfw_error error;
+    tfw_tally tally;
+} result;
+
+/* Reads to the end, at_once records a call; where the buffer is too small, with a larger one. */
+static result read_stretch(table *t, tfw_stretch *s, size_t at_once) {
+    result r = {.status = TFW_OK};
+    const unsigned flags = t->lists != NULL ? TFW_SEQUENCE : 0;
+    while (r.status == TFW_OK || r.status == TFW_NEED_SPACE) {
+        size_t done = 0;
+        const uint64_t before = s->offset;
+        r.error.record = -1;
+        r.status = tfw_read_columns(t->context, t->lists, s, at_once, flags, &r.tally, &done,
+                                    &r.error);
+        CHECK(done <= at_once && (r.status != TFW_OK || done == at_once));
+        CHECK((done != 0) == (s->offset != before));
+        r.done += done;
+        if (r.status == TFW_NEED_SPACE) {
+            const size_t wanted = (size_t)r.error.expected;
+            CHECK(wanted > s->capacity);
+            s->buffer = realloc(s->buffer, wanted);
+            s->capacity = wanted;
+        }
+        CHECK_EQ(r.status < 0 ? (long long)done : -1,
+                 r.status < 0 ? r.error.record : -1);
+    }
+    return r;
+}
+
+static void check_tally(const tfw_tally *tally, const file *f, size_t count, unsigned flags) {
+    tfw_tally expected = {0};
+    CHECK_EQ(TFW_OK, tfw_tally_block(&expected, f->data, file_begin(f, count), flags, NULL));
+    CHECK(memcmp(&expected, tally, sizeof expected) == 0);
+}
+
+static void check_reading(const file *f, int fd, size_t capacity, size_t at_once, bool sequence) {
+    table t = table_new(sequence);
+    tfw_stretch s = stretch_of(fd, capacity);
+    table_begin(&t);
+    result r = read_stretch(&t, &s, at_once);
+    CHECK_EQ(TFW_END, r.status);
+    CHECK_EQ(f->len, s.offset);
+    check_table(&t, f, f->count);
+    check_tally(&r.tally, f, f->count, 0);
+    table_free(&t);
+    free(s.buffer);
+}
+
+static void columns_are_those_of_parse_whatever_the_steps(void) {
+    const size_t capacities[] = {12, 13, 64, 300, 5000, 1 << 20};
+    const size_t at_once[] = {1, 3, RECORDS, RECORDS + 1};
+    const size_t pieces[] = {1, 100, SIZE_MAX};
+    tfwi_test_pread = odd_pread;
+    for (size_t i = 0; i < 6 * 4 * 3 * 2; i++) {
+        file f = file_of_examples(i, RECORDS, i % 2 != 0);
+        int fd = file_open(&f);
+        most_bytes = pieces[i / 2 % 3];
+        interrupted = most_bytes != SIZE_MAX ? 3 : 0;
+        check_reading(&f, fd, capacities[i / 6 % 6], at_once[i / 36 % 4], i % 2 != 0);
+        close(fd);
+        free(f.data);
+    }
+    most_bytes = SIZE_MAX;
+    interrupted = 0;
+}
+
+/* Records of more than a piece, and so many short ones that their spans take several scans. */
+static void pieces_end_anywhere(void) {
+    const size_t sizes[] = {0, 16, (1 << 18) - 100, 1 << 18, (1 << 18) + 100, 700000};
+    for (size_t i = 0; i < 6; i++) {
+        file f = {0};
+        uint8_t *text = calloc(sizes[i] + 1, 1);
+        for (size_t k = 0; k < 12; k++) {
+            blob message = EXAMPLE(entry("n", INTS((int64_t)k)),
+                                   entry("s", field(1, field(1, raw(text, sizes[i])))));
+            file_append_record(&f, message.data, message.len);
+            blobs_free();
+        }
+        int fd = file_open(&f);
+        check_reading(&f, fd, 1 << 20, RECORDS, false);
+        check_reading(&f, fd, 64, 5, false);
+        close(fd);
+        free(f.data);
+        free(text);
+    }
+}
+
+static void many_short_records_take_several_scans(void) {
+    enum { MANY = LOG_MAX };
+    static int64_t numbers[MANY];
+    file f = {0};
+    for (size_t i = 0; i < MANY; i++) {
+        blob message = EXAMPLE(entry("n", INTS((int64_t)i)), entry("s", STRING("")));
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    int fd = file_open(&f);
+    table t = table_new(false);
+    tfw_stretch s = stretch_of(fd, 1 << 16);
+    void *memory[3] = {numbers, NULL, NULL};
+    const size_t sizes[3] = {0};
+    size_t done;
+    CHECK_EQ(TFW_OK, tfw_columns_begin(t.context, memory, sizes, MANY, NULL));
+    CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, MANY, 0, NULL, &done, NULL));
+    CHECK_EQ(MANY, done);
+    CHECK_EQ(MANY - 1, numbers[MANY - 1]);
+    table_free(&t);
+    free(s.buffer);
+    close(fd);
+    free(f.data);
+}
+
+/* ---- What stops ----------------------------------------------------------------------------- */
+
+/* The records before it are in the columns, and the stretch is where it begins. */
+static void check_stop(const file *f, size_t whole, int status, unsigned flags) {
+    const size_t capacities[] = {5000, 1 << 16};
+    int fd = file_open(f);
+    for (size_t i = 0; i < 2; i++) {
+        table t = table_new(false);
+        tfw_stretch s = stretch_of(fd, capacities[i]);
+        s.flags = flags;
+        s.max_record_size = LONGEST + 100;
+        table_begin(&t);
+        result r = read_stretch(&t, &s, i == 0 ? 3 : RECORDS);
+        CHECK_EQ(status, r.status);
+        CHECK_EQ(whole, r.done);
+        CHECK_EQ(file_begin(f, whole), s.offset);
+        if (status < 0 && status > TFW_E_WIRE) {
+            CHECK_EQ(s.offset, r.error.offset);
+            CHECK(r.error.text[0] != '\0');
+        }
+        check_tally(&r.tally, f, whole, flags);
+        check_table(&t, f, whole);
+        table_free(&t);
+        free(s.buffer);
+    }
+    close(fd);
+}
+
+static void a_cut_is_found_wherever_it_is(void) {
+    file f = file_of_examples(3, 8, false);
+    const size_t len = f.len;
+    for (f.len = 0; f.len <= len; f.len++) {
+        size_t whole = 0;
+        while (whole < f.count && f.ends[whole] <= f.len) {
+            whole++;
+        }
+        check_stop(&f, whole, file_begin(&f, whole) == f.len ? TFW_END : TFW_E_TRUNCATED, 0);
+    }
+    free(f.data);
+}
+
+static void a_flipped_bit_is_found_wherever_it_is(void) {
+    file f = file_of_examples(4, 6, false);
+    for (size_t at = 0; at < f.len; at++) {
+        size_t record = 0;
+        while (f.ends[record] <= at) {
+            record++;
+        }
+        f.data[at] ^= 4;
+        int status = model_check(&f, file_begin(&f, record), LONGEST + 100, 0);
+        CHECK(status < 0);
+        check_stop(&f, record, status, 0);
+        f.data[at] ^= 4;
+    }
+    free(f.data);
+}
+
+static void a_record_that_does_not_fit_stays_at_the_beginning(void) {
+    for (size_t bad = 0; bad < 6; bad++) {
+        file f = {0};
+        uint64_t state = 5;
+        for (size_t i = 0; i < 6; i++) {
+            blob message = i == bad ? EXAMPLE(entry("n", FLOATS(1))) : example_of(&state, i);
+            file_append_record(&f, message.data, message.len);
+            blobs_free();
+        }
+        check_stop(&f, bad, TFW_E_KIND, 0);
+        check_stop(&f, bad, TFW_E_KIND, TFW_NO_DATA_CRC);
+        free(f.data);
+    }
+}
+
+static void a_limit_is_kept(void) {
+    file f = file_of_examples(1, 5, false);
+    file_append_header(&f, LONGEST + 101);
+    check_stop(&f, 5, TFW_E_TOO_LARGE, 0);
+    free(f.data);
+}
+
+static void failures_leave_the_records_before_them(void) {
+    file f = file_of_examples(9, RECORDS, false);
+    int fd = file_open(&f);
+    tfwi_test_pread = odd_pread;
+    for (int memory = 0; memory < 2; memory++) {
+        for (long i = 0; i < 12; i++) {
+            table t = table_new(false);
+            tfw_stretch s = stretch_of(fd, 4096);
+            table_begin(&t);
+            *(memory != 0 ? &tfwi_test_fail_allocation : &reads_until_failure) = i;
+            result r = read_stretch(&t, &s, RECORDS + 1);
+            const bool failed = (memory != 0 ? tfwi_test_fail_allocation : reads_until_failure) < 0;
+            /* Where a kernel found no memory, the complete parser may. */
+            CHECK(r.status == TFW_END ? !failed || memory != 0
+                                      : r.status == (memory != 0 ? TFW_E_MEMORY : TFW_E_IO));
+            CHECK_EQ(file_begin(&f, r.done), s.offset);
+            tfwi_test_fail_allocation = reads_until_failure = -1;
+            result rest = read_stretch(&t, &s, RECORDS + 1); /* and it goes on */
+            CHECK_EQ(RECORDS, r.done + rest.done);
+            check_table(&t, &f, RECORDS);
+            table_free(&t);
+            free(s.buffer);
+        }
+    }
+    close(fd);
+    free(f.data);
+}
+
+/* ---- Units ---------------------------------------------------------------------------------- */
+
+static void what_is_read_ahead_is_parsed_from_memory(void) {
+    file f = file_of_examples(11, RECORDS, false);
+    int fd = file_open(&f);
+    for (size_t wanted = 0; wanted <= RECORDS + 1; wanted++) {
+        table t = table_new(false);
+        tfw_stretch s = stretch_of(fd, wanted % 7 != 0 ? 1 << 16 : f.ends[wanted / 2] + 5);
+        size_t count = 99, done = 99;
+        int status = tfw_read_ahead(&s, wanted, &count, NULL);
+        CHECK_EQ(file_begin(&f, count), s.end);
+        CHECK_EQ(0, s.offset);
+        CHECK(wanted % 7 == 0 || count == (wanted < RECORDS ? wanted : RECORDS));
+        CHECK_EQ(count == wanted ? TFW_OK : count == RECORDS ? TFW_END : TFW_NEED_SPACE, status);
+        s.fd = -1;
+        table_begin(&t);
+        CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, count, 0, NULL, &done, NULL));
+        CHECK_EQ(count, done);
+        CHECK_EQ(TFW_END, tfw_read_columns(t.context, NULL, &s, 1, 0, NULL, &done, NULL));
+        check_table(&t, &f, count);
+        table_free(&t);
+        free(s.buffer);
+    }
+    close(fd);
+    free(f.data);
+}
+
+static void reading_ahead_stops_before_what_is_unusual(void) {
+    file f = file_of_examples(2, 7, false);
+    const size_t whole = f.len;
+    const struct {
+        size_t at, cut;
+        int status;
+    } cases[] = {{0, 0, TFW_END}, {0, 1, TFW_E_TRUNCATED}, {f.ends[4] + 3, 0, TFW_E_LENGTH_CRC},
+                 {f.ends[4] + 20, 0, TFW_END} /* payloads are not verified */};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        f.data[cases[i].at] ^= cases[i].at != 0;
+        f.len = whole - cases[i].cut;
+        int fd = file_open(&f);
+        tfw_stretch s = stretch_of(fd, 1 << 16);
+        size_t count, expected = cases[i].status == TFW_E_LENGTH_CRC ? 5 : 7 - cases[i].cut;
+        CHECK_EQ(cases[i].status, tfw_read_ahead(&s, RECORDS, &count, NULL));
+        CHECK_EQ(expected, count);
+        CHECK_EQ(file_begin(&f, expected), s.end);
+        free(s.buffer);
+        close(fd);
+        f.data[cases[i].at] ^= cases[i].at != 0;
+    }
+    free(f.data);
+}
+
+static void nothing_is_read_after_the_stop(void) {
+    file f = file_of_examples(6, 9, false);
+    int fd = file_open(&f);
+    for (size_t stop = 0; stop <= 9; stop++) {
+        for (size_t beyond = 0; beyond < 20; beyond += 19) {
+            table t = table_new(false);
+            tfw_stretch s = stretch_of(fd, 1 << 16);
+            s.stop = file_begin(&f, stop) + beyond;
+            table_begin(&t);
+            result r = read_stretch(&t, &s, RECORDS);
+            CHECK_EQ(stop, r.done);
+            CHECK_EQ(beyond == 0 || stop == 9 ? TFW_END : TFW_E_TRUNCATED, r.status);
+            check_table(&t, &f, stop);
+            table_free(&t);
+            free(s.buffer);
+        }
+    }
+    close(fd);
+    free(f.data);
+}
+
+/* ---- Memory that stays ---------------------------------------------------------------------- */
+
+static long faults(void) {
+    struct rusage usage;
+    CHECK_EQ(0, getrusage(RUSAGE_SELF, &usage));
+    return usage.ru_minflt;
+}
+
+/* Units that follow each other take no fresh memory: what was taken is given back. */
+static void steady_units_cause_no_page_faults(void) {
+    enum { ROUNDS = 200, LARGE = 1 << 18, UNITS = 8 };
+    file f = {0};
+    uint8_t *text = calloc(LARGE, 1);
+    for (size_t i = 0; i < UNITS; i++) {
+        blob message = EXAMPLE(entry("n", INTS((int64_t)i)),
+                               entry("s", field(1, field(1, raw(text, LARGE)))));
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    int fd = file_open(&f);
+    table t = table_new(false);
+    tfw_stretch s = stretch_of(fd, 1 << 20);
+    const uint8_t lent[3] = {0, 0, 1};
+    void *memory[3] = {t.numbers, NULL, NULL};
+    size_t sizes[3] = {0}, done;
+    long before = 0;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        if (i == ROUNDS / 4) {
+            before = faults();
+        }
+        s.offset = s.begin = s.end = 0;
+        CHECK_EQ(TFW_OK, tfw_columns_begin(t.context, memory, sizes, RECORDS, NULL));
+        CHECK(memory[1] == NULL);
+        CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, UNITS, 0, NULL, &done, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_finish(t.context, lent, t.taken, NULL));
+        memory[1] = t.taken[1].values;
+        sizes[1] = (size_t)t.taken[1].capacity;
+        tfw_free(t.taken[1].offsets);
+    }
+    /* A unit is 512 pages; one fault in ten units is room for the sanitizers. */
+    CHECK(faults() - before < ROUNDS / 10);
+    tfw_free(memory[1]);
+    memset(t.taken, 0, sizeof t.taken);
+    table_free(&t);
+    free(s.buffer);
+    free(text);
+    close(fd);
+    free(f.data);
+}
+
+int main(void) {
+    RUN(columns_are_those_of_parse_whatever_the_steps);
+    RUN(pieces_end_anywhere);
+    RUN(many_short_records_take_several_scans);
+    RUN(a_cut_is_found_wherever_it_is);
+    RUN(a_flipped_bit_is_found_wherever_it_is);
+    RUN(a_record_that_does_not_fit_stays_at_the_beginning);
+    RUN(a_limit_is_kept);
+    RUN(failures_leave_the_records_before_them);
+    RUN(what_is_read_ahead_is_parsed_from_memory);
+    RUN(reading_ahead_stops_before_what_is_unusual);
+    RUN(nothing_is_read_after_the_stop);
+    RUN(steady_units_cause_no_page_faults);
+    return check_report("read_columns");
+}
