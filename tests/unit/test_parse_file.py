@@ -14,7 +14,7 @@ import pytest
 
 import tfwire as tfw
 from cases.results import plain_dict
-from tfwire._parsing import files as builder
+from tfwire._parsing import builders as builder
 
 FEATURES = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -500,7 +500,7 @@ def test_few_frames_lie_between_next_and_c(tmp_path):
     depths = {}
 
     def profile(frame, event, function):
-        if event == "c_call" and function.__name__ in ("tfw_parse", "tfw_columns_take"):
+        if event == "c_call" and function.__name__ in ("tfw_read_columns", "tfw_columns_finish"):
             depth = 0
             while frame.f_code.co_name != "__next__":
                 depth, frame = depth + 1, frame.f_back
@@ -512,4 +512,4 @@ def test_few_frames_lie_between_next_and_c(tmp_path):
             next(batches)
         finally:
             sys.setprofile(None)
-    assert {"tfw_parse": 4, "tfw_columns_take": 4} == depths
+    assert {"tfw_read_columns": 4, "tfw_columns_finish": 4} == depths

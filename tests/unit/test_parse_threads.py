@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
-from tfwire._parsing import files as units
-from tfwire._records import blocks
+from tfwire._parsing import units
+from tfwire._records import unit_block
 
 FEATURES = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -92,9 +92,10 @@ def everything(paths, batch_size, num_threads, **options):
     verify=st.booleans(),
     unit=st.sampled_from([1, 3000, 1 << 20]),
     read=st.sampled_from([100, 1 << 12, 1 << 20]),
+    long=st.sampled_from([0, 200, 1 << 14]),
 )
 def test_nothing_depends_on_the_number_of_threads(
-    tmp_path_factory, contents, batch_size, unit, read, **options
+    tmp_path_factory, contents, batch_size, unit, read, long, **options
 ):
     folder = tmp_path_factory.mktemp("threads")
     paths = []
@@ -106,8 +107,9 @@ def test_nothing_depends_on_the_number_of_threads(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(units, "_UNIT_BYTES", unit)
         patch.setattr(units, "_PARALLEL_UNIT_BYTES", unit)
-        patch.setattr(blocks, "_MOST_READ", read)
-        patch.setattr(blocks, "_BYTES", max(16, read // 3))
+        patch.setattr(unit_block, "_KEPT", read)
+        patch.setattr(unit_block, "_PASSING", max(64, read // 3))
+        patch.setattr(unit_block, "_LONG", long)
         for num_threads in (1, 2, 3, 8):
             assert expected == everything(paths, batch_size, num_threads, **options)
 
@@ -129,11 +131,11 @@ def test_a_thread_that_cannot_read_leaves_it_to_the_reader(tmp_path, monkeypatch
     path = tmp_path / "x.tfrecord"
     tfw.write_records(path, [record(n) for n in range(100)])
 
-    def fail(*arguments):
-        raise OSError("no")
+    def find_nothing(self, source, start, max_records, max_record_size):
+        return start
 
     expected = everything([path], 16, 1)
-    monkeypatch.setattr(blocks.os, "preadv", fail)
+    monkeypatch.setattr(unit_block.Block, "read_ahead", find_nothing)
     assert expected == everything([path], 16, 2)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._parsing.session import Spare
+from tfwire._parsing.spare import Spare
 
 FEATURES = {
     "x": tfw.FixedLenFeature([1000], tfw.float32),

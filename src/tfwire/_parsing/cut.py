@@ -35,9 +35,12 @@ def results_of_batches(
         finish: The last step for every result, of one batch or of many.
     """
     if count > size and isinstance(field, Dense):
+        values = columns[field.column].values
+        if isinstance(values, np.ndarray):  # numbers, which have no last step
+            return _rows(values, field.shape, count, size)
         values = finish(field.batch(columns, count))
         if isinstance(values, np.ndarray):
-            return _rows(values, count, size)
+            return _rows(values, field.shape, count, size)
         return _strings(values, field.shape, count, size)
     return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
 
@@ -79,12 +82,13 @@ def _parts(
         yield Part(columns, first, rows), rows
 
 
-def _rows(values: Array, count: int, size: int) -> Iterator[Array]:
+def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
     """The batches of an array; reshaped, so that iterating needs no Python code."""
     whole, rest = divmod(count, size)
-    last = [values[count - rest :]] if rest else []
-    complete = values[: count - rest] if rest else values
-    return chain(complete.reshape(whole, size, *values.shape[1:]), last)
+    if not rest:
+        return iter(values.reshape(whole, size, *shape))
+    complete, last = values[: count - rest], values[count - rest :]
+    return chain(complete.reshape(whole, size, *shape), [last.reshape(rest, *shape)])
 
 
 def _strings(
@@ -93,8 +97,14 @@ def _strings(
     """The batches of a BytesColumn: views of its bytes, with offsets from 0."""
     width = math.prod(shape)
     data, offsets = column.data, column.offsets
-    for first in range(0, count, size):
+    begin = 0
+    ends = offsets[size * width :: size * width].tolist() if width else []
+    ends += [int(offsets[-1])] * (-(-count // size) - len(ends))
+    for i, end in enumerate(ends):
+        first = i * size
         rows = min(size, count - first)
         own = offsets[first * width : (first + rows) * width + 1]
-        begin = own[0]
-        yield BytesColumn._trusted(data[begin : own[-1]], own - begin, (rows, *shape))
+        yield BytesColumn._trusted(
+            data[begin:end], own - begin if begin else own.copy(), (rows, *shape)
+        )
+        begin = end

@@ -25,8 +25,8 @@ from tfwire._parsing.single import (
 )
 from tfwire._parsing.spec import Plan
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import Block
 from tfwire._records.markers import Markers
+from tfwire._records.unit_block import Block
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (

@@ -1,10 +1,7 @@
-"""Calls into C that parse: sessions with their columns, schemas, and memory for reuse."""
+"""Calls into C that parse: sessions with their columns, and schemas."""
 
 from __future__ import annotations
 
-import math
-import sys
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,19 +14,30 @@ from tfwire._examples.columns import BytesColumn
 from tfwire._parsing.failure import ParseFailure, raise_failure
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
+from tfwire._parsing.spare import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
+from tfwire._records.stretches import Stretch
 
 __all__ = [
-    "IDLE_LIMIT",
     "Out",
     "Schema",
     "Session",
-    "Spare",
     "borrow",
     "create_columns",
 ]
 
 Array = np.ndarray[Any, Any]
+
+# What C reports of a record that does not fit, and of memory.
+_FAILURES = {
+    lib.TFW_E_WIRE,
+    lib.TFW_E_MISSING,
+    lib.TFW_E_KIND,
+    lib.TFW_E_COUNT,
+    lib.TFW_E_SCHEMA,
+    lib.TFW_E_MEMORY,
+    lib.TFW_E_ARGUMENT,
+}
 
 
 class Session:
@@ -43,8 +51,12 @@ class Session:
         self.columns = columns
         self.parts = [part for part in columns if part is not None]
         self.handles = [ffi.NULL if part is None else part.handle for part in columns]
-        self.parse_function = lib.tfw_parse if len(schemas) == 1 else lib.tfw_parse_sequence
         self.flags = flags
+        sequence = len(schemas) == 2
+        self.parse_function = lib.tfw_parse_sequence if sequence else lib.tfw_parse
+        self._both = self.handles if sequence else [*self.handles, ffi.NULL]
+        self._read_flags = flags | (lib.TFW_SEQUENCE if sequence else 0)
+        self.checked = any(part.checked for part in self.parts)
         self.done = ffi.new("size_t *")
         self.span = ffi.new("tfw_span *")
         self.error = new_error()
@@ -61,27 +73,12 @@ class Session:
         if out is not None:
             arrays = arrays_of(out, None if context is None else context.schema, capacity)
         for part in self.parts:
-            lib.tfw_columns_clear(part.handle)
-            part.allocate(capacity, arrays if part is context else {})
-            self._bind(part, capacity)
-            for i in part.schema.grown:
-                if block := part.spares[i].grown_block():
-                    memory, size = block
-                    if not lib.tfw_columns_donate(part.handle, i, memory, size, ffi.NULL):
-                        ffi.gc(memory, None)
+            part.begin(capacity, arrays if part is context else {})
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for part in self.parts:
-            part.reallocate(capacity, count)
-            self._bind(part, capacity)
-
-    def _bind(self, part: Columns, capacity: int) -> None:
-        """Tells C of all arrays of a part in one call: each call releases the GIL."""
-        if part.arrays:
-            part.set_pointers(capacity)
-            status = lib.tfw_columns_bind_all(part.handle, part.pointers, capacity, self.error)
-            check(status, self.error)
+            part.grow(capacity, count)
 
     def limit_memory(self, size: int) -> None:
         """Largest block kept for reuse, in bytes."""
@@ -112,6 +109,41 @@ class Session:
         status = self.parse_function(
             *self.handles, data, data_len, spans, count, self.flags, self.done, self.error
         )
+        self._verify(first)
+        if status != lib.TFW_OK:
+            self._fail(status)
+
+    def read(self, stretch: Stretch, count: int, first: int) -> int:
+        """Appends at most count records straight from a file, as ``append``; self.done[0] of them.
+
+        Returns:
+            TFW_OK: all of them; else why the next record was not read.
+
+        Raises:
+            ParseFailure, MemoryError: As parse.
+        """
+        status: int = lib.tfw_read_columns(
+            *self._both,
+            stretch.native,
+            count,
+            self._read_flags,
+            stretch.tally,
+            self.done,
+            self.error,
+        )
+        self._verify(first)
+        if status in _FAILURES:
+            self._fail(status)
+        return status
+
+    def _verify(self, first: int) -> None:
+        """Checks that the columns of the self.done[0] records after the first ones fit each other.
+
+        Raises:
+            ParseFailure: They do not; only the self.done[0] records before it stay.
+        """
+        if not self.checked:
+            return
         found: ParseFailure | None = None
         for part in self.parts:
             try:
@@ -124,8 +156,6 @@ class Session:
                 raise found
         finally:
             del found  # as raise_failure
-        if status != lib.TFW_OK:
-            self._fail(status)
 
     def truncate(self, count: int) -> None:
         """Forgets all records but the first count."""
@@ -157,20 +187,20 @@ class Session:
             if part is None:
                 continue
             arrays, part.arrays = part.arrays, {}
+            grown = part.finished
+            check(lib.tfw_columns_finish(part.handle, part.lent, grown, self.error), self.error)
             for i, request in enumerate(part.plan.requests):
                 if i in arrays:
                     array = arrays[i]  # itself, if it has no more entries
                     taken.append(Column(array if len(array) == count else array[:count]))
                     continue
-                lent, spare = i in part.schema.lent, part.spares[i]
-                hand_over = lib.tfw_columns_peek if lent else lib.tfw_columns_take
-                check(hand_over(part.handle, i, part.column, self.error), self.error)
-                if lent:
-                    column = part.arrays_over(request, borrow, borrow, count)
-                    taken.append(column._replace(empty=spare.empty))
+                spare, column = part.spares[i], grown[i]
+                if i in part.schema.lent:
+                    borrowed = arrays_over(column, request, borrow, borrow, count)
+                    taken.append(borrowed._replace(empty=spare.empty))
                 else:
-                    adopt_values = partial(spare.adopt, capacity=part.column.capacity)
-                    taken.append(part.arrays_over(request, adopt_values, adopt, count))
+                    adopt_values = partial(spare.adopt, capacity=column.capacity)
+                    taken.append(arrays_over(column, request, adopt_values, adopt, count))
         return parts
 
 
@@ -184,34 +214,56 @@ class Columns:
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.pointers = ffi.new("void *[]", len(self.plan.requests))
+        self.sizes = ffi.new("size_t[]", len(self.plan.requests))
+        self.lent = ffi.new("uint8_t[]", len(self.plan.requests))
+        for i in schema.lent:
+            self.lent[i] = 1
         self.column = ffi.new("tfw_column *")
+        self.finished = ffi.new("tfw_column[]", len(self.plan.requests))
         self.spares = [Spare() for _ in self.plan.requests]
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
 
-    def allocate(self, capacity: int, out: dict[Any, Array]) -> None:
-        """Makes room for records in the arrays of out and, for other features, in new arrays."""
+    def begin(self, capacity: int, out: dict[Any, Array]) -> None:
+        """Forgets all records and makes room for others: in the arrays of out and, for other
+        features, in new arrays or memory that was given back."""
+        arrays, pointers, sizes = self.arrays, self.pointers, self.row_sizes
         for i, name, shape, dtype in self.schema.bound:
-            if name in out:
-                self.arrays[i] = out[name]
+            if out and name in out:
+                self._set(i, out[name], capacity)
+                continue
+            if capacity * sizes[i] < LARGE:
+                array = np.empty((capacity, *shape), dtype)
             else:
-                self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
+                array = self.spares[i].empty((capacity, *shape), dtype)
+            arrays[i], pointers[i] = array, ffi.from_buffer(array)
+        for i in self.schema.grown:
+            self.pointers[i], self.sizes[i] = self.spares[i].grown_block()
+        # One call: each releases the GIL, and waits for it again.
+        status = lib.tfw_columns_begin(self.handle, self.pointers, self.sizes, capacity, self.error)
+        for i in self.schema.grown:
+            if self.pointers[i]:  # the column had memory
+                self.spares[i].give_back(self.pointers[i], self.sizes[i])
+        check(status, self.error)
 
-    def reallocate(self, capacity: int, count: int) -> None:
+    def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
         for i, _, shape, dtype in self.schema.bound:
             old = self.arrays[i]
-            self.arrays[i] = self.spares[i].empty((capacity, *shape), dtype)
-            self.arrays[i][:count] = old[:count]
+            array = self.spares[i].empty((capacity, *shape), dtype)
+            array[:count] = old[:count]
+            self._set(i, array, capacity)
+        if self.arrays:
+            status = lib.tfw_columns_bind_all(self.handle, self.pointers, capacity, self.error)
+            check(status, self.error)
 
-    def set_pointers(self, capacity: int) -> None:
-        """Sets the pointers to the memory of the arrays."""
-        for i, array in self.arrays.items():
-            memory = ffi.from_buffer(array)
-            # Another thread may have resized an array that the user gave.
-            if len(memory) < capacity * self.row_sizes[i]:
-                raise ValueError("an array of out was resized while it was in use")
-            self.pointers[i] = memory
+    def _set(self, i: int, array: Array, capacity: int) -> None:
+        """Has C write a column into an array."""
+        memory = ffi.from_buffer(array)
+        # Another thread may have resized an array that the user gave.
+        if len(memory) < capacity * self.row_sizes[i]:
+            raise ValueError("an array of out was resized while it was in use")
+        self.arrays[i], self.pointers[i] = array, memory
 
     def trim(self, count: int) -> None:
         """Gives back room that count records do not need, if it is most of it."""
@@ -236,30 +288,31 @@ class Columns:
     def _peek(self, i: int, request: Request, first: int, count: int) -> Column:
         """The values of some records, where C has them: valid until the next call."""
         check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
-        return self.arrays_over(request, borrow, borrow, first + count).between(first, count)
+        column = arrays_over(self.column, request, borrow, borrow, first + count)
+        return column.between(first, count)
 
-    def arrays_over(
-        self,
-        request: Request,
-        array_of_values: Callable[..., Array],
-        array: Callable[..., Array],
-        count: int,
-    ) -> Column:
-        """The tfw_column of count records as arrays, each made by one of the functions."""
-        column = self.column
-        values: Any
-        if request.dtype == string:
-            data = array_of_values(column.values, column.byte_count, np.uint8)
-            values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
-        else:
-            dtype = request.dtype.as_numpy_dtype
-            values = array_of_values(column.values, column.value_count, dtype)
-        splits = steps = None
-        if column.splits != ffi.NULL:
-            splits = array(column.splits, column.cell_count + 1, np.int64)
-        if column.steps != ffi.NULL:
-            steps = array(column.steps, count + 1, np.int64)
-        return Column(values, splits, steps)
+
+def arrays_over(
+    column: Any,
+    request: Request,
+    array_of_values: Callable[..., Array],
+    array: Callable[..., Array],
+    count: int,
+) -> Column:
+    """A tfw_column of count records as arrays, each made by one of the functions."""
+    values: Any
+    if request.dtype == string:
+        data = array_of_values(column.values, column.byte_count, np.uint8)
+        values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
+    else:
+        dtype = request.dtype.as_numpy_dtype
+        values = array_of_values(column.values, column.value_count, dtype)
+    splits = steps = None
+    if column.splits != ffi.NULL:
+        splits = array(column.splits, column.cell_count + 1, np.int64)
+    if column.steps != ffi.NULL:
+        steps = array(column.steps, count + 1, np.int64)
+    return Column(values, splits, steps)
 
 
 def borrow(memory: Any, count: int, dtype: Any) -> Array:
@@ -378,83 +431,3 @@ def create_columns(schema: Schema) -> Any:
     flags = lib.TFW_FEATURE_LISTS if schema.plan.lists else 0
     check(lib.tfw_columns_create(schema.handle, flags, out, error), error)
     return ffi.gc(out[0], lib.tfw_columns_free)
-
-
-# ---- Large blocks of memory, used again when no array shows them any more ----
-#
-# Fresh memory comes page by page, with a page fault each: for a batch of images that costs more
-# than parsing. A loop over batches needs the memory of two batches, again and again.
-
-# The allocator itself reuses smaller blocks.
-_LARGE = 1 << 15
-# Largest block that a parser keeps while it is not reading files.
-IDLE_LIMIT = 1 << 24
-# One that the user has, one being filled, one between them.
-_MAX_BLOCKS = 3
-
-
-def _references(blocks: list[Array], i: int) -> int:
-    return sys.getrefcount(blocks[i])
-
-
-# References to an array that only a list holds. Every view holds the array that it shows.
-_UNSEEN = _references([np.empty(0)], 0)
-
-
-def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    array: Array = np.ndarray(shape, dtype, block)
-    return array
-
-
-class Spare:
-    """Blocks of memory for the results of one column.
-
-    Attributes:
-        limit: Size of the largest block that is kept.
-    """
-
-    def __init__(self) -> None:
-        self.limit = IDLE_LIMIT
-        self._blocks: list[Array] = []
-        self._grown: deque[tuple[Any, int]] = deque(maxlen=2)  # given back by any thread
-
-    def limit_to(self, size: int) -> None:
-        """Keeps only blocks of at most this size, now and from now on."""
-        self.limit = size
-        self._blocks = [block for block in self._blocks if block.nbytes <= size]
-        if any(capacity > size for _, capacity in self._grown):
-            self._grown.clear()
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """As ``np.empty``. For one thread at a time."""
-        size = math.prod(shape) * dtype.itemsize
-        # More than needed: the next batch may be a little larger.
-        capacity = size + size // 8
-        if size < _LARGE or capacity > self.limit:
-            return np.empty(shape, dtype)
-        for i in range(len(self._blocks)):
-            if _references(self._blocks, i) == _UNSEEN and self._blocks[i].nbytes >= size:
-                return _over(self._blocks[i], shape, dtype)
-        block = np.empty(capacity, np.uint8)
-        self._blocks = [*self._blocks[1 - _MAX_BLOCKS :], block]
-        return _over(block, shape, dtype)
-
-    def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
-        """As ``native.adopt``, for memory that goes back to C through ``grown_block``."""
-        if not _LARGE <= capacity <= self.limit:
-            return adopt(memory, count, dtype)
-
-        def release(memory: Any) -> None:
-            owner = ffi.gc(memory, lib.tfw_free, capacity)
-            if capacity <= self.limit:
-                self._grown.append((owner, capacity))
-
-        owner = ffi.gc(memory, release, capacity)
-        return np.frombuffer(ffi.buffer(owner, count * np.dtype(dtype).itemsize), dtype)
-
-    def grown_block(self) -> tuple[Any, int] | None:
-        """A block that ``adopt`` took, and its size, for C to use again; None if there is none."""
-        try:
-            return self._grown.pop()
-        except IndexError:
-            return None

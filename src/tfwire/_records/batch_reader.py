@@ -22,7 +22,7 @@ from tfwire._base.arguments import printable
 from tfwire._base.errors import warn
 from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
-from tfwire._records.blocks import LONG, Block, LongRecord, numbers_of, position_of, table_of
+from tfwire._records.blocks import LONG, LongRecord, numbers_of, position_of, table_of
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.files_ahead import FilesAhead
 from tfwire._records.markers import Markers
@@ -30,6 +30,8 @@ from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.record_file import RecordFile
 from tfwire._records.sources import Path, is_path, is_url, open_source, split_paths
+from tfwire._records.stretches import Stretch
+from tfwire._records.unit_block import Block
 
 __all__ = [
     "CLOSED",
@@ -98,12 +100,16 @@ class BatchReader:
         self._closed = False
         self._lock = threading.Lock()
 
-    def next(self, max_records: int = 0, block: Block | None = None) -> Any:
+    def next(
+        self, max_records: int = 0, block: Block | None = None, stretch: Stretch | None = None
+    ) -> Any:
         """The next records of the current file, or of the next one that has some.
 
         Args:
             max_records: At most this many; 0: as many as are ready, up to a few thousand.
             block: For ``next_into``.
+            stretch: What C can read by itself, it may: then the result has no records, and the
+                stretch is where they begin. Where it does not move, it is not asked again.
 
         Returns:
             A ``tfw_batch *`` of one record or more, valid until the next call; None at the end.
@@ -120,6 +126,9 @@ class BatchReader:
                 raise ValueError("the reader is closed")
             try:
                 while (file := self._file or self._open()) is not None:
+                    if stretch is not None and file.offer(stretch):
+                        self._batch.count = 0
+                        return self._batch
                     if block is None:
                         found = file.next(max_records, self._batch)
                     else:

@@ -11,7 +11,6 @@ import numpy as np
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.blocks import (
-    Block,
     LongReader,
     LongRecord,
     drop_first,
@@ -40,6 +39,8 @@ from tfwire._records.inflate_thread import ThreadedInflater
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
 from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
+from tfwire._records.stretches import Stretch
+from tfwire._records.unit_block import Block
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["RecordFile"]
 
 _BEGINNING = RecordPosition()
+# Mean bytes of a record from which on only the native reader reads a file.
+_LONGEST = 1 << 20
 
 
 class RecordFile:
@@ -92,6 +95,10 @@ class RecordFile:
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member inside what had been inflated
         self._duplicates: DuplicateFilter | None = None
+        self._num_skipped: int | None = 0  # by the native reader; None: it was not asked
+        self._stretch: Stretch | None = None  # by which C reads without the native reader
+        self._offered = False  # whether it has gone on from position
+        self._at_end = False  # whether it has found the end of the file
         self._cut = False  # whether a truncated compressed stream was treated as ended
         self._stream_regions = SkippedRegions()
         self._cut_regions = SkippedRegions()  # of a truncated stream, until its records end
@@ -114,6 +121,8 @@ class RecordFile:
                     self._duplicates = DuplicateFilter()
             self.at_hand: bool = getattr(source, "regular", False)
             self._fed = not (self._source is source and self.at_hand)
+            # Whether C may read without the native reader: until that has left something out.
+            self._straight = not self._fed and not options.flags & lib.TFW_CORRECT
             self._reader = self._create(options)
             if start != _BEGINNING:
                 self._go_to(start)
@@ -181,11 +190,16 @@ class RecordFile:
 
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills a ``tfw_batch *`` with the next records; False at the end of the file."""
+        if self._at_end:
+            return False
         if self._left is not None and self._left.count:
             batch[0] = split(self._left, max_records or self._left.count)[0]
             self.position = position_after(batch)
         else:
             reader, error = self._reader, self._error
+            self._num_skipped = None
+            if not self._fed and self.position != self._native_position:
+                self._seek(self.position)
             while True:
                 status = lib.tfw_reader_next(reader, max_records, batch, error)
                 if status == lib.TFW_OK:
@@ -194,6 +208,9 @@ class RecordFile:
                         break
                 elif not self._go_on(status):
                     return False
+            if self._straight:
+                long = batch.payload_bytes > _LONGEST * batch.count
+                self._straight = not long and not self.num_skipped
         if self.tally is not None:
             self.tally.add_batch(batch)
         return True
@@ -250,16 +267,37 @@ class RecordFile:
     def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
         """As next, but appends the records to a block. Where only headers are verified, they go
         there straight from a regular file."""
-        if self._options.flags == lib.TFW_NO_DATA_CRC and self.tally is None and not self._fed:
+        headers_only = self._options.flags == lib.TFW_NO_DATA_CRC and self.tally is None
+        if headers_only and not self._fed:
             assert isinstance(self._source, FileSource)
             longest = self._options.max_record_size
-            end = block.read(self._source.fd, self.path, self.position, max_records, longest)
+            end = block.read_ahead(self._source, self.position, max_records, longest)
             if end != self.position:
-                self._seek(end)
+                self.position = end
                 return True
         if not self.next(max_records, batch):
             return False
         block.add(batch, self.path)
+        return True
+
+    def offer(self, stretch: Stretch) -> bool:
+        """Has a stretch begin at the next record, for C to read from there; False: call ``next``.
+        Call this, or ``next``, again when C has stopped."""
+        if self._offered:
+            self._offered, self.position = False, stretch.position
+            self._at_end = stretch.status == lib.TFW_END
+            if stretch.status != lib.TFW_OK:
+                return False
+        if not self._straight:
+            return False
+        assert isinstance(self._source, FileSource)
+        if self._stretch is not stretch:
+            self._stretch = stretch
+            flags, longest = self._options.flags, self._options.max_record_size
+            stretch.begin(self._source.fd, self.path, self.position, flags, longest)
+            stretch.tally = ffi.NULL if self.tally is None else self.tally.native
+        stretch.go_to(self.position)
+        self._offered = True
         return True
 
     def read_long(self) -> LongRecord | None:
@@ -359,8 +397,9 @@ class RecordFile:
     @property
     def num_skipped(self) -> int:
         """How many regions were left out so far."""
-        in_content: int = lib.tfw_reader_skipped_total(self._reader, self._num_bytes)
-        return self._stream_regions.num_regions + in_content
+        if self._num_skipped is None:
+            self._num_skipped = lib.tfw_reader_skipped_total(self._reader, self._num_bytes)
+        return self._stream_regions.num_regions + self._num_skipped
 
     def skipped(self) -> SkippedRegions:
         """The regions left out so far: of the compressed file, then of its content."""

@@ -1,0 +1,255 @@
+"""Records of files to batches.
+
+There is no Python object per record. C reads stretches of regular files, verifies and parses them
+in one call, into columns that become results when a batch is full. Of everything else (compressed
+files, pipes, what follows damage) the reader gives windows: verified records in its buffer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tfwire._base.errors import ParseError
+from tfwire._base.native import check, ffi, lib
+from tfwire._parsing.failure import ParseFailure, Place, parse_error
+from tfwire._parsing.session import Session
+from tfwire._parsing.spare import IDLE_LIMIT
+from tfwire._parsing.spec import Plan
+from tfwire._records.blocks import Window
+from tfwire._records.stretches import Stretch
+from tfwire._records.unit_block import Block
+
+__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing"]
+
+_MAX_ERRORS_KEPT = 1000
+
+
+class Parsing(Protocol):
+    """What this module needs of a parser."""
+
+    _plans: Sequence[Plan | None]
+    _sessions: list[Session]
+    _blocks: list[Block]
+
+    def _acquire(self) -> Session: ...
+    def _batches(self, parts: Any, count: int, size: int) -> Iterator[Any]: ...
+    def _keys(self, message: Any, failure: ParseFailure) -> Any: ...
+
+
+class Outcome(NamedTuple):
+    """One step of the iteration.
+
+    Attributes:
+        batches: The results, each made when it is asked for.
+        num_skipped: Number of regions of the files skipped up to the end of these batches.
+        error: The error after these batches, or None.
+        last: True if no batch comes after these.
+    """
+
+    batches: Iterator[Any]
+    num_skipped: int
+    error: Exception | None
+    last: bool
+
+
+class LeftOut:
+    """Records left out because they do not fit.
+
+    Attributes:
+        errors: The errors of the first 1000.
+        count: Number of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[ParseError] = []
+        self.count = 0
+
+    def note(self, error: ParseError) -> None:
+        self.count += 1
+        if len(self.errors) < _MAX_ERRORS_KEPT:
+            self.errors.append(error)
+
+
+class Builders:
+    """A pool of Builders, for any number of threads.
+
+    Args:
+        parser: Makes the results.
+        batch_size: Records of a batch.
+        left_out: Notes records that do not fit; None: they are errors.
+        drop_remainder: Leave out a last batch of fewer records.
+    """
+
+    def __init__(
+        self, parser: Parsing, batch_size: int, left_out: LeftOut | None, drop_remainder: bool
+    ) -> None:
+        self.parser = parser
+        self.batch_size = batch_size
+        self.left_out = left_out
+        self.drop_remainder = drop_remainder
+        # Where columns are compared after C has parsed them, it does not know where to go on.
+        self.needs_windows = left_out is not None and any(
+            field.checked
+            for plan in parser._plans
+            if plan is not None
+            for field in plan.fields.values()
+        )
+        self._unused: list[Builder] = []
+        self._lent: list[Block] = []
+
+    def get(self) -> Builder:
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return Builder(self)
+
+    def put(self, builder: Builder) -> None:
+        self._unused.append(builder)
+
+    def block(self) -> Block:
+        """A block of the parser's, until ``release``."""
+        blocks = self.parser._blocks
+        self._lent.append(blocks.pop() if blocks else Block())
+        return self._lent[-1]
+
+    def release(self) -> None:
+        """Gives sessions and blocks back to the parser. No builder is used after that."""
+        while self._unused:
+            self._unused.pop().release()
+        blocks = self.parser._blocks
+        while self._lent:
+            blocks.append(self._lent.pop())
+        blocks[:] = [block for block in blocks if block.capacity <= IDLE_LIMIT]
+
+
+class Builder:
+    """Collects the records of windows and makes batches of them.
+
+    Attributes:
+        count: Number of records collected.
+    """
+
+    def __init__(self, home: Builders) -> None:
+        self._home = home
+        self._session = home.parser._acquire()
+        self._session.limit_memory(sys.maxsize)
+        self._room = 0
+        self.count = 0
+
+    def begin(self, room: int) -> None:
+        """Begins anew, with room for a number of records, which may grow."""
+        self._room = room
+        self._session.begin(room)
+        self.count = 0
+
+    def add(self, window: Window) -> None:
+        """Appends the records of a window.
+
+        Raises:
+            ParseError: A record does not fit; those before it were appended.
+        """
+        if self.count + window.num_records > self._room:
+            self._room = max(self.count + window.num_records, 2 * self._room)
+            self._session.grow(self._room, self.count)
+        first = 0
+        while first < window.num_records:
+            spans, left = window.spans + first, window.num_records - first
+            try:
+                self._session.append(window.data, window.data_len, spans, left, self.count)
+                self.count += left
+                return
+            except ParseFailure as failure:
+                done = int(self._session.done[0])
+                self.count += done
+                first += done
+                error = self._error(failure, window, first)
+                if self._home.left_out is None:
+                    raise error from None
+                self._home.left_out.note(error)
+                first += 1
+
+    def read(self, stretch: Stretch, most: int) -> None:
+        """Appends at most this many records of a stretch: those that C can read by itself.
+
+        Raises:
+            ParseError: A record does not fit; those before it were appended.
+        """
+        goal = self.count + most
+        while self.count < goal and stretch.status == lib.TFW_OK:
+            if self.count == self._room:
+                self._room = min(goal, 2 * self._room)
+                self._session.grow(self._room, self.count)
+            try:
+                wanted = min(goal, self._room) - self.count
+                stretch.status = self._session.read(stretch, wanted, self.count)
+                self._pass(stretch)
+            except ParseFailure as failure:
+                self._pass(stretch)
+                message = stretch.message if failure.reason == "missing" else b""
+                place = Place(stretch.path, stretch.record)
+                error = parse_error(failure, place, self._home.parser._keys(message, failure))
+                if self._home.left_out is None:
+                    raise error from None
+                self._home.left_out.note(error)
+                stretch.leave_out()
+
+    def read_all(self, stretch: Stretch, num_records: int) -> None:
+        """Appends all records of a stretch, which others have found.
+
+        Raises:
+            ParseError, DataLossError, OSError: The next record does not fit, or is damaged.
+        """
+        before = self.count
+        self.read(stretch, num_records)
+        if self.count - before < num_records:
+            status, error = stretch.status, self._session.error
+            error.record = stretch.record
+            if status >= 0:
+                status, error.offset = lib.TFW_E_TRUNCATED, stretch.native.offset
+                error.text = b"the file was cut or replaced while it was read"
+            check(status, error, stretch.path)
+
+    def _pass(self, stretch: Stretch) -> None:
+        done = int(self._session.done[0])
+        self.count += done
+        stretch.record += done
+
+    def finish(self, num_skipped: int, error: Exception | None, last: bool) -> Outcome:
+        """The batches of the collected records, and the error after them. When the last batch was
+        made, the builder goes back to its pool."""
+        last = last or error is not None
+        counted = count = self.count
+        self.count = 0
+        if self._home.drop_remainder:
+            count -= count % self._home.batch_size
+        try:
+            if count != counted or error is not None:
+                self._session.truncate(count)  # also after an allocation failed
+            for part in self._session.parts:
+                part.trim(count)
+            columns = self._session.take(count) if count else None
+        except Exception as found:
+            return Outcome(iter(()), num_skipped, found, True)
+        return Outcome(self._draw(columns, count), num_skipped, error, last)
+
+    def _draw(self, columns: Any, count: int) -> Iterator[Any]:
+        home = self._home
+        try:
+            if count:
+                yield from home.parser._batches(columns, count, home.batch_size)
+        except ParseFailure as failure:  # of a batch, not of one record
+            raise parse_error(failure, Place()) from None
+        finally:
+            home.put(self)
+
+    def release(self) -> None:
+        self._session.limit_memory(IDLE_LIMIT)
+        self._home.parser._sessions.append(self._session)
+
+    def _error(self, failure: ParseFailure, window: Window, index: int) -> ParseError:
+        span = window.spans[index]
+        message = ffi.buffer(window.data + span.offset, span.length)
+        place = Place(window.path, window.number_of(index))
+        return parse_error(failure, place, self._home.parser._keys(message, failure))
