@@ -35,8 +35,8 @@
  * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
- * tfw_span, and tfw_read_columns calls both. The text between the CDEF marks is also what cffi
- * reads, so it holds no preprocessor line but integer constants.
+ * tfw_span, and tfw_read_columns and tfw_read_unit call both. The text between the CDEF marks is
+ * also what cffi reads, so it holds no preprocessor line but integer constants.
  */
 #ifndef TFWIRE_H
 #define TFWIRE_H
@@ -570,6 +570,29 @@ TFW_API int tfw_read_ahead(tfw_stretch *stretch, size_t max_records, size_t *out
 TFW_API int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
                              size_t max_records, unsigned flags, tfw_tally *tally,
                              size_t *out_done, tfw_error *error);
+
+/* The columns of a unit, and what tfw_columns_begin and tfw_columns_finish take and give. */
+typedef struct tfw_part {
+    tfw_columns *columns; /* NULL: none wanted; the others do not count */
+    void **memory;
+    size_t *sizes;
+    size_t capacity;
+    uint8_t *lent;
+    tfw_column *finished;
+} tfw_part;
+
+/* Flags of tfw_read_unit, beside those of tfw_read_columns. */
+enum tfw_unit_flags {
+    TFW_BEGIN = 32, /* tfw_columns_begin before reading */
+    TFW_FINISH = 64 /* tfw_columns_finish after TFW_OK */
+};
+
+/* tfw_read_columns from memory for columns to finished columns, in one call. Where beginning fails,
+ * nothing is read. If finishing fails, which only TFW_E_MEMORY can be the reason for, the records
+ * were appended and no column was taken. */
+TFW_API int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *stretch,
+                          size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
+                          tfw_error *error);
 
 /* Pads rows of different lengths to the same width: row i of out is values [splits[i],
  * splits[i + 1]) and then copies of the padding, width values in all.

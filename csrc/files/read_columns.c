@@ -245,3 +245,47 @@ int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stre
     *out_done = r.done;
     return status;
 }
+
+/* ---- Whole units ---------------------------------------------------------------------------- */
+
+static int begin(const tfw_part *part, tfw_error *error) {
+    return part->columns == NULL ? TFW_OK
+                                 : tfw_columns_begin(part->columns, part->memory, part->sizes,
+                                                     part->capacity, error);
+}
+
+static int peek(const tfw_part *part, tfw_error *error) {
+    return part->columns == NULL
+               ? TFW_OK
+               : tfwi_columns_peek_all(part->columns, part->finished, error);
+}
+
+static int finish(const tfw_part *part, tfw_error *error) {
+    return part->columns == NULL
+               ? TFW_OK
+               : tfw_columns_finish(part->columns, part->lent, part->finished, error);
+}
+
+int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *stretch,
+                  size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
+                  tfw_error *error) {
+    const unsigned steps = flags & (TFW_BEGIN | TFW_FINISH);
+    int status = TFW_OK;
+    *out_done = 0;
+    if ((steps & TFW_BEGIN) != 0) {
+        status = begin(context, error);
+        status = status == TFW_OK ? begin(lists, error) : status;
+    }
+    if (status == TFW_OK) {
+        status = tfw_read_columns(context->columns, lists->columns, stretch, max_records,
+                                  flags & ~steps, tally, out_done, error);
+    }
+    if (status == TFW_OK && (steps & TFW_FINISH) != 0) {
+        /* Both can be finished, or neither is. */
+        status = peek(context, error);
+        status = status == TFW_OK ? peek(lists, error) : status;
+        status = status == TFW_OK ? finish(context, error) : status;
+        status = status == TFW_OK ? finish(lists, error) : status;
+    }
+    return status;
+}

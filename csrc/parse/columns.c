@@ -268,17 +268,21 @@ int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes, 
     return status;
 }
 
-int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent, tfw_column *out_columns,
-                       tfw_error *error) {
+int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error) {
     int status = TFW_OK;
-    size_t count = columns->schema->count;
-    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
         out_columns[i] = (tfw_column){0};
         if (!columns->columns[i].bound) {
             status = tfw_columns_peek(columns, i, &out_columns[i], error);
         }
     }
-    for (size_t i = 0; i < count && status == TFW_OK; i++) {
+    return status;
+}
+
+int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent, tfw_column *out_columns,
+                       tfw_error *error) {
+    int status = tfwi_columns_peek_all(columns, out_columns, error);
+    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
         if (!columns->columns[i].bound && lent[i] == 0) {
             status = tfw_columns_take(columns, i, &out_columns[i], error);
         }

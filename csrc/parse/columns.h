@@ -62,6 +62,9 @@ struct tfw_columns {
 /* Whether the columns can take count records more; reserves what is written per record. */
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 
+/* Peeks at every grown column; zeros for bound ones. After this tfw_columns_take cannot fail. */
+int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error);
+
 /* Reports a misfit. */
 int tfwi_columns_fail(int status, size_t feature, int64_t expected, int64_t found,
                       tfw_error *error);

@@ -1,5 +1,6 @@
-/* tfw_read_columns and tfw_read_ahead: what they make of a file is what a plain walk, tfw_parse of
- * each record and tfw_tally_block make of it, whatever the buffer, the steps and the reads. */
+/* tfw_read_columns, tfw_read_unit and tfw_read_ahead: what they make of a file is what a plain walk,
+ * tfw_parse of each record and tfw_tally_block make of it, whatever the buffer, the steps and the
+ * reads. */
 #include "script.h"
 
 #include "table.h"
@@ -58,14 +59,17 @@ static void check_ahead(const file *f, tfw_stretch s, size_t most) {
     }
 }
 
-static int read_stretch(table *t, tfw_stretch *s, size_t step, unsigned flags, tfw_tally *tally,
-                        size_t *out_count) {
+/* unit: by tfw_read_unit, which neither begins nor finishes. */
+static int read_stretch(table *t, tfw_stretch *s, size_t step, unsigned flags, bool unit,
+                        tfw_tally *tally, size_t *out_count) {
+    const tfw_part part = {.columns = t->columns}, none = {.columns = NULL};
     int status = TFW_OK;
     *out_count = 0;
     while (status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_MEMORY) {
         size_t done = 0;
         tfw_error error = {.status = TFW_OK};
-        status = tfw_read_columns(t->columns, NULL, s, step, flags, tally, &done, &error);
+        status = unit ? tfw_read_unit(&part, &none, s, step, flags, tally, &done, &error)
+                      : tfw_read_columns(t->columns, NULL, s, step, flags, tally, &done, &error);
         CHECK(done <= step && (status != TFW_OK || done == step));
         *out_count += done;
         CHECK(status >= 0 || error.record == (int64_t)done || status == TFW_E_MEMORY);
@@ -108,7 +112,7 @@ static void run(input *in) {
     tfw_tally tally = {0}, plain = {0};
     check_ahead(&f, stretch, step);
     tfwi_test_fail_allocation = failing;
-    status = read_stretch(&found, &stretch, step, flags, &tally, &count);
+    status = read_stretch(&found, &stretch, step, flags, (choice & 64) != 0, &tally, &count);
     tfwi_test_fail_allocation = -1;
     CHECK_EQ(expected_status, status);
     CHECK_EQ(records, count);

@@ -349,7 +349,7 @@ def read_columns_seeds() -> Seeds:
         (0, 200, 4000, 0),
         (32, 0, 0, 0),
         (4 | 32, 2, 150, 0),
-        (8 | 2, 6, 64, 0),
+        (8 | 2 | 64, 6, 64, 0),
         (1, 200, 4000, 3),
     ):
         start = struct.pack("<BBHB", choice, step, capacity, failing) + variable

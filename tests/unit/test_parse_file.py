@@ -500,7 +500,7 @@ def test_few_frames_lie_between_next_and_c(tmp_path):
     depths = {}
 
     def profile(frame, event, function):
-        if event == "c_call" and function.__name__ in ("tfw_read_columns", "tfw_columns_finish"):
+        if event == "c_call" and function.__name__ in ("tfw_read_unit", "tfw_columns_finish"):
             depth = 0
             while frame.f_code.co_name != "__next__":
                 depth, frame = depth + 1, frame.f_back
@@ -512,4 +512,4 @@ def test_few_frames_lie_between_next_and_c(tmp_path):
             next(batches)
         finally:
             sys.setprofile(None)
-    assert {"tfw_read_columns": 4, "tfw_columns_finish": 4} == depths
+    assert {"tfw_read_unit": 4} == depths

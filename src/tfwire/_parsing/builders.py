@@ -138,10 +138,16 @@ class Builder:
         self._room = 0
         self.count = 0
 
-    def begin(self, room: int) -> None:
-        """Begins anew, with room for a number of records, which may grow."""
+    def begin(self, room: int, goal: int) -> None:
+        """Begins anew, with room for a number of records, which may grow.
+
+        Args:
+            room: A number of records.
+            goal: The number of records of the unit, unless the files end before.
+        """
         self._room = room
-        self._session.begin(room)
+        whole = not self._home.drop_remainder or goal % self._home.batch_size == 0
+        self._session.begin_unit(room, goal if whole else 0)
         self.count = 0
 
     def add(self, window: Window) -> None:
@@ -222,6 +228,7 @@ class Builder:
         last = last or error is not None
         counted = count = self.count
         self.count = 0
+        self._session.settle()
         if self._home.drop_remainder:
             count -= count % self._home.batch_size
         try:

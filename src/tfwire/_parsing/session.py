@@ -54,8 +54,13 @@ class Session:
         self.flags = flags
         sequence = len(schemas) == 2
         self.parse_function = lib.tfw_parse_sequence if sequence else lib.tfw_parse
-        self._both = self.handles if sequence else [*self.handles, ffi.NULL]
+        self._unit = ffi.new("tfw_part[2]")
+        for native, part in zip(self._unit, columns, strict=False):
+            if part is not None:
+                part.fill_in(native)
         self._read_flags = flags | (lib.TFW_SEQUENCE if sequence else 0)
+        self._goal = 0  # records of the unit, after which its columns are finished
+        self._is_begun = self._is_finished = False
         self.checked = any(part.checked for part in self.parts)
         self.done = ffi.new("size_t *")
         self.span = ffi.new("tfw_span *")
@@ -73,10 +78,42 @@ class Session:
         if out is not None:
             arrays = arrays_of(out, None if context is None else context.schema, capacity)
         for part in self.parts:
-            part.begin(capacity, arrays if part is context else {})
+            part.prepare(capacity, arrays if part is context else {})
+            part.begin(capacity)
+        self._is_begun, self._is_finished = True, False
+
+    def begin_unit(self, capacity: int, goal: int) -> None:
+        """As begin, with the first call of ``read``, where that comes first: a unit then takes one
+        call into C. Each releases the GIL, and waits for it again.
+
+        Args:
+            capacity: A number of records.
+            goal: A number of records of which the columns are finished when they are read.
+        """
+        for part in self.parts:
+            part.prepare(capacity, {})
+        for native in self._unit:
+            native.capacity = capacity
+        self._goal = 0 if self.checked else goal
+        self._is_begun = self._is_finished = False
+
+    def _begin(self) -> None:
+        """Begins, if that was not done."""
+        if not self._is_begun:
+            self._is_begun = True
+            for part in self.parts:
+                part.begin(self._unit[0].capacity)
+
+    def settle(self) -> None:
+        """Takes memory back that C does not need, after the last ``read`` of a unit."""
+        if not self._is_begun:
+            self._is_begun = True
+            for part in self.parts:
+                part.settle()
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""
+        self._begin()
         for part in self.parts:
             part.grow(capacity, count)
 
@@ -106,6 +143,7 @@ class Session:
         Raises:
             ParseFailure, MemoryError: As parse.
         """
+        self._begin()
         status = self.parse_function(
             *self.handles, data, data_len, spans, count, self.flags, self.done, self.error
         )
@@ -122,15 +160,21 @@ class Session:
         Raises:
             ParseFailure, MemoryError: As parse.
         """
-        status: int = lib.tfw_read_columns(
-            *self._both,
+        flags = self._read_flags | (0 if self._is_begun else lib.TFW_BEGIN)
+        if first + count == self._goal:
+            flags |= lib.TFW_FINISH
+        status: int = lib.tfw_read_unit(
+            self._unit,
+            self._unit + 1,
             stretch.native,
             count,
-            self._read_flags,
+            flags,
             stretch.tally,
             self.done,
             self.error,
         )
+        self.settle()
+        self._is_finished = status == lib.TFW_OK and bool(flags & lib.TFW_FINISH)
         self._verify(first)
         if status in _FAILURES:
             self._fail(status)
@@ -188,7 +232,9 @@ class Session:
                 continue
             arrays, part.arrays = part.arrays, {}
             grown = part.finished
-            check(lib.tfw_columns_finish(part.handle, part.lent, grown, self.error), self.error)
+            if not self._is_finished:
+                status = lib.tfw_columns_finish(part.handle, part.lent, grown, self.error)
+                check(status, self.error)
             for i, request in enumerate(part.plan.requests):
                 if i in arrays:
                     array = arrays[i]  # itself, if it has no more entries
@@ -224,9 +270,14 @@ class Columns:
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
 
-    def begin(self, capacity: int, out: dict[Any, Array]) -> None:
-        """Forgets all records and makes room for others: in the arrays of out and, for other
-        features, in new arrays or memory that was given back."""
+    def fill_in(self, native: Any) -> None:
+        """Fills in a ``tfw_part``."""
+        native.columns, native.memory, native.sizes = self.handle, self.pointers, self.sizes
+        native.lent, native.finished = self.lent, self.finished
+
+    def prepare(self, capacity: int, out: dict[Any, Array]) -> None:
+        """Finds room for records: in the arrays of out and, for other features, in new arrays or
+        memory that was given back."""
         arrays, pointers, sizes = self.arrays, self.pointers, self.row_sizes
         for i, name, shape, dtype in self.schema.bound:
             if out and name in out:
@@ -239,12 +290,19 @@ class Columns:
             arrays[i], pointers[i] = array, ffi.from_buffer(array)
         for i in self.schema.grown:
             self.pointers[i], self.sizes[i] = self.spares[i].grown_block()
-        # One call: each releases the GIL, and waits for it again.
+
+    def begin(self, capacity: int) -> None:
+        """Forgets all records and makes room for others, after ``prepare``."""
         status = lib.tfw_columns_begin(self.handle, self.pointers, self.sizes, capacity, self.error)
-        for i in self.schema.grown:
-            if self.pointers[i]:  # the column had memory
-                self.spares[i].give_back(self.pointers[i], self.sizes[i])
+        self.settle()
         check(status, self.error)
+
+    def settle(self) -> None:
+        """Takes memory back for which columns had no use."""
+        for i in self.schema.grown:
+            if self.pointers[i]:
+                self.spares[i].give_back(self.pointers[i], self.sizes[i])
+                self.pointers[i] = ffi.NULL
 
     def grow(self, capacity: int, count: int) -> None:
         """Makes room for more records; the first count of them stay."""

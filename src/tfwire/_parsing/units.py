@@ -66,7 +66,7 @@ class Sequential:
         num_records = num_bytes = 0
         error = None
         try:
-            builder.begin(min(goal, self._room))
+            builder.begin(min(goal, self._room), goal)
             while builder.count < goal:
                 missing = goal - builder.count
                 batch = self._reader.next(missing, stretch=self._stretch)
@@ -142,7 +142,7 @@ class Parallel:
         num_skipped = marks[-1][1]
         builder = self._builders.get()
         try:
-            builder.begin(block.num_records)
+            builder.begin(block.num_records, block.num_records)
             for stretch, num_records in block.stretches(self._flags):
                 builder.read_all(stretch, num_records)
         except Exception as found:

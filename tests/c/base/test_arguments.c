@@ -605,6 +605,10 @@ static void stretches_at_the_edges(void) {
         }
     }
     CHECK_EQ(TFW_E_ARGUMENT, tfw_read_columns(NULL, NULL, NULL, 1, 0, NULL, &count, NULL));
+    const tfw_part none = {0};
+    for (unsigned flags = 0; flags <= 3 * TFW_BEGIN; flags += TFW_BEGIN) {
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&none, &none, NULL, 1, flags, NULL, &count, NULL));
+    }
     table_close(&t);
     close(fd);
     free(data);

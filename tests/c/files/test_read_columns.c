@@ -453,6 +453,94 @@ static void nothing_is_read_after_the_stop(void) {
     free(f.data);
 }
 
+typedef struct unit {
+    void *memory[3], *list_memory[1];
+    size_t sizes[3];
+    uint8_t lent[3];
+    tfw_part context, lists;
+} unit;
+
+static void unit_of(unit *u, table *t) {
+    *u = (unit){.memory = {t->numbers}};
+    u->context = (tfw_part){t->context, u->memory, u->sizes, RECORDS + 1, u->lent, t->taken};
+    u->lists = (tfw_part){t->lists, u->list_memory, u->sizes, 0, u->lent, &t->list};
+}
+
+/* begin, read and finish in one call give what they give one after the other. */
+static void a_unit_takes_one_call(void) {
+    for (unsigned flags = 0; flags < 8; flags++) {
+        const bool sequence = (flags & 1) != 0;
+        const size_t wanted = (flags & 2) != 0 ? RECORDS : RECORDS + 1;
+        file f = file_of_examples(flags, RECORDS, sequence);
+        int fd = file_open(&f);
+        table t = table_new(sequence);
+        tfw_stretch s = stretch_of(fd, 4096);
+        unit u;
+        size_t done;
+        unit_of(&u, &t);
+        u.memory[1] = (flags & 4) != 0 ? malloc(100) : NULL;
+        u.sizes[1] = (flags & 4) != 0 ? 100 : 0;
+        int status = tfw_read_unit(&u.context, &u.lists, &s, wanted,
+                                   (sequence ? TFW_SEQUENCE : 0) | TFW_BEGIN | TFW_FINISH, NULL,
+                                   &done, NULL);
+        CHECK_EQ(wanted == RECORDS ? TFW_OK : TFW_END, status);
+        CHECK_EQ(RECORDS, done);
+        CHECK(u.memory[1] == NULL); /* it became a column's */
+        if (status == TFW_OK) {
+            table expected = table_new(sequence);
+            CHECK(t.taken[1].values != NULL && t.taken[2].values != NULL);
+            CHECK_EQ(sequence, t.list.values != NULL);
+            CHECK(tfw_read_unit(&u.context, &u.lists, &s, 1, sequence ? TFW_SEQUENCE : 0, NULL,
+                                &done, NULL) == TFW_END);
+            s.offset = s.begin = s.end = 0;
+            table_begin(&expected);
+            CHECK_EQ(RECORDS, read_stretch(&expected, &s, RECORDS).done);
+            check_table(&expected, &f, RECORDS);
+            check_column(&expected.taken[1], &t.taken[1]);
+            check_column(&expected.taken[2], &t.taken[2]);
+            table_free(&expected);
+        } else {
+            check_table(&t, &f, RECORDS); /* finished by the caller */
+        }
+        table_free(&t);
+        free(s.buffer);
+        close(fd);
+        free(f.data);
+    }
+}
+
+/* Whichever allocation fails: all columns are finished, or none is, and nothing is lost. */
+static void a_unit_without_memory_is_finished_later(void) {
+    file f = file_of_examples(8, 4, true);
+    int fd = file_open(&f);
+    for (long i = 0; i < 40; i++) {
+        table t = table_new(true);
+        tfw_stretch s = stretch_of(fd, 1 << 16);
+        unit u;
+        size_t done;
+        unit_of(&u, &t);
+        tfwi_test_fail_allocation = i;
+        int status = tfw_read_unit(&u.context, &u.lists, &s, 4,
+                                   TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH, NULL, &done, NULL);
+        tfwi_test_fail_allocation = -1;
+        CHECK(status == TFW_OK || status == TFW_E_MEMORY);
+        if (status == TFW_OK) {
+            CHECK(t.taken[1].values != NULL && t.list.values != NULL);
+        } else {
+            size_t more;
+            CHECK_EQ(TFW_OK, tfw_read_unit(&u.context, &u.lists, &s, 4 - done,
+                                           TFW_SEQUENCE | TFW_FINISH, NULL, &more, NULL));
+            CHECK_EQ(4, done + more);
+        }
+        CHECK_EQ(4, t.taken[1].value_count);
+        CHECK_EQ(8, t.list.cell_count);
+        table_free(&t);
+        free(s.buffer);
+    }
+    close(fd);
+    free(f.data);
+}
+
 /* ---- Memory that stays ---------------------------------------------------------------------- */
 
 static long faults(void) {
@@ -475,26 +563,26 @@ static void steady_units_cause_no_page_faults(void) {
     int fd = file_open(&f);
     table t = table_new(false);
     tfw_stretch s = stretch_of(fd, 1 << 20);
-    const uint8_t lent[3] = {0, 0, 1};
-    void *memory[3] = {t.numbers, NULL, NULL};
-    size_t sizes[3] = {0}, done;
+    unit u;
+    size_t done;
     long before = 0;
+    unit_of(&u, &t);
+    u.lent[2] = 1;
     for (size_t i = 0; i < ROUNDS; i++) {
         if (i == ROUNDS / 4) {
             before = faults();
         }
         s.offset = s.begin = s.end = 0;
-        CHECK_EQ(TFW_OK, tfw_columns_begin(t.context, memory, sizes, RECORDS, NULL));
-        CHECK(memory[1] == NULL);
-        CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, UNITS, 0, NULL, &done, NULL));
-        CHECK_EQ(TFW_OK, tfw_columns_finish(t.context, lent, t.taken, NULL));
-        memory[1] = t.taken[1].values;
-        sizes[1] = (size_t)t.taken[1].capacity;
+        CHECK_EQ(TFW_OK, tfw_read_unit(&u.context, &u.lists, &s, UNITS, TFW_BEGIN | TFW_FINISH,
+                                       NULL, &done, NULL));
+        CHECK(u.memory[1] == NULL);
+        u.memory[1] = t.taken[1].values;
+        u.sizes[1] = (size_t)t.taken[1].capacity;
         tfw_free(t.taken[1].offsets);
     }
     /* A unit is 512 pages; one fault in ten units is room for the sanitizers. */
     CHECK(faults() - before < ROUNDS / 10);
-    tfw_free(memory[1]);
+    tfw_free(u.memory[1]);
     memset(t.taken, 0, sizeof t.taken);
     table_free(&t);
     free(s.buffer);
@@ -515,6 +603,8 @@ int main(void) {
     RUN(what_is_read_ahead_is_parsed_from_memory);
     RUN(reading_ahead_stops_before_what_is_unusual);
     RUN(nothing_is_read_after_the_stop);
+    RUN(a_unit_takes_one_call);
+    RUN(a_unit_without_memory_is_finished_later);
     RUN(steady_units_cause_no_page_faults);
     return check_report("read_columns");
 }
