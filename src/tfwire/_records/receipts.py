@@ -174,7 +174,7 @@ class Tally:
 
     def __init__(self, file_crc32c: int = 0, verified: bool = True) -> None:
         self._flags = 0 if verified else lib.TFW_NO_DATA_CRC
-        self.native = ffi.new("tfw_tally *")
+        self.native: Any = ffi.new("tfw_tally *")
         self.native.file_crc = file_crc32c
 
     def add_block(self, data: Any, size: int) -> None:

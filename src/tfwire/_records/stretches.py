@@ -32,11 +32,11 @@ class Stretch:
     """
 
     def __init__(self, memory: Array) -> None:
-        self.native = ffi.new("tfw_stretch *")
+        self.native: Any = ffi.new("tfw_stretch *")
         self.native.size = ffi.sizeof("tfw_stretch")
         self.use(memory)
         self.path: Path | None = None
-        self.record = 0
+        self.record: int = 0
         self.status: int = lib.TFW_OK
         self.tally: Any = ffi.NULL
 

@@ -59,7 +59,7 @@ class Block:
     def __init__(self) -> None:
         self._data = np.empty(0, np.uint8)
         self._kept = Stretch(self._data)
-        self.passing = Stretch(np.empty(_PASSING, np.uint8))
+        self.passing: Stretch = Stretch(np.empty(_PASSING, np.uint8))
         self._count, self._error = ffi.new("size_t *"), new_error()
         self._offset = ffi.new("uint64_t *")
         self._mean = 0  # bytes of a record
