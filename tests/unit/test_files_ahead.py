@@ -48,17 +48,19 @@ def small_units(monkeypatch):
     monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
     monkeypatch.setattr(files_ahead, "_UNITS", 2)
     monkeypatch.setattr(files_ahead, "_SMALLEST", 1)
-    before = inflating(), open_files()
+    before = open_files()
     yield
     gc.collect()
-    deadline = time.monotonic() + 30
-    while (inflating(), open_files()) != before and time.monotonic() < deadline:
-        if KeyboardInterrupt in lost:
-            break
-        time.sleep(0.01)
-    else:
-        assert before == (inflating(), open_files())
     assert set(lost) <= {KeyboardInterrupt}
+    assert lost or nothing_is_left(before)
+
+
+def nothing_is_left(files):
+    """Whether no thread is left, and only so many files are open; soon, on a busy machine."""
+    deadline = time.monotonic() + 60
+    while (inflating(), open_files()) != (0, files) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return (inflating(), open_files()) == (0, files)
 
 
 def contents():
@@ -198,8 +200,7 @@ def test_an_iterator_that_is_left_takes_its_threads_and_files_along(intact, take
         closer.join(30)
     elif how == "close":
         records.close()
-        assert 0 == inflating()
-        assert before == open_files()
+        assert nothing_is_left(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

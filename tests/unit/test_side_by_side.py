@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 import threading
+import time
 import zlib
 
 import pytest
@@ -57,8 +58,14 @@ def nothing_is_left():
     """No thread, and no open file."""
     before = open_files()
     yield
-    assert [] == [each for each in threading.enumerate() if each.name.startswith("tfwire")]
-    assert before == open_files()
+    deadline = time.monotonic() + 60  # close() waits for a thread, but not for ever
+    while (num_threads(), open_files()) != (0, before) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert (num_threads(), open_files()) == (0, before)
+
+
+def num_threads():
+    return sum(thread.name.startswith("tfwire") for thread in threading.enumerate())
 
 
 def open_files():

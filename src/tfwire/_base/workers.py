@@ -147,11 +147,13 @@ class Workers:
 
     def stop(self) -> None:
         """Makes the threads end after their current step, and ``next`` raise. Never waits."""
-        self._dropped.detach()  # Python loses an interrupt that arrives in a finalizer
         if not self.forked:
             self.stopped = True
             self._room.put(False)
             self._units.put(None)
+        # Python loses an interrupt that arrives in a finalizer. Last, so that an interrupt of this
+        # method leaves the finalizer.
+        self._dropped.detach()
 
     def close(self, release: Callable[[], None] | None = None) -> None:
         """Stops the threads and waits for them, but not forever.

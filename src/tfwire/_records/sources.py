@@ -118,7 +118,7 @@ class FileSource(Source):
         self._waiting: Waiting | None = None
         # Not __del__, which also runs after close(): Python loses an interrupt that arrives there.
         # One call of C opens the file and stores the descriptor where the finalizer finds it.
-        fds: list[int] = []
+        self._fds = fds = list[int]()
         self._dropped = weakref.finalize(self, _close, fds)
         self._dropped.atexit = False
         if same_as >= 0:
@@ -165,6 +165,7 @@ class FileSource(Source):
     def detach(self) -> int:
         """Gives the file descriptor to the caller, and closes this object."""
         self._dropped.detach()
+        self._fds.clear()
         fd, self.fd = self.fd, -1
         return fd
 
@@ -180,7 +181,8 @@ class FileSource(Source):
 
     def close(self) -> None:
         self.fd = -1
-        self._dropped()  # closes the file, if it is open
+        _close(self._fds)
+        self._dropped.detach()  # after that: an interrupt before it leaves the finalizer
         if self._waiting is not None:
             self._waiting.close()
 
