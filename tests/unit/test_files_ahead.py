@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import operator
 import os
 import random
 import signal
@@ -48,19 +49,23 @@ def small_units(monkeypatch):
     monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
     monkeypatch.setattr(files_ahead, "_UNITS", 2)
     monkeypatch.setattr(files_ahead, "_SMALLEST", 1)
-    before = open_files()
+    before = held()
     yield
     gc.collect()
     assert set(lost) <= {KeyboardInterrupt}
     assert lost or nothing_is_left(before)
 
 
-def nothing_is_left(files):
-    """Whether no thread is left, and only so many files are open; soon, on a busy machine."""
+def held() -> tuple[int, int]:
+    return inflating(), open_files()
+
+
+def nothing_is_left(before):
+    """Whether there are no more threads and open files than before; soon, on a busy machine."""
     deadline = time.monotonic() + 60
-    while (inflating(), open_files()) != (0, files) and time.monotonic() < deadline:
+    while not (left := all(map(operator.le, held(), before))) and time.monotonic() < deadline:
         time.sleep(0.001)
-    return (inflating(), open_files()) == (0, files)
+    return left
 
 
 def contents():
@@ -190,7 +195,7 @@ def test_it_goes_on_at_a_position(intact):
 @pytest.mark.parametrize("taken", [0, 1, 99, 100, 101, 350, 600])
 @pytest.mark.parametrize("how", ["close", "drop", "other thread"])
 def test_an_iterator_that_is_left_takes_its_threads_and_files_along(intact, taken, how):
-    before = open_files()
+    before = held()
     records = tfw.read_records(intact, buffer_size=500, num_threads=4)
     for _ in range(taken):
         next(records)
