@@ -31,7 +31,7 @@ PARSER = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
 
 
 def inflating() -> int:
-    return sum(thread.name == "tfwire-0" for thread in threading.enumerate())
+    return sum(thread.name == "tfwire-0" and thread.is_alive() for thread in threading.enumerate())
 
 
 def open_files() -> int:

@@ -344,6 +344,30 @@ def test_an_interrupt_while_a_thread_starts_is_nothing_but_an_interrupt(name, pa
     opened(gate, None)
 
 
+def test_a_thread_that_was_interrupted_while_it_started_keeps_nothing(monkeypatch):
+    """Python keeps such a thread for ever: threading.enumerate() has it."""
+
+    class Owner:
+        def read(self):
+            raise AssertionError
+
+    def interrupted(thread):
+        kept.append(thread)
+        raise KeyboardInterrupt
+
+    kept, owner = [], Owner()
+    left = weakref.ref(owner)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        workers.Workers(owner.read, None, 1, owner=Gate())
+    monkeypatch.undo()
+    del owner
+    gc.collect()
+    assert kept
+    assert left() is None
+    kept[0]._target()  # if it runs after all, it ends
+
+
 @pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads"])
 def test_where_no_thread_can_be_started_the_error_says_so(name, path, monkeypatch):
     def refused(thread):

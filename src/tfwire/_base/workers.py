@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = [
@@ -86,6 +87,9 @@ class Workers:
                 self._start(f"tfwire-{i}")
         except BaseException:
             self.stop()
+            # A thread that was interrupted while it started stays in a list of Python's: it must
+            # not keep what is read.
+            self._read, self._work = _last_unit, None
             raise
 
     def _start(self, name: str) -> None:
@@ -215,6 +219,11 @@ class Workers:
             last = self._inside == 0
         if last and self._release is not None:
             self._release()
+
+
+def _last_unit() -> Any:
+    """In the place of a function that is no longer needed: a unit with nothing in it."""
+    return SimpleNamespace(last=True)
 
 
 def _attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
