@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from tfwire._base.arguments import boolean, integer
-from tfwire._base.strings import message_of
+from tfwire._base.strings import as_message
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +61,7 @@ def crop_or_pad(image: npt.NDArray[Pixels], height: int, width: int) -> npt.NDAr
 # Grey from red, green and blue, in 1/32768, as libpng and so TensorFlow compute it: rounded down.
 _LUMA = np.array([9798, 19235, 3735])
 
-_MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
+_PIL_MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def decode(
@@ -91,9 +91,9 @@ def decode(
     from PIL import Image, ImageSequence
 
     frames = boolean("frames", frames)
-    if integer("channels", channels) not in _MODES:
+    if integer("channels", channels) not in _PIL_MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
-    contents = message_of(contents, "contents")
+    contents = as_message(contents, "contents")
     try:
         image = Image.open(io.BytesIO(contents))
     except (OSError, Image.DecompressionBombError) as problem:
@@ -135,7 +135,7 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
     transparent = image.mode == "P" and "transparency" in image.info
     if channels == 1 and image.format == "JPEG":
         image.draft("L", image.size)  # the luma stored in the file
-    mode = _MODES[channels] or _mode_of(image, transparent, grey_with_alpha)
+    mode = _PIL_MODES[channels] or _pil_mode(image, transparent, grey_with_alpha)
     if mode == "RGB" and transparent:  # converted directly, Pillow warns
         return np.array(image.convert("RGBA"))[:, :, :3]
     if mode == "L" and image.format == "PNG" and image.mode in ("P", "RGB", "RGBA"):
@@ -147,7 +147,7 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
-def _mode_of(image: Any, transparent: bool, grey_with_alpha: bool) -> str:
+def _pil_mode(image: Any, transparent: bool, grey_with_alpha: bool) -> str:
     """The mode that holds the channels of the file and no others."""
     if grey_with_alpha:  # of 16 bits, Pillow opens it as RGBA
         return "LA"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKER", "ShardedWriter", "recommend_num_shards", "recover_shards"]
 
-# The advice of TensorFlow's TFRecord tutorial; sizes in bytes.
+# The advice of TensorFlow's TFRecord tutorial.
 _FILES_PER_HOST = 10
-_LARGEST = 200_000_000
-_SMALLEST = 10_000_000
+_LARGEST_FILE_BYTES = 200_000_000
+_SMALLEST_FILE_BYTES = 10_000_000
 
 
 def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
@@ -46,9 +46,9 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
         26
     """
     total, hosts = integer("total_bytes", total_bytes, 0), integer("num_hosts", num_hosts, 1)
-    wanted = max(_FILES_PER_HOST * hosts, -(-total // _LARGEST))
+    wanted = max(_FILES_PER_HOST * hosts, -(-total // _LARGEST_FILE_BYTES))
     wanted = -(-wanted // hosts) * hosts
-    most = max(1, total // _SMALLEST)
+    most = max(1, total // _SMALLEST_FILE_BYTES)
     if wanted <= most:
         return wanted
     count = most // hosts * hosts or most

@@ -3,6 +3,7 @@
 import ast
 import pickle
 import re
+from collections import defaultdict
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +44,17 @@ PYTHON_ROOMS = {
     "grain": {"tfwire"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
+}
+
+# Names of classes and functions that two modules define, with the reason. Other names are unique.
+NAMED_TWICE = {
+    "TensorFlow's names: tfwire.compat has its form of what tfwire has": {
+        *("Dataset", "TFRecordDataset", "TFRecordWriter", "RaggedTensor", "SparseTensor"),
+        *("decode_raw", "parse_tensor", "serialize_tensor", "map_structure"),
+    },
+    "TensorFlow's names of several modules; and split, the parts of a batch": {"join", "split"},
+    "tf.Session, and the parser's state in C": {"Session"},
+    "Python's": {"__getattr__"},
 }
 
 # Files that hold code for one instruction set say so in their name.
@@ -197,6 +209,30 @@ def test_no_python_module_is_in_a_circle():
     while leaves := {name for name, found in arrows.items() if not found & set(arrows)}:
         arrows = {name: found for name, found in arrows.items() if name not in leaves}
     assert set() == set(arrows)
+
+
+def test_classes_and_functions_are_named_once():
+    """A name says which one is meant. Private functions are their module's own affair."""
+    homes = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            private = isinstance(node, ast.FunctionDef) and re.match("_(?!_)", node.name)
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not private:
+                homes[node.name].add(path)
+    twice = {name for name, found in homes.items() if len(found) > 1}
+    assert set().union(*NAMED_TWICE.values()) == twice
+
+
+def test_private_constants_of_one_name_have_one_value():
+    """A name says of what: _BLOCK_BYTES, _RECORDS_PER_FETCH."""
+    values = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                for target in getattr(node, "targets", None) or [node.target]:
+                    if re.fullmatch("_[A-Z0-9_]+", ast.unparse(target)):
+                        values[ast.unparse(target)].add(ast.unparse(node.value))
+    assert {} == {name: found for name, found in values.items() if len(found) > 1}
 
 
 def test_neighbours_are_not_imported_by_the_core():

@@ -14,7 +14,7 @@ import pytest
 
 import tfwire as tfw
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data.permutations import draws, key_of, permuted
+from tfwire._data.permutations import as_key, draws, permuted
 
 
 def numbers(count):
@@ -462,7 +462,7 @@ def test_orders_are_evenly_spread():
     a standard deviation of 18."""
     seen = np.zeros((5, 5), int)
     for key in range(2000):
-        seen[np.arange(5), permuted(key_of(key), 5, np.arange(5))] += 1
+        seen[np.arange(5), permuted(as_key(key), 5, np.arange(5))] += 1
     assert seen.min() > 400 - 5 * 18
     assert seen.max() < 400 + 5 * 18
 
@@ -472,7 +472,7 @@ def test_all_orders_of_few_elements_are_equally_probable(size):
     """By a chi-square test of 200 orders each, at six standard deviations."""
     orders = math.factorial(size)
     seen = Counter(
-        tuple(permuted(key_of("order", key), size, np.arange(size))) for key in range(200 * orders)
+        tuple(permuted(as_key("order", key), size, np.arange(size))) for key in range(200 * orders)
     )
     assert orders == len(seen)
     chi_square = sum((count - 200) ** 2 / 200 for count in seen.values())
@@ -480,7 +480,7 @@ def test_all_orders_of_few_elements_are_equally_probable(size):
 
 
 def test_orders_of_many_elements_stay_what_saved_states_mean():
-    order = permuted(key_of(1), 1000, np.arange(1000))
+    order = permuted(as_key(1), 1000, np.arange(1000))
     assert [352, 440, 345, 891, 664] == order[:5].tolist()
     assert list(range(1000)) == sorted(order.tolist())
 

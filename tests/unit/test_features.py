@@ -10,7 +10,7 @@ import pytest
 
 import tfwire as tfw
 from tfwire._parsing import features
-from tfwire._parsing.features import as_dtype, as_feature, int32
+from tfwire._parsing.features import as_feature, int32, to_dtype
 
 RAGGED = tfw.RaggedFeature(
     tfw.int64,
@@ -44,7 +44,7 @@ def foreign_dtype(name, numpy_type):
 )
 def test_a_dtype_equals_whatever_names_the_same_type(dtype, names):
     for name in names:
-        assert dtype is as_dtype(name)
+        assert dtype is to_dtype(name)
         assert dtype == name
 
 
@@ -59,14 +59,14 @@ def test_numpy_takes_a_dtype_as_its_own():
 
 
 def test_equal_dtypes_have_equal_hashes_and_pickle_to_themselves():
-    assert 1 == len({tfw.int64, as_dtype("int64")})
+    assert 1 == len({tfw.int64, to_dtype("int64")})
     assert tfw.string is pickle.loads(pickle.dumps(tfw.string))
     assert tfw.string is copy.deepcopy(tfw.string)
 
 
 def test_other_dtypes_keep_their_names():
     """The functions that decode raw bytes know more types than specifications do."""
-    assert ("uint8", np.uint8) == (as_dtype("uint8").name, as_dtype("uint8").as_numpy_dtype)
+    assert ("uint8", np.uint8) == (to_dtype("uint8").name, to_dtype("uint8").as_numpy_dtype)
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -143,8 +143,8 @@ def test_a_dtype_is_the_numpy_type_also_as_a_key(dtype):
 
 def test_equal_dtypes_have_equal_hashes():
     """np.longlong and np.int64 can be two types of one name."""
-    dtypes = [as_dtype(code) for code in "?bBhHiIlLqQefdgFDG"]
-    dtypes += [as_dtype(name) for name in ("bool", "uint64", "float64", "S3", "U3", "O")]
+    dtypes = [to_dtype(code) for code in "?bBhHiIlLqQefdgFDG"]
+    dtypes += [to_dtype(name) for name in ("bool", "uint64", "float64", "S3", "U3", "O")]
     for one in dtypes:
         for other in dtypes:
             assert one != other or hash(one) == hash(other), (one, other)
@@ -154,4 +154,4 @@ def test_equal_dtypes_have_equal_hashes():
 def test_what_names_no_dtype_is_equal_to_none_and_refused(value):
     assert tfw.int64 != value
     with pytest.raises(TypeError, match="dtype"):
-        as_dtype(value)
+        to_dtype(value)

@@ -47,8 +47,8 @@ def small_units(monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda found: lost.append(found.exc_type))
     monkeypatch.setattr(inflate_thread, "_UNIT", 1000)
     monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
-    monkeypatch.setattr(files_ahead, "_UNITS", 2)
-    monkeypatch.setattr(files_ahead, "_SMALLEST", 1)
+    monkeypatch.setattr(files_ahead, "_UNITS_PER_FILE", 2)
+    monkeypatch.setattr(files_ahead, "_AHEAD_BYTES", 1)
     before = held()
     yield
     gc.collect()

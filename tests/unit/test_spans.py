@@ -12,7 +12,7 @@ import pytest
 import tfwire as tfw
 from tfwire._base import strings as _spans
 from tfwire._base.native import ffi, lib
-from tfwire._base.strings import message_of, slices_of
+from tfwire._base.strings import as_message, slices_of
 
 MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
@@ -152,7 +152,7 @@ def test_a_list_that_changes_is_the_one_that_was_given():
 
 @pytest.mark.parametrize("message", [bytearray(b"abc"), memoryview(bytearray(b"abc"))])
 def test_a_message_that_can_change_is_copied(message):
-    owned = message_of(message)
+    owned = as_message(message)
     assert owned == b"abc"
     assert type(owned) is bytes
     message[0] = 0
@@ -161,7 +161,7 @@ def test_a_message_that_can_change_is_copied(message):
 
 def test_numbers_are_their_memory():
     """bytes(5) would be five zeros."""
-    assert message_of(np.uint8(5)) == b"\5"
+    assert as_message(np.uint8(5)) == b"\5"
     assert [b"\5"] == read([np.array(5, np.uint8)])
 
 

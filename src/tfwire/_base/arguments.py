@@ -110,7 +110,7 @@ def file_path(name: str, value: Any) -> str:
 # Keys of features and names of files may hold anything: what a terminal would obey, or not show, is
 # escaped.
 
-_LONGEST_NAME = 60  # characters
+_SHOWN_CHARACTERS = 60
 
 
 def escape(character: str) -> str:
@@ -130,7 +130,7 @@ def printable(text: str, escape: Callable[[str], str] = escape) -> str:
     return "".join(c if c.isprintable() else escape(c) for c in text)
 
 
-def shorten(text: str, longest: int = _LONGEST_NAME) -> str:
+def shorten(text: str, longest: int = _SHOWN_CHARACTERS) -> str:
     """Text of at most ``longest`` characters; longer text loses its middle."""
     if len(text) <= longest:
         return text
@@ -143,8 +143,8 @@ def show_key(key: Any) -> str:
     if isinstance(key, bytes):
         key = key.decode("utf-8", "surrogateescape")
     key = str(key)
-    if len(key) > 4 * _LONGEST_NAME:  # first, as escapes are longer than their characters
-        key = shorten(key, 4 * _LONGEST_NAME)
+    if len(key) > 4 * _SHOWN_CHARACTERS:  # first, as escapes are longer than their characters
+        key = shorten(key, 4 * _SHOWN_CHARACTERS)
     return shorten(printable(key))
 
 

@@ -17,14 +17,14 @@ __all__ = [
     "contiguous_bytes",
     "filled",
     "holds_objects",
-    "int64s",
+    "int64_array",
     "is_constant",
 ]
 
 Array = np.ndarray[Any, Any]
 
 _INT64 = np.dtype(np.int64)
-_LARGEST = np.iinfo(np.int64).max
+_LARGEST_INT64 = 2**63 - 1
 
 
 def aligned(values: Any, dtype: Any) -> Array:
@@ -34,7 +34,7 @@ def aligned(values: Any, dtype: Any) -> Array:
     return array if array.flags.aligned else array.copy()
 
 
-def int64s(name: str, values: Any) -> Array:
+def int64_array(name: str, values: Any) -> Array:
     """Integers as a plain, contiguous and aligned int64 array. Copied only if need be.
 
     Raises:
@@ -47,7 +47,7 @@ def int64s(name: str, values: Any) -> Array:
     if array.dtype.kind == "i":
         return aligned(array, np.int64)
     if array.dtype.kind == "u":
-        if array.size and array.max() > _LARGEST:
+        if array.size and array.max() > _LARGEST_INT64:
             raise ValueError(f"{name} must be within int64, found {array.max()}")
         return aligned(array, np.int64)
     objects = np.asarray(values, object)  # numpy makes floats of some lists of large integers

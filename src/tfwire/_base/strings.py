@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arrays import contiguous_bytes, holds_objects, int64s, is_constant
+from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant
 from tfwire._base.native import ffi, lib
 
 __all__ = [
@@ -18,17 +18,16 @@ __all__ = [
     "StringTable",
     "addresses_of",
     "as_array",
+    "as_buffer",
     "as_bytes",
+    "as_message",
     "bytes_array",
-    "bytes_of",
     "checked_column",
     "first_leaf",
-    "gather",
-    "message_of",
     "slices_of",
-    "splits_of",
-    "strings_of",
+    "strings_from_spans",
     "strings_of_objects",
+    "to_splits",
 ]
 
 # Below this mean length, a pickle stream makes bytes objects faster than slices do.
@@ -96,7 +95,7 @@ class StringTable(Sequence[Any]):
         return Spans(owner, _NOWHERE, 0, spans, len(table), first, lib.TFW_ADDRESSES)
 
 
-def bytes_of(value: Any, what: str = "a serialized message") -> Any:
+def as_buffer(value: Any, what: str = "a serialized message") -> Any:
     """A value as an object with a contiguous buffer of bytes.
 
     Bytes-like objects are returned as they are or copied, 0-d object arrays and objects with a
@@ -110,9 +109,9 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     if isinstance(value, str):
         raise TypeError(f"{what} must be bytes-like, found str")
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
-        return bytes_of(value[()], what)
+        return as_buffer(value[()], what)
     if hasattr(value, "numpy"):
-        return bytes_of(value.numpy(), what)
+        return as_buffer(value.numpy(), what)
     if hasattr(value, "SerializeToString"):
         return value.SerializeToString()
     try:
@@ -124,13 +123,13 @@ def bytes_of(value: Any, what: str = "a serialized message") -> Any:
     return value if view.c_contiguous else view.tobytes()
 
 
-def message_of(value: Any, what: str = "a serialized message") -> bytes:
-    """As bytes_of, but a bytes object, which nobody can change while C reads it.
+def as_message(value: Any, what: str = "a serialized message") -> bytes:
+    """As as_buffer, but a bytes object, which nobody can change while C reads it.
 
     Raises:
-        TypeError: As bytes_of.
+        TypeError: As as_buffer.
     """
-    value = bytes_of(value, what)
+    value = as_buffer(value, what)
     return value if type(value) is bytes else memoryview(value).tobytes()
 
 
@@ -156,7 +155,7 @@ def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
         return count, (serialized.spans(i, _SLICE) for i in range(0, count, _SLICE))
     if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
         return _column_slices(serialized)
-    messages = _tuple_of(serialized)
+    messages = _as_tuple(serialized)
     return len(messages), _slices(messages)
 
 
@@ -208,18 +207,18 @@ def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
     strings = _bytes_in_place(objects, BYTES_LAYOUT)
     if strings is None:
         return None
-    offsets = splits_of(strings.table[:, 1].view(np.int64))
-    return gather(strings.table, int(offsets[-1])), offsets
+    offsets = to_splits(strings.table[:, 1].view(np.int64))
+    return copy_strings(strings.table, int(offsets[-1])), offsets
 
 
-def splits_of(lengths: Array) -> Array:
+def to_splits(lengths: Array) -> Array:
     """Where parts of these lengths begin and end: int64, one more than there are lengths."""
     splits = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=splits[1:])
     return splits
 
 
-def gather(table: Array, size: int) -> Array:
+def copy_strings(table: Array, size: int) -> Array:
     """Copies byte strings into one uint8 array.
 
     Args:
@@ -247,11 +246,11 @@ def addresses_of(objects: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
 def _bytes_objects(messages: tuple[Any, ...], first: int) -> list[bytes]:
     """The messages as bytes objects; ``first`` is the index of the first, for errors."""
     return [
-        message_of(message, f"serialized message {i}") for i, message in enumerate(messages, first)
+        as_message(message, f"serialized message {i}") for i, message in enumerate(messages, first)
     ]
 
 
-def _tuple_of(serialized: Any) -> tuple[Any, ...]:
+def _as_tuple(serialized: Any) -> tuple[Any, ...]:
     """The messages as a tuple, which no other thread can change."""
     if hasattr(serialized, "numpy"):
         serialized = serialized.numpy()
@@ -306,7 +305,7 @@ def checked_column(column: Any) -> tuple[Array, Array]:
         ValueError: The offsets decrease, or reach beyond the data.
     """
     data = contiguous_bytes("data", column.data)
-    offsets = int64s("offsets", column.offsets).copy()
+    offsets = int64_array("offsets", column.offsets).copy()
     if offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
     ordered = bool((offsets[1:] >= offsets[:-1]).all())  # a difference may overflow
@@ -343,7 +342,7 @@ def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
     return Spans((data, spans), data, len(data), spans, len(table), first)
 
 
-def strings_of(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
+def strings_from_spans(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
     """The strings of a buffer given by spans (rows of offset and length), as bytes objects."""
     lengths = int(spans[:, 1].sum())
     if len(spans) > 1 and lengths < _SHORT * len(spans):

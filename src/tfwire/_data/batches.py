@@ -21,7 +21,7 @@ from tfwire._data.stages import (
     Take,
     Through,
 )
-from tfwire._data.structure import describe, map_structure, pad_and_stack, stack
+from tfwire._data.structure import describe, map_structure, pad_and_stack, stack_elements
 from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
 
 __all__ = ["Batch", "Parse"]
@@ -141,7 +141,7 @@ class Batch(Derived):
 
     def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
         if self.padding is None:
-            return map(stack, _cut(elements, size))
+            return map(stack_elements, _cut(elements, size))
         return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
 
     def open_collated(self, collate: Collate, epoch: str, at: Any) -> Cursor:

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["DatasetIterator", "Pipeline", "check_dataset", "iterate"]
 
-_VERSION = 1
+_STATE_VERSION = 1
 # Where no function of the user notices, elements are taken in pieces of as many as take about a
 # millisecond: pieces need little memory, and the first element comes soon. The elements are the
 # same for any size.
-_AT_ONCE = 256
+_ELEMENTS_PER_TAKE = 256
 _SECONDS = 1e-3
 _FORM = {
     "version": int,
     "pipeline": {str},
     "pass": COUNT,
     "at": object,
-    "given": range(_AT_ONCE + 1),
+    "given": range(_ELEMENTS_PER_TAKE + 1),
 }
 
 
@@ -211,7 +211,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         if seconds > 2 * _SECONDS:
             self._size = max(1, self._size // 2)
         elif seconds < _SECONDS / 2:
-            self._size = min(2 * self._size, _AT_ONCE)
+            self._size = min(2 * self._size, _ELEMENTS_PER_TAKE)
 
     def _opened(self) -> Cursor:
         if self._cursor is None:
@@ -256,7 +256,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         else:
             at = self._opened().snapshot()
         return {
-            "version": _VERSION,
+            "version": _STATE_VERSION,
             "pipeline": _describe(self._stage),
             "pass": self._pass,
             "at": plain(at),
@@ -270,10 +270,10 @@ class _Pieces(SharedIterator[Iterator[Any]]):
             raise ValueError("the state is damaged: it is nested without end") from None
         known = isinstance(state, dict) and state.keys() == _FORM.keys()
         version = state["version"] if known else None
-        if type(version) is not int or version != _VERSION:
+        if type(version) is not int or version != _STATE_VERSION:
             other = "another version" if known else type(state).__name__
             raise ValueError(
-                f"state must be the state of an iterator of version {_VERSION}, found {other}"
+                f"state must be the state of an iterator of version {_STATE_VERSION}, found {other}"
             )
         check_state(state, _FORM)
         if (found := _describe(self._stage)) != state["pipeline"]:

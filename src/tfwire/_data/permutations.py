@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["draws", "key_of", "permuted", "randrange"]
+__all__ = ["as_key", "draws", "permuted", "randrange"]
 
 Array = np.ndarray[Any, Any]
 _ROUNDS = 6
@@ -19,7 +19,7 @@ _SORTED = 512  # up to this many elements, a permutation is made by sorting
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def key_of(*words: Any) -> int:
+def as_key(*words: Any) -> int:
     """A key of 64 bits from the text of words."""
     digest = hashlib.blake2b("/".join(map(str, words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

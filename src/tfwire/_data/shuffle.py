@@ -11,9 +11,9 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._base.strings import StringTable, gather
+from tfwire._base.strings import StringTable, copy_strings
 from tfwire._data.numbered import IndexedRecords, NumberedCursor
-from tfwire._data.permutations import draws, key_of, permuted, randrange
+from tfwire._data.permutations import as_key, draws, permuted, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
@@ -25,7 +25,7 @@ from tfwire._records.markers import Markers
 __all__ = ["Shuffle"]
 
 Array = np.ndarray[Any, Any]
-_AT_ONCE = 1024  # elements drawn at a time; a snapshot of the source is kept for each time
+_ELEMENTS_PER_DRAW = 1024  # a snapshot of the source is kept for each time
 
 
 class Shuffle(Derived):
@@ -76,7 +76,7 @@ class Shuffle(Derived):
         seed, at = state_or(at, [INT64, object], (self.seed, None))
         if self.arguments[1] is None:
             self.seed = seed  # for later epochs as in the process that saved the state
-        key = key_of(seed, epoch) if self.reshuffle else key_of(seed)
+        key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
         source = self.source
         if isinstance(source, IndexedRecords) and self.buffer_size >= source.length:
             first = state_or(at, range(source.length + 1), 0)
@@ -111,7 +111,7 @@ class _BufferCursor(Gathering):
         self._seed = seed
         self._key = key
         # Elements drawn ahead are kept in addition to those in the buffer.
-        ahead = min(_AT_ONCE, stage.buffer_size // 4) if stage.source.quiet else 1
+        ahead = min(_ELEMENTS_PER_DRAW, stage.buffer_size // 4) if stage.source.quiet else 1
         self._at_once = max(1, ahead)
         self._buffer = Buffer(stage.buffer_size, self._none)
         self._next = self._buffer.held()  # what is given next
@@ -192,10 +192,10 @@ class _BufferCursor(Gathering):
 
     def _pull(self, count: int) -> Numbered:
         """The next elements of the source."""
-        if not self._places or self._pulled - self._places[-1][0] >= _AT_ONCE:
+        if not self._places or self._pulled - self._places[-1][0] >= _ELEMENTS_PER_DRAW:
             self._places.append((self._pulled, self._source.snapshot()))
             self._forget_places()
-        elements = self._array(self._source.take(min(count, _AT_ONCE)))
+        elements = self._array(self._source.take(min(count, _ELEMENTS_PER_DRAW)))
         first, self._pulled = self._pulled, self._pulled + len(elements)
         return Numbered(elements, np.arange(first, self._pulled))
 
@@ -234,7 +234,7 @@ class _BufferCursor(Gathering):
         if (pulled, last) != (at["pulled"], pulled - 1) or size > self._stage.buffer_size:
             raise ValueError("the state is damaged: its counts disagree")
         # No element stays as long as that in a buffer, with a probability of 1 - exp(-200).
-        most = 200 * (self._stage.buffer_size + 2 * _AT_ONCE)
+        most = 200 * (self._stage.buffer_size + 2 * _ELEMENTS_PER_DRAW)
         if at["pulled"] - at["place"][0] > most:
             raise ValueError("the state is damaged: it asks for too many elements")
 
@@ -249,7 +249,7 @@ class _BufferCursor(Gathering):
         wanted = numbers[slots]
         elements = np.zeros((len(numbers), *self._none.shape[1:]), self._none.dtype)
         while number < self._pulled:
-            piece = self._array(self._source.take(min(self._pulled - number, _AT_ONCE)))
+            piece = self._array(self._source.take(min(self._pulled - number, _ELEMENTS_PER_DRAW)))
             if not len(piece):
                 raise ValueError("elements that a shuffle had drawn are missing")
             first, last = np.searchsorted(wanted, [number, number + len(piece)])
@@ -386,7 +386,7 @@ class PackedRecords(Gathering):
         self._size = 0  # bytes in them
         self._limit = _SLACK
         while given > 0:
-            if not (found := len(self.take(min(given, _AT_ONCE)))):
+            if not (found := len(self.take(min(given, _ELEMENTS_PER_DRAW)))):
                 raise ValueError(MISSING)
             given -= found
             self.settle(NONE)
@@ -437,7 +437,7 @@ class PackedRecords(Gathering):
             return
         self._size = int(table[:, 1].sum())
         self._limit = 2 * self._size + _SLACK
-        self._blocks = [gather(table, self._size)]
+        self._blocks = [copy_strings(table, self._size)]
 
     def place(self) -> Any:
         if self._reader is None:

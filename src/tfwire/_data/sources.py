@@ -26,8 +26,8 @@ __all__ = ["Generator", "Numbers", "Records", "Slices"]
 
 Array = np.ndarray[Any, Any]
 # Copying longer records costs more than a Python object for each.
-_SHORT = 2048
-_AT_ONCE = 256  # records dropped at a time
+_COPIED_BYTES = 2048
+_RECORDS_PER_PASS = 256  # records dropped at a time
 
 
 class _Counting(Gathering):
@@ -229,7 +229,7 @@ class Records(Stage):
                 header = file.read(12)
         except (OSError, TypeError, IndexError):  # reported when it is read
             return False
-        return len(header) == 12 and int.from_bytes(header[:8], "little") < _SHORT
+        return len(header) == 12 and int.from_bytes(header[:8], "little") < _COPIED_BYTES
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         """Whole files: the number of their records is not known."""
@@ -269,7 +269,7 @@ class _File(Gathering):
         self._before: list[int] = []  # the place before the first of them
         self._given = 0  # how many of them were given
         while given > 0:
-            given -= self._pass_over(min(given, _AT_ONCE))
+            given -= self._pass_over(min(given, _RECORDS_PER_PASS))
 
     def take(self, count: int) -> list[bytes]:
         if not self._ready:

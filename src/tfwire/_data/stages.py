@@ -15,7 +15,7 @@ from typing import Any
 
 from tfwire._base.arguments import integer
 from tfwire._data.states import COUNT, state_or
-from tfwire._data.structure import shard_of
+from tfwire._data.structure import check_shard
 
 __all__ = [
     "Cursor",
@@ -208,7 +208,7 @@ class Gathering(Cursor):
         return found
 
 
-_AT_ONCE = 256  # elements skipped at a time
+_ELEMENTS_PER_SKIP = 256  # elements skipped at a time
 _END = "end"  # the position of a cursor that has ended
 
 
@@ -336,7 +336,7 @@ class _SkipCursor(Through):
         if self._left < 0:
             return []
         while self._left:
-            piece = self._below.take(min(self._left, _AT_ONCE))
+            piece = self._below.take(min(self._left, _ELEMENTS_PER_SKIP))
             if not piece:
                 return []
             self._left -= len(piece)
@@ -350,7 +350,7 @@ class Shard(Derived):
     """Every num_shards-th element from index on."""
 
     def __init__(self, source: Stage, num_shards: int, index: int) -> None:
-        num_shards, index = shard_of(num_shards, index)
+        num_shards, index = check_shard(num_shards, index)
         super().__init__(source, num_shards, index)
         self.num_shards = num_shards
         self.index = index
@@ -373,7 +373,7 @@ class _ShardCursor(Through):
         return self.collect(self._some, count)
 
     def _some(self, count: int) -> list[Any] | None:
-        rounds = min(count, max(1, _AT_ONCE // self._num_shards))
+        rounds = min(count, max(1, _ELEMENTS_PER_SKIP // self._num_shards))
         piece = self._below.take(rounds * self._num_shards)
         return piece[self._index :: self._num_shards] if piece else None
 

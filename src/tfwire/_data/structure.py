@@ -12,18 +12,18 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._base.strings import as_array, as_bytes, splits_of
+from tfwire._base.strings import as_array, as_bytes, to_splits
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 
 __all__ = [
     "check_callable",
     "check_padding",
+    "check_shard",
     "describe",
     "leaves",
     "map_structure",
     "pad_and_stack",
-    "shard_of",
-    "stack",
+    "stack_elements",
     "stack_ragged",
     "zip_structures",
 ]
@@ -102,7 +102,7 @@ def describe(dtype: Any, shape: Iterable[Any]) -> str:
 
 
 # ---- Many elements as one -----------------------------------------------------------------------
-def stack(elements: Sequence[Any]) -> Any:
+def stack_elements(elements: Sequence[Any]) -> Any:
     """Stacks elements of one structure: every leaf gets a new first axis."""
     return zip_structures(_stack_leaves, *elements)
 
@@ -141,7 +141,7 @@ def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
 def stack_ragged(values: Sequence[Any], splits_dtype: Any = np.int64) -> RaggedTensor:
     """Stacks arrays, or RaggedTensors, whose first sizes may differ: each becomes a row."""
     lengths = np.array([len(value) for value in values], np.int64)
-    return RaggedTensor(_joined(values, splits_dtype), splits_of(lengths).astype(splits_dtype))
+    return RaggedTensor(_joined(values, splits_dtype), to_splits(lengths).astype(splits_dtype))
 
 
 def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
@@ -149,14 +149,14 @@ def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
     if not isinstance(values[0], RaggedTensor):
         return np.concatenate(list(map(as_array, values)))
     inner = [value.values[int(value.row_splits[0]) : int(value.row_splits[-1])] for value in values]
-    splits = splits_of(np.concatenate([value.row_lengths() for value in values]))
+    splits = to_splits(np.concatenate([value.row_lengths() for value in values]))
     return RaggedTensor(_joined(inner, splits_dtype), splits.astype(splits_dtype))
 
 
 def pad_and_stack(
     elements: Sequence[Any], padded_shapes: Any, padding_values: Any, max_padding: int | None
 ) -> Any:
-    """As ``stack``, after padding every leaf at its ends.
+    """As ``stack_elements``, after padding every leaf at its ends.
 
     Args:
         elements: Of one structure; leaves at the same place have the same rank.
@@ -275,7 +275,7 @@ def _check_shapes(shapes: Any) -> None:
             integer("a size of padded_shapes", part, -1)
 
 
-def shard_of(num_shards: Any, index: Any) -> tuple[int, int]:
+def check_shard(num_shards: Any, index: Any) -> tuple[int, int]:
     """The number of shards and the index of one, checked."""
     shards, number = integer("num_shards", num_shards, 1), integer("index", index)
     if not 0 <= number < shards:

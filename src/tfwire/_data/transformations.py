@@ -10,7 +10,7 @@ from tfwire._data import batches, numbered, stages
 from tfwire._data.iterator import Element, Pipeline
 from tfwire._data.prefetch import Prefetch
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.structure import check_callable, check_padding, shard_of
+from tfwire._data.structure import check_callable, check_padding, check_shard
 
 __all__ = ["Transformations"]
 
@@ -292,7 +292,7 @@ class Transformations(Pipeline[Element]):
             >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
             [[0, 1, 2], [3, 4, 0]]
         """
-        num_shards, index = shard_of(num_shards, index)
+        num_shards, index = check_shard(num_shards, index)
         numbered.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
 

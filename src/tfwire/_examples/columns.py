@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire._base.arrays import byte_array, filled, int64s
+from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
-from tfwire._base.strings import as_array, as_bytes, bytes_array, checked_column, splits_of
+from tfwire._base.strings import as_array, as_bytes, bytes_array, checked_column, to_splits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,7 +67,7 @@ class BytesColumn:
         shape: tuple[int, ...] | None = None,
     ) -> None:
         self.data: npt.NDArray[np.uint8] = byte_array("data", data)
-        self.offsets: npt.NDArray[np.int64] = int64s("offsets", offsets)
+        self.offsets: npt.NDArray[np.int64] = int64_array("offsets", offsets)
         count = self.offsets.size - 1
         self.shape: tuple[int, ...] = (count,) if shape is None else _sizes(shape)
         fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
@@ -148,7 +148,7 @@ class BytesColumn:
         if ((begins < 0) | (ends < begins) | (ends > len(self.data))).any():
             raise ValueError("offsets must not decrease, and stay within the data")
         sizes = ends - begins
-        offsets = splits_of(sizes)
+        offsets = to_splits(sizes)
         where = np.repeat(begins - offsets[:-1], sizes)
         where += np.arange(len(where))
         return BytesColumn(self.data[where], offsets)
@@ -321,7 +321,7 @@ class RaggedTensor:
         self.row_splits: IntegerArray = (
             row_splits
             if isinstance(row_splits, np.ndarray) and row_splits.dtype.kind in "iu"
-            else int64s("row_splits", row_splits)
+            else int64_array("row_splits", row_splits)
         )
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfwire._base.errors import ParseError
 from tfwire._base.native import adopt, check, ffi, lib, new_error, text
-from tfwire._base.strings import message_of, slices_of
+from tfwire._base.strings import as_message, slices_of
 from tfwire._examples.values import BYTES, FLOAT, INT64, Array
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Decod
         >>> decode_example(tfw.encode_example({"label": 3, "name": "goat"}))
         {'label': array([3]), 'name': [b'goat']}
     """
-    decoded: dict[str, DecodedValues] = _decode_one(message_of(serialized), 0)
+    decoded: dict[str, DecodedValues] = _decode_one(as_message(serialized), 0)
     return decoded
 
 
@@ -96,7 +96,7 @@ def decode_sequence_example(
         ({'n': array([2])}, {'word': [[b'a'], [b'b']]})
     """
     decoded: tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]
-    decoded = _decode_one(message_of(serialized), lib.TFW_SEQUENCE)
+    decoded = _decode_one(as_message(serialized), lib.TFW_SEQUENCE)
     return decoded
 
 
@@ -105,11 +105,11 @@ def decode_sequence_example(
 # Up to this many values a copy is cheaper than memory with an owner of its own.
 _SMALL = 1 << 10
 # With at least this many arrays it pays to make those of one value together.
-_MANY = 32
+_MANY_ARRAYS = 32
 # What slices for empty lists of strings are made of.
 _NO_STRINGS = np.empty(0, object)
 # Memory used for a message longer than this, in bytes, is not kept for the next message.
-_LONG = 1 << 16
+_KEPT_BYTES = 1 << 16
 
 
 class _Call:
@@ -136,7 +136,7 @@ def _decode_one(serialized: bytes, flags: int) -> Any:
         call.span.length = length = len(data)
         return _decode(call, data, length, call.span, 1, flags)[0]
     finally:
-        if length > _LONG:
+        if length > _KEPT_BYTES:
             lib.tfw_dicts_free(call.dicts)
         _idle.append(call)
 
@@ -159,7 +159,7 @@ def _decode(
         FLOAT: _own(dicts, "floats", dicts.float_count, np.float32),
         BYTES: _NO_STRINGS,
     }
-    arrays = _arrays if dicts.buffer_count >= _MANY else _slices
+    arrays = _arrays if dicts.buffer_count >= _MANY_ARRAYS else _slices
     decoded: list[Any] = pickle.loads(
         ffi.buffer(dicts.pickle, dicts.pickle_len),
         buffers=arrays(dicts.buffers, dicts.buffer_count, values),

@@ -76,7 +76,7 @@ def _joined(
         data, offsets = checked_column(input_bytes)
         width = _common_length(np.diff(offsets), dtype)
         return bytearray(data[offsets[0] : offsets[-1]].data), width, input_bytes.shape
-    rows, shape = _rows_of(input_bytes)
+    rows, shape = _as_rows(input_bytes)
     if fixed_length is not None:
         rows = _fixed_rows(rows, fixed_length, dtype)
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -84,7 +84,7 @@ def _joined(
     return bytearray().join(rows), width, shape
 
 
-def _rows_of(input_bytes: Any) -> tuple[list[bytes], tuple[int, ...]]:
+def _as_rows(input_bytes: Any) -> tuple[list[bytes], tuple[int, ...]]:
     """The byte strings in row-major order, and their shape."""
     if hasattr(input_bytes, "numpy"):
         input_bytes = input_bytes.numpy()

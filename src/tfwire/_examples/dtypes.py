@@ -10,8 +10,8 @@ import numpy as np
 
 __all__ = [
     "STRING",
-    "data_type_of",
-    "dtype_of",
+    "data_type_number",
+    "dtype_from_number",
     "from_wire",
     "is_string",
     "to_numpy_dtype",
@@ -50,11 +50,11 @@ _DATA_TYPES = {
     27: "float8_e4m3b11fnuz",
     28: "float8_e5m2fnuz",
 }
-_NUMBERS = {name: number for number, name in _DATA_TYPES.items()}
+_DATA_TYPE_NUMBERS = {name: number for number, name in _DATA_TYPES.items()}
 # TensorFlow's names that differ.
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16"}
-_NAMES = {name: alias for alias, name in _ALIASES.items()}
-_EXTENDED = {name for name in _NUMBERS if name.startswith(("bfloat", "float8"))}
+_MESSAGE_NAMES = {name: alias for alias, name in _ALIASES.items()}
+_EXTENDED = {name for name in _DATA_TYPE_NUMBERS if name.startswith(("bfloat", "float8"))}
 
 
 def to_numpy_dtype(out_type: Any) -> Dtype:
@@ -87,7 +87,7 @@ def to_numpy_dtype(out_type: Any) -> Dtype:
     except (TypeError, ValueError, SyntaxError):  # numpy parses some names as Python
         found = reprlib.repr(out_type) if isinstance(out_type, str) else type(out_type).__name__
         raise TypeError(f"out_type must be a dtype or the name of one, found {found}") from None
-    data_type_of(dtype)
+    data_type_number(dtype)
     native: Dtype = dtype.newbyteorder("=")
     return STRING if is_string(dtype) else native
 
@@ -98,26 +98,26 @@ def is_string(dtype: Dtype) -> bool:
 
 
 @lru_cache
-def data_type_of(dtype: Dtype) -> int:
+def data_type_number(dtype: Dtype) -> int:
     """The DataType number of a numpy dtype.
 
     Raises:
         TypeError: TensorFlow has no such type.
     """
     name = "string" if is_string(dtype) else dtype.name
-    if name not in _NUMBERS:
+    if name not in _DATA_TYPE_NUMBERS:
         raise TypeError(f"TensorFlow has no data type for numpy's {name}")
-    return _NUMBERS[name]
+    return _DATA_TYPE_NUMBERS[name]
 
 
 @lru_cache
 def type_name(dtype: Dtype) -> str:
     """TensorFlow's name of a type in messages: float for float32."""
-    name = _DATA_TYPES[data_type_of(dtype)]
-    return _NAMES.get(name, name)
+    name = _DATA_TYPES[data_type_number(dtype)]
+    return _MESSAGE_NAMES.get(name, name)
 
 
-def dtype_of(number: int) -> Dtype | None:
+def dtype_from_number(number: int) -> Dtype | None:
     """The numpy dtype of a DataType number, None if there is none."""
     name = _DATA_TYPES.get(number)
     return None if name is None else to_numpy_dtype(name)

@@ -22,7 +22,16 @@ from tfwire._examples.native_encoder import (
     encode_whole_in_threads,
 )
 from tfwire._examples.rows import RowEncoder, encode_row
-from tfwire._examples.values import FLOAT, INT64, NONE, Array, Flat, as_float32, as_int64, flatten
+from tfwire._examples.values import (
+    FLOAT,
+    INT64,
+    NONE,
+    Array,
+    Flat,
+    as_float32,
+    as_int64,
+    flatten_value,
+)
 
 if TYPE_CHECKING:
     from tfwire import train
@@ -302,7 +311,7 @@ def bytes_feature(
         strings = strings.numpy()
     if isinstance(strings, np.ndarray) and strings.dtype.kind not in "OSU":
         strings = strings.tobytes()
-    flat = flatten(strings, None)
+    flat = flatten_value(strings, None)
     if flat.kind in (INT64, FLOAT):
         raise _wrong_helper("bytes_feature takes strings", flat)
     return Feature(bytes_list=BytesList(value=flat.values))
@@ -329,7 +338,7 @@ def float_feature(
     """
     from tfwire.train import Feature, FloatList
 
-    flat = flatten(value, None)
+    flat = flatten_value(value, None)
     if flat.kind not in (INT64, FLOAT, NONE):
         raise _wrong_helper("float_feature takes numbers", flat)
     return Feature(float_list=FloatList(value=as_float32(flat.values, None).tolist()))
@@ -357,7 +366,7 @@ def int64_feature(
     """
     from tfwire.train import Feature, Int64List
 
-    flat = flatten(value, None)
+    flat = flatten_value(value, None)
     if flat.kind not in (INT64, NONE):
         raise _wrong_helper("int64_feature takes integers", flat)
     return Feature(int64_list=Int64List(value=as_int64(flat.values, None).tolist()))

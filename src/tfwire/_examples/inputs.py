@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arrays import contiguous_bytes, int64s
+from tfwire._base.arrays import contiguous_bytes, int64_array
 from tfwire._base.native import lib
-from tfwire._base.strings import splits_of, strings_of_objects
+from tfwire._base.strings import strings_of_objects, to_splits
 from tfwire._examples.values import (
     BYTES,
     FLOAT,
@@ -24,15 +24,15 @@ from tfwire._examples.values import (
     as_float32,
     as_int64,
     concatenate,
+    distinct_types,
     dtype_kind,
-    flatten,
+    flatten_value,
     joint_kind,
     key_bytes,
     pack_strings,
     scalar_kind,
     scalar_kinds,
     show,
-    types_of,
 )
 
 __all__ = ["Input", "Inputs", "inputs_from_columns", "inputs_from_lists", "inputs_from_rows"]
@@ -79,7 +79,7 @@ def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inpu
         if not isinstance(row, Mapping):
             raise TypeError(f"expected a mapping of names to values, found {type(row).__name__}")
         for key, name, value in _items(row):
-            flat = flatten(value, name)
+            flat = flatten_value(value, name)
             feature = features.get((key, flat.kind))
             if feature is None:
                 feature = features[key, flat.kind] = _Feature(name)
@@ -107,7 +107,7 @@ class _Feature:
             by_row = np.zeros(num_rows, np.int64)
             by_row[self.rows] = lengths
             lengths = by_row
-        return _flat_input(kind, values, self.name, splits=splits_of(lengths), presence=presence)
+        return _flat_input(kind, values, self.name, splits=to_splits(lengths), presence=presence)
 
 
 def _items(mapping: Mapping[Any, Any], sort_keys: bool = False) -> list[tuple[bytes, Any, Any]]:
@@ -203,7 +203,7 @@ def _from_array(array: Array, name: Name) -> tuple[Input, int]:
         raise _not_a_column(name, "rank 0")
     if plain.dtype.kind == "O" and plain.ndim == 1:
         return _from_list(array.tolist(), name)  # of a masked array, with None
-    flat = flatten(array, name)
+    flat = flatten_value(array, name)
     per_record = math.prod(plain.shape[1:])
     kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
     return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
@@ -216,13 +216,13 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
             data, offsets = strings
             return Input(BYTES, data, offsets=offsets), len(offsets) - 1
     entries = tuple(entries)  # another thread may change the list between two looks
-    types = types_of(entries)
+    types = distinct_types(entries)
     kinds = scalar_kinds(types)
     if entries and kinds is not None:
         return _flat_input(joint_kind(kinds, name), entries, name), len(entries)
     if types <= {list, tuple}:
         values = list(chain.from_iterable(entries))
-        kinds = scalar_kinds(types_of(values))
+        kinds = scalar_kinds(distinct_types(values))
         if kinds is not None:
             kind = joint_kind(kinds, name)
             return _split_input(kind, values, map(len, entries), len(entries), name)
@@ -232,7 +232,7 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
         if not dtypes and array_kind in (INT64, FLOAT):
             joined = np.concatenate(entries)
             return _split_input(array_kind, joined, map(len, entries), len(entries), name)
-    found = [flatten(entry, name) for entry in entries]
+    found = [flatten_value(entry, name) for entry in entries]
     kind = joint_kind((flat.kind for flat in found), name)
     lengths = (len(flat.values) for flat in found)
     return _split_input(kind, concatenate(kind, found, name), lengths, len(found), name)
@@ -260,7 +260,7 @@ def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
 
 def _copied_splits(splits: Any, name: Name) -> Array:
     """A copy, which no other thread can change after the checks."""
-    copied: Array = int64s(f"{show(name)}: row_splits", splits).copy()
+    copied: Array = int64_array(f"{show(name)}: row_splits", splits).copy()
     if copied.ndim != 1:
         raise ValueError(f"{show(name)}: row_splits must be of rank 1, found {copied.ndim}")
     return copied
@@ -277,7 +277,7 @@ def _outer_splits(splits: Array, inner: Array, name: Name) -> Array:
 
 def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
     """A BytesColumn, used in place: C reads each offset once and checks it against the data."""
-    offsets = int64s(f"{show(name)}: offsets", column.offsets)
+    offsets = int64_array(f"{show(name)}: offsets", column.offsets)
     shape = tuple(map(operator.index, getattr(column, "shape", (len(offsets) - 1,))))
     if len(shape) == 0 or len(offsets) == 0:
         raise _not_a_column(name, "rank 0")
@@ -289,7 +289,7 @@ def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
 def _split_input(kind: int, values: Any, lengths: Any, count: int, name: Name) -> tuple[Input, int]:
     """The input of records of these lengths. If no record says what kind it is, none is written."""
     presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
-    splits = splits_of(np.fromiter(lengths, np.int64, count))
+    splits = to_splits(np.fromiter(lengths, np.int64, count))
     return _flat_input(kind, values, name, splits=splits, presence=presence), count
 
 

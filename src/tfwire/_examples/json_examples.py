@@ -34,8 +34,8 @@ __all__ = [
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_WORDS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
-_WORDS |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}  # TensorFlow takes them too
+_NON_FINITE = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
+_NON_FINITE |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}  # TensorFlow takes them too
 _FLOAT32_OVERFLOW = (2 - 2**-24) * 2.0**127  # rounds to infinity
 
 
@@ -115,7 +115,7 @@ def example_to_json(example: BytesLike | SupportsSerialize, *, indent: int | Non
 def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes:
     try:
         tree = json.loads(text.decode(), object_pairs_hook=_Object, parse_constant=_no_constant)
-        example = _example_of(tree)
+        example = _example_from_tree(tree)
     except (ValueError, RecursionError) as error:
         raise ParseError(
             f"{what} is no Example: {error}", record_index=record_index, reason="malformed"
@@ -135,7 +135,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f'{name} is no JSON; "{name}" is read')
 
 
-def _example_of(tree: Any) -> Any:
+def _example_from_tree(tree: Any) -> Any:
     example = train.Example()
     for features in _fields(_object(tree, "an Example"), "features", "Example"):
         example.features.SetInParent()
@@ -158,9 +158,9 @@ def _set_feature(message: Any, feature: _Object, key: str) -> None:
         names = ", ".join(quoted(name) for name, _ in lists[:5])
         raise ValueError(f"{where} has more than one kind: {names}")
     for name, value in lists:
-        if name not in _LISTS:
+        if name not in _LIST_FIELDS:
             raise ValueError(f"unknown field {quoted(name)} in {where}")
-        field, convert = _LISTS[name]
+        field, convert = _LIST_FIELDS[name]
         stored = getattr(message, field)
         stored.SetInParent()
         for values in _fields(_object(value, where), "value", where):
@@ -199,8 +199,8 @@ def _int64(item: Any) -> int:
 
 
 def _float32(item: Any) -> float:
-    if isinstance(item, str) and item in _WORDS:
-        return _WORDS[item]
+    if isinstance(item, str) and item in _NON_FINITE:
+        return _NON_FINITE[item]
     number = _number(item)
     if number is None or abs(number) >= _FLOAT32_OVERFLOW:
         raise ValueError("expected a number within float32")
@@ -226,7 +226,7 @@ def _bytes(item: Any) -> bytes:
     )
 
 
-_LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+_LIST_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(["bytesList", "bytes_list"], ("bytes_list", _bytes)),
     **dict.fromkeys(["floatList", "float_list"], ("float_list", _float32)),
     **dict.fromkeys(["int64List", "int64_list"], ("int64_list", _int64)),

@@ -17,7 +17,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.message import DecodeError
 
 from tfwire._base.errors import ParseError
-from tfwire._base.strings import message_of
+from tfwire._base.strings import as_message
 
 __all__ = [
     "byte_string",
@@ -31,7 +31,7 @@ __all__ = [
 _POOL = descriptor_pool.DescriptorPool()
 
 # A field in the syntax of .proto files, e.g. "repeated int64 value = 1".
-_FIELD = re.compile(
+_FIELD_LINE = re.compile(
     r"(?:oneof (?P<oneof>\w+): )?(?P<repeated>repeated )?"
     r"(?:map<string, (?P<entry>\w+)>|(?P<type>[\w.]+)) (?P<name>\w+) = (?P<number>\d+)"
 )
@@ -69,13 +69,13 @@ def message_classes(
         for field in fields:
             _add_field(message, field, package, enums)
     _POOL.AddSerializedFile(file.SerializeToString())
-    return {name: _class_of(f"{package}.{name}") for name in messages}
+    return {name: _message_class(f"{package}.{name}") for name in messages}
 
 
 def _add_field(
     message: DescriptorProto, line: str, package: str, enums: Mapping[str, Mapping[str, int]]
 ) -> None:
-    match = _FIELD.fullmatch(line)
+    match = _FIELD_LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"not a field: {line!r}")
     parts = match.groupdict()
@@ -105,7 +105,7 @@ def _add_field(
         field.type_name = f".{package}.{kind}"
 
 
-def _class_of(full_name: str) -> Any:
+def _message_class(full_name: str) -> Any:
     descriptor = _POOL.FindMessageTypeByName(full_name)
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(descriptor)
@@ -124,7 +124,7 @@ def parse_message(cls: Any, serialized: Any) -> Any:
         ParseError: The bytes are not such a message.
         TypeError: ``serialized`` is not bytes-like.
     """
-    data = message_of(serialized, f"a serialized {cls.DESCRIPTOR.name}")
+    data = as_message(serialized, f"a serialized {cls.DESCRIPTOR.name}")
     try:
         return cls.FromString(data)
     except DecodeError:

@@ -20,7 +20,7 @@ from tfwire._examples.values import (
     INT64,
     NONE,
     dtype_kind,
-    flatten,
+    flatten_value,
     scalar_kind,
     string_bytes,
 )
@@ -51,7 +51,7 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     """
     encoder = _take_idle()
     try:
-        plain = type(row) is dict and _PLAIN.issuperset(map(type, row.values()))
+        plain = type(row) is dict and _COMMON_CLASSES.issuperset(map(type, row.values()))
         stream = pickle.dumps(row, _PROTOCOL) if plain else _pickled([row])
         status = lib.tfw_rows_encode(
             encoder.rows,
@@ -245,7 +245,7 @@ def _take_idle() -> _NativeRows:
 # ---- Rows as streams that C reads ---------------------------------------------------------------
 
 # Values that pickle writes as opcodes that C knows; C looks at what lists hold.
-_PLAIN = frozenset({bool, int, float, bytes, str, list, tuple})
+_COMMON_CLASSES = frozenset({bool, int, float, bytes, str, list, tuple})
 
 # The usual scalars of numpy, and Python's type for each.
 _CONVERT: dict[type, Callable[[Any], Any]] = {
@@ -306,7 +306,7 @@ def _native_args(obj: Any) -> tuple[Any, ...]:
         return (float(obj),)
     if kind == BYTES:
         return (string_bytes(obj, None),)
-    flat = flatten(obj, None)
+    flat = flatten_value(obj, None)
     if flat.kind in AS_ARRAY:
         return flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()
     if flat.kind == NONE:

@@ -9,11 +9,11 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError
-from tfwire._base.strings import as_array, bytes_of, first_leaf
+from tfwire._base.strings import as_array, as_buffer, first_leaf
 from tfwire._examples.dtypes import (
     STRING,
-    data_type_of,
-    dtype_of,
+    data_type_number,
+    dtype_from_number,
     from_wire,
     is_string,
     to_numpy_dtype,
@@ -52,7 +52,7 @@ def serialize_tensor(tensor: object, name: str | None = None) -> bytes:
         b'\\x08\\x01\\x12\\x04\\x12\\x02\\x08\\x02"\\x08\\x00\\x00\\x80?\\x00\\x00\\x00@'
     """
     array = _as_array(tensor)
-    proto = _TensorProto(dtype=data_type_of(array.dtype))
+    proto = _TensorProto(dtype=data_type_number(array.dtype))
     proto.tensor_shape.SetInParent()
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
@@ -162,7 +162,7 @@ def parse_tensor(
 
 def _read(serialized: Any) -> tuple[Any, Any]:
     """The message and its content: a view of the input if the content ends the message."""
-    data = memoryview(bytes_of(serialized, "a serialized tensor")).cast("B")
+    data = memoryview(as_buffer(serialized, "a serialized tensor")).cast("B")
     tag, content = _content_position(data)
     proto = parse_message(_TensorProto, data[:tag])
     return proto, proto.tensor_content if tag == len(data) else data[content:]
@@ -202,9 +202,9 @@ def _read_varint(data: memoryview, position: int) -> tuple[int, int]:
 
 def _check_type(proto: Any, expected: Dtype) -> None:
     """Raises ParseError if the tensor is of another type."""
-    if proto.dtype == data_type_of(expected):
+    if proto.dtype == data_type_number(expected):
         return
-    dtype = dtype_of(proto.dtype)
+    dtype = dtype_from_number(proto.dtype)
     found = f"DataType {proto.dtype}" if dtype is None else type_name(dtype)
     raise ParseError(
         f"Type mismatch between parsed tensor ({found}) and dtype ({type_name(expected)})",
@@ -282,7 +282,7 @@ def _listed_values(proto: Any, dtype: Dtype, count: int, what: str, max_fill: in
 
 def _stored_values(proto: Any, dtype: Dtype, what: str) -> Array:
     """The values in the list of a type, as many as there are."""
-    field = _LISTS.get(dtype.name, _FLOAT8_LIST)
+    field = _VALUE_FIELDS.get(dtype.name, _FLOAT8_LIST)
     stored = getattr(proto, field.field)
     if len(stored) == 0:
         _refuse_other_lists(proto, field.field, what)
@@ -324,7 +324,7 @@ def _count_error(what: str, unit: str, expected: int, found: int) -> ParseError:
 # ---- The message --------------------------------------------------------------------------------
 
 # tensor.proto without resources and variants. The type is an open enumeration.
-_CLASSES = message_classes(
+_TensorProto = message_classes(
     "tensorflow",
     {
         "TensorProto": [
@@ -348,8 +348,7 @@ _CLASSES = message_classes(
         "TensorShapeProto": ["repeated Dim dim = 2", "bool unknown_rank = 3"],
         "Dim": ["int64 size = 1", "string name = 2"],
     },
-)
-_TensorProto = _CLASSES["TensorProto"]
+)["TensorProto"]
 
 
 class _List(NamedTuple):
@@ -360,7 +359,7 @@ class _List(NamedTuple):
 
 
 _FLOAT8_LIST = _List("float8_val", "u1")
-_LISTS = {
+_VALUE_FIELDS = {
     "float32": _List("float_val", "f4"),
     "float64": _List("double_val", "f8"),
     "int64": _List("int64_val", "i8"),

@@ -16,7 +16,7 @@ import numpy as np
 from tfwire._base.arguments import quoted
 from tfwire._base.arrays import aligned
 from tfwire._base.native import lib
-from tfwire._base.strings import splits_of, strings_of_objects
+from tfwire._base.strings import strings_of_objects, to_splits
 
 __all__ = [
     "AS_ARRAY",
@@ -31,8 +31,9 @@ __all__ = [
     "as_int64",
     "as_strings",
     "concatenate",
+    "distinct_types",
     "dtype_kind",
-    "flatten",
+    "flatten_value",
     "joint_kind",
     "key_bytes",
     "pack_strings",
@@ -40,7 +41,6 @@ __all__ = [
     "scalar_kinds",
     "show",
     "string_bytes",
-    "types_of",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -67,7 +67,7 @@ def key_bytes(name: Any) -> bytes:
 
 # ---- Kinds ------------------------------------------------------------------------------------
 
-_SCALARS: dict[type, int] = {
+_KIND_BY_CLASS: dict[type, int] = {
     bool: INT64,
     int: INT64,
     float: FLOAT,
@@ -80,7 +80,7 @@ _SCALARS: dict[type, int] = {
 
 def scalar_kind(cls: type) -> int | None:
     """The kind of scalars of a class; None if they are not scalars, or cannot be encoded."""
-    kind = _SCALARS.get(cls)
+    kind = _KIND_BY_CLASS.get(cls)
     if kind is not None:
         return kind
     if issubclass(cls, (int, np.integer, np.bool_)):
@@ -128,7 +128,7 @@ def joint_kind(kinds: Iterable[int], name: Name) -> int:
     raise TypeError(f"{show(name)}: numbers and strings cannot be mixed in one list")
 
 
-def types_of(values: Sequence[Any]) -> set[type]:
+def distinct_types(values: Sequence[Any]) -> set[type]:
     """The types of values. Counting is fastest for a single type, the usual case."""
     if len(values) > 1 and countOf(map(type, values), type(values[0])) == len(values):
         return {type(values[0])}
@@ -152,7 +152,7 @@ class Flat(NamedTuple):
     shape: tuple[int, ...]
 
 
-def flatten(value: Any, name: Name) -> Flat:
+def flatten_value(value: Any, name: Name) -> Flat:
     """The values of one feature in one record.
 
     Raises:
@@ -168,7 +168,7 @@ def flatten(value: Any, name: Name) -> Flat:
     if isinstance(value, np.generic):
         raise _no_values(value, name)
     if hasattr(value, "numpy"):
-        return flatten(value.numpy(), name)
+        return flatten_value(value.numpy(), name)
     if hasattr(value, "WhichOneof"):
         return _flatten_feature(value)
     if isinstance(value, Sequence):
@@ -194,7 +194,7 @@ def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
     kinds = scalar_kinds(set(map(type, values)))
     if kinds is not None:
         return Flat(joint_kind(kinds, name), values, (len(values),))
-    parts = [flatten(value, name) for value in values]
+    parts = [flatten_value(value, name) for value in values]
     shape = parts[0].shape
     for part in parts:
         if part.shape != shape:
@@ -298,7 +298,7 @@ def as_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:
 
 
 def _offsets(values: Sequence[Any]) -> Array:
-    return splits_of(np.fromiter(map(len, values), np.int64, len(values)))
+    return to_splits(np.fromiter(map(len, values), np.int64, len(values)))
 
 
 def pack_strings(values: Sequence[Any], name: Name) -> tuple[Any, Array]:

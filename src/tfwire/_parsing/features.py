@@ -14,7 +14,7 @@ import numpy as np
 
 from tfwire._base.arguments import quoted
 from tfwire._base.errors import public
-from tfwire._examples.dtypes import data_type_of
+from tfwire._examples.dtypes import data_type_number
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import DTypeLike, Value
@@ -34,13 +34,13 @@ __all__ = [
     "RaggedFeature",
     "SparseFeature",
     "VarLenFeature",
-    "as_dtype",
     "as_feature",
     "float32",
     "int32",
     "int64",
     "no_counterpart",
     "string",
+    "to_dtype",
 ]
 
 
@@ -160,20 +160,20 @@ class DType:
     @property
     def real_dtype(self) -> DType:
         """The type of the real part."""
-        return as_dtype(self.dtype.type(0).real.dtype) if self.is_complex else self
+        return to_dtype(self.dtype.type(0).real.dtype) if self.is_complex else self
 
     @property
     def as_datatype_enum(self) -> int:
         """The number of the type in TensorFlow's types.proto."""
-        return data_type_of(self.dtype)
+        return data_type_number(self.dtype)
 
     def is_compatible_with(self, other: object) -> bool:
         """True if ``other`` names the same type."""
-        return self == as_dtype(other)
+        return self == to_dtype(other)
 
     def __eq__(self, other: object) -> bool:
         try:
-            return self.name == as_dtype(other).name
+            return self.name == to_dtype(other).name
         except TypeError:
             return False
 
@@ -184,7 +184,7 @@ class DType:
         return f"tf.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return as_dtype, (self.name,)
+        return to_dtype, (self.name,)
 
 
 int32: DType = DType("int32", np.int32)
@@ -199,7 +199,7 @@ _BY_NAME = {dtype.name: dtype for dtype in (int32, int64, float32, string)}
 _BY_NAME |= {"float": float32, "bytes": string, "str": string, "object": string}
 
 
-def as_dtype(value: Any, argument: str = "dtype") -> DType:
+def to_dtype(value: Any, argument: str = "dtype") -> DType:
     """The DType that a value names.
 
     Args:
@@ -411,8 +411,8 @@ class RaggedFeature(_RaggedFields):
         row_splits_dtype: FeatureDType = int32,
         validate: bool = False,
     ) -> RaggedFeature:
-        dtype = as_dtype(dtype)
-        row_splits_dtype = as_dtype(row_splits_dtype, "row_splits_dtype")
+        dtype = to_dtype(dtype)
+        row_splits_dtype = to_dtype(row_splits_dtype, "row_splits_dtype")
         if value_key is not None and not isinstance(value_key, str):
             raise ValueError(f"Argument `value_key` must be a string; got {_shown(value_key)}")
         if value_key == "":
@@ -448,7 +448,7 @@ _PARTITIONS: dict[str, Any] = {
         RaggedFeature.UniformRowLength,
     )
 }
-_FEATURES: dict[str, Any] = {
+_FEATURE_CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         FixedLenFeature,
@@ -486,9 +486,9 @@ def as_feature(key: str | bytes, feature: Any) -> Any:
     Raises:
         ValueError: It is something else.
     """
-    found = _translate(feature, _FEATURES)
+    found = _translate(feature, _FEATURE_CLASSES)
     if found is None:
-        expected = ", ".join(_FEATURES)
+        expected = ", ".join(_FEATURE_CLASSES)
         raise ValueError(
             f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
             f"expected one of {expected}"

@@ -9,11 +9,11 @@ from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     VarLenFeature,
-    as_dtype,
     float32,
     int64,
     no_counterpart,
     string,
+    to_dtype,
 )
 
 __all__ = ["from_tfds", "to_tfds"]
@@ -152,7 +152,7 @@ def _connector(key: str, feature: Any) -> dict[str, Any]:
         **described,
         "pythonClassName": f"{_CONNECTORS}tensor_feature.Tensor",
         "tensor": {
-            "dtype": as_dtype(feature.dtype).name,
+            "dtype": to_dtype(feature.dtype).name,
             "encoding": "none",
             "shape": {"dimensions": [str(size) for size in shape]} if shape else {},
         },

@@ -14,7 +14,7 @@ import numpy as np
 
 from tfwire._base.arguments import show_key
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._base.strings import bytes_array, splits_of
+from tfwire._base.strings import bytes_array, to_splits
 from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.failure import ParseFailure
 
@@ -27,8 +27,8 @@ __all__ = [
     "StepValues",
     "Steps",
     "VarLen",
-    "reshape",
     "with_objects",
+    "with_shape",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -104,7 +104,7 @@ def longest(lengths: Array) -> int:
     return int(lengths.max(initial=0))
 
 
-def reshape(values: Any, shape: tuple[int, ...]) -> Any:
+def with_shape(values: Any, shape: tuple[int, ...]) -> Any:
     if isinstance(values, np.ndarray):
         return values if values.shape == shape else values.reshape(shape)
     return BytesColumn._trusted(values.data, values.offsets, shape)
@@ -128,7 +128,9 @@ def own(values: Any) -> Any:
     return values.copy() if isinstance(values, np.ndarray) else values
 
 
-def pad(values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty) -> Any:
+def pad_rows(
+    values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty
+) -> Any:
     """Rows padded at their ends to the length of the longest, flat. Numbers are always copied."""
     rows, width = len(splits) - 1, longest(np.diff(splits))
     if isinstance(values, BytesColumn):
@@ -150,7 +152,7 @@ def pad(values: Any, splits: Array, default: Any, empty: Callable[..., Array] = 
     return padded
 
 
-def check_padding(key: str | bytes, values: Any, splits: Array, default: Any) -> None:
+def check_padding_size(key: str | bytes, values: Any, splits: Array, default: Any) -> None:
     """Refuses excessive padding: one long row makes all others of its batch as long.
 
     Raises:
@@ -171,10 +173,10 @@ def check_padding(key: str | bytes, values: Any, splits: Array, default: Any) ->
 
 def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
     if not default:  # empty strings need only offsets
-        return BytesColumn(strings.data, splits_of(pad(np.diff(strings.offsets), splits, 0)))
+        return BytesColumn(strings.data, to_splits(pad_rows(np.diff(strings.offsets), splits, 0)))
     data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
     with_default = BytesColumn(data, np.append(strings.offsets, len(data)))
-    return with_default.take(pad(np.arange(len(strings)), splits, len(strings)))
+    return with_default.take(pad_rows(np.arange(len(strings)), splits, len(strings)))
 
 
 # ---- Features of an Example, or of a context ---------------------------------------------------
@@ -187,11 +189,11 @@ class Dense:
     checked: ClassVar[bool] = False
 
     def batch(self, columns: Sequence[Column], count: int) -> Any:
-        return reshape(columns[self.column].values, (count, *self.shape))
+        return with_shape(columns[self.column].values, (count, *self.shape))
 
     def single(self, columns: Sequence[Column]) -> Any:
         values = columns[self.column].values
-        return reshape(values, self.shape) if self.shape else values[0]
+        return with_shape(values, self.shape) if self.shape else values[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +230,13 @@ class Padded:
 
     def batch(self, columns: Sequence[Column], count: int) -> Any:
         column = columns[self.column]
-        check_padding(self.key, column.values, column.splits, self.default)
-        values = pad(column.values, column.splits, self.default, column.empty)
-        return reshape(values, (count, *self._elements(values, count), *self.shape))
+        check_padding_size(self.key, column.values, column.splits, self.default)
+        values = pad_rows(column.values, column.splits, self.default, column.empty)
+        return with_shape(values, (count, *self._elements(values, count), *self.shape))
 
     def single(self, columns: Sequence[Column]) -> Any:
         values = own(columns[self.column].values)
-        return reshape(values, (*self._elements(values, 1), *self.shape))
+        return with_shape(values, (*self._elements(values, 1), *self.shape))
 
     def _elements(self, values: Any, count: int) -> tuple[int]:
         """The number of elements in every row; 0 if elements have no values."""
@@ -305,13 +307,13 @@ class Steps:
         lengths = self.lengths(columns)
         size = math.prod(self.shape)
         splits = column.steps * size
-        check_padding(self.key, column.values, splits, self.default)
-        values = pad(column.values, splits, self.default, column.empty)
-        return reshape(values, (count, longest(lengths), *self.shape))
+        check_padding_size(self.key, column.values, splits, self.default)
+        values = pad_rows(column.values, splits, self.default, column.empty)
+        return with_shape(values, (count, longest(lengths), *self.shape))
 
     def single(self, columns: Sequence[Column]) -> Any:
         column = columns[self.column]
-        return reshape(own(column.values), (int(column.steps[1]), *self.shape))
+        return with_shape(own(column.values), (int(column.steps[1]), *self.shape))
 
     def lengths(self, columns: Sequence[Column]) -> Array:
         """The number of steps of every record, int64."""

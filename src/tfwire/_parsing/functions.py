@@ -405,7 +405,7 @@ def parse_sequence_example(
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
     """
-    parser = _sequence_parser_of(context_features, sequence_features)
+    parser = _cached_sequence_parser(context_features, sequence_features)
     parsed: tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]
     parsed = parser._parse(serialized, None, example_names)
     return parsed
@@ -432,7 +432,7 @@ def parse_single_sequence_example(
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
     """
-    parser = _sequence_parser_of(context_features, sequence_features)
+    parser = _cached_sequence_parser(context_features, sequence_features)
     parsed: tuple[dict[Key, Value], dict[Key, Value]] = parser._parse_single(
         serialized, example_name
     )
@@ -449,7 +449,7 @@ _sequence_parsers: dict[
 
 
 def _compile(features: Mapping[Any, Any]) -> tuple[Snapshot, Parser[Any, Any]]:
-    snapshot = _snapshot_of("features", features)
+    snapshot = _take_snapshot("features", features)
     if snapshot is None:
         raise ValueError("Invalid argument: features cannot be empty.")
     known = snapshot, Parser(snapshot.features)
@@ -457,7 +457,7 @@ def _compile(features: Mapping[Any, Any]) -> tuple[Snapshot, Parser[Any, Any]]:
     return known
 
 
-def _sequence_parser_of(
+def _cached_sequence_parser(
     context_features: Mapping[Any, Any] | None, sequence_features: Mapping[Any, Any] | None
 ) -> SequenceParser[Any, Any]:
     key = id(context_features), id(sequence_features)
@@ -468,8 +468,8 @@ def _sequence_parser_of(
         and (known[1] is None or known[1].is_current(sequence_features))
     ):
         return known[2]
-    context = _snapshot_of("context_features", context_features)
-    lists = _snapshot_of("sequence_features", sequence_features)
+    context = _take_snapshot("context_features", context_features)
+    lists = _take_snapshot("sequence_features", sequence_features)
     parser = SequenceParser(
         None if context is None else context.features, None if lists is None else lists.features
     )
@@ -477,7 +477,7 @@ def _sequence_parser_of(
     return parser
 
 
-def _snapshot_of(name: str, features: Mapping[Any, Any] | None) -> Snapshot | None:
+def _take_snapshot(name: str, features: Mapping[Any, Any] | None) -> Snapshot | None:
     if features is None:
         return None
     if not isinstance(features, Mapping):

@@ -15,8 +15,8 @@ from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     VarLenFeature,
-    as_dtype,
     string,
+    to_dtype,
 )
 from tfwire._records.reader import read_records
 from tfwire._records.sources import split_paths
@@ -95,7 +95,7 @@ class InferredSchema(dict[str, "Feature"]):
         for key, feature in features.items():
             seen = statistics.get(key)
             comment = _comment(seen, self.num_records) if seen else ""
-            lines.append(f"    {_quoted(key)}: {_code_of(feature)},{comment}")
+            lines.append(f"    {_quoted(key)}: {_as_code(feature)},{comment}")
         return "\n".join([*lines, "}"])
 
 
@@ -226,7 +226,7 @@ class _Seen:
 
     def _dtype(self) -> Any:
         """The most frequent kind; string for a feature without any value."""
-        return as_dtype(self.kinds.most_common(1)[0][0]) if self.kinds else string
+        return to_dtype(self.kinds.most_common(1)[0][0]) if self.kinds else string
 
 
 def _kinds(values: Any) -> Iterable[str]:
@@ -247,7 +247,7 @@ def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:
 
 
 # ---- As code ------------------------------------------------------------------------------------
-def _code_of(value: Any) -> str:
+def _as_code(value: Any) -> str:
     """A specification, or a part of one, as Python code."""
     if hasattr(value, "_fields"):
         defaults = value._field_defaults
@@ -257,16 +257,16 @@ def _code_of(value: Any) -> str:
             if name not in defaults or item is not defaults[name]
         ]
         arguments = ", ".join(
-            _code_of(as_dtype(item) if name.endswith("dtype") else item)
+            _as_code(to_dtype(item) if name.endswith("dtype") else item)
             if name not in defaults
-            else f"{name}={_code_of(item)}"
+            else f"{name}={_as_code(item)}"
             for name, item in fields
         )
         return f"tfw.{type(value).__qualname__}({arguments})"
     if hasattr(value, "as_numpy_dtype"):
         return f"tfw.{value.name}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_code_of, value))}]"
+        return f"[{', '.join(map(_as_code, value))}]"
     return repr(value.tolist() if hasattr(value, "tolist") else value)
 
 

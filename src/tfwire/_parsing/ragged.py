@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import show_key
-from tfwire._base.strings import splits_of
+from tfwire._base.strings import to_splits
 from tfwire._examples.columns import RaggedTensor
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.fields import Array, Column, reshape
+from tfwire._parsing.fields import Array, Column, with_shape
 
 __all__ = ["Partition", "Ragged"]
 
@@ -115,7 +115,7 @@ def _value_row_ids(numbers: PartitionNumbers) -> Level:
     return Level(np.bincount(rows, minlength=int(counts.sum())), counts)
 
 
-_KINDS: dict[str, Callable[[PartitionNumbers], Level]] = {
+_LEVELS: dict[str, Callable[[PartitionNumbers], Level]] = {
     "RowSplits": _row_splits,
     "RowLengths": _row_lengths,
     "RowStarts": _row_starts,
@@ -149,11 +149,11 @@ class Ragged:
     def batch(self, columns: Sequence[Column], count: int) -> Any:
         values, levels, rows = self._levels(columns)
         outer = [columns[self.column].steps] if self.lists else []
-        return self._tensor(values, [*outer, splits_of(rows), *levels])
+        return self._tensor(values, [*outer, to_splits(rows), *levels])
 
     def single(self, columns: Sequence[Column]) -> Any:
         values, levels, rows = self._levels(columns)
-        return self._tensor(values, [splits_of(rows), *levels] if self.lists else levels)
+        return self._tensor(values, [to_splits(rows), *levels] if self.lists else levels)
 
     def _tensor(self, values: Any, levels: list[Array]) -> Any:
         """Values with levels of row splits around them, outermost first."""
@@ -177,11 +177,11 @@ class Ragged:
         if inner:
             size = math.prod(inner)
             counts = check.divide(counts, size)
-            values = reshape(values, (len(values) // size, *inner))
+            values = with_shape(values, (len(values) // size, *inner))
         levels: list[Array] = []
         for partition in reversed(partitions):
             lengths, counts = _level(columns, partition, counts, check)
-            levels.insert(0, splits_of(lengths))
+            levels.insert(0, to_splits(lengths))
         return values, levels, counts
 
 
@@ -194,7 +194,7 @@ def _level(columns: Sequence[Column], partition: Partition, counts: Array, check
     check.same_steps(column)
     numbers = PartitionNumbers(column.values, np.diff(column.splits), counts)
     check.numbers(partition.kind, numbers)
-    level = _KINDS[partition.kind](numbers)
+    level = _LEVELS[partition.kind](numbers)
     check.cover(partition.kind, level, counts)
     return level
 
@@ -255,6 +255,6 @@ class _Check:
 
     def cover(self, kind: str, level: Level, counts: Array) -> None:
         self.expect(level.lengths >= 0, level.counts, f"{kind} decrease")
-        splits, ends = splits_of(level.lengths), np.cumsum(level.counts)
+        splits, ends = to_splits(level.lengths), np.cumsum(level.counts)
         covered = splits[ends] - splits[ends - level.counts]
         self.expect(covered == counts, None, f"{kind} do not cover the values")

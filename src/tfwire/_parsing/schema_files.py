@@ -17,7 +17,7 @@ from tfwire._parsing.features import as_feature, no_counterpart
 from tfwire._parsing.features_json import from_tfds, to_tfds
 from tfwire._parsing.infer import InferredSchema
 from tfwire._parsing.schema_pbtxt import Metadata, from_metadata, to_metadata
-from tfwire._records.sinks import write_file
+from tfwire._records.sinks import replace_file
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyFeature, AnyPath
@@ -64,7 +64,7 @@ def read_schema(path: AnyPath) -> InferredSchema:
         {'label': np.int64(3)}
     """
     path = file_path("path", path)
-    text = _text_of(path)
+    text = _read_text(path)
     lists: dict[str, Any] = {}
     try:
         if text.lstrip().startswith("{"):
@@ -79,7 +79,7 @@ def read_schema(path: AnyPath) -> InferredSchema:
     return InferredSchema(features, lists)
 
 
-def _text_of(path: str) -> str:
+def _read_text(path: str) -> str:
     """The text of a schema file, which may be a pipe."""
     with open(path, "rb") as file:
         data = file.read(_MAX_SIZE + 1)
@@ -120,7 +120,7 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
         text = json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
     else:
         text = text_format.MessageToString(to_metadata(known))
-    write_file(path, [text.encode()])
+    replace_file(path, [text.encode()])
 
 
 def _prepared(key: str, feature: Any) -> Any:

@@ -13,11 +13,11 @@ from tfwire._parsing.features import (
     FixedLenSequenceFeature,
     SparseFeature,
     VarLenFeature,
-    as_dtype,
     float32,
     int64,
     no_counterpart,
     string,
+    to_dtype,
 )
 
 __all__ = ["Metadata", "from_metadata", "to_metadata"]
@@ -200,9 +200,9 @@ def _check_names(schema: Any) -> None:
 
 
 def _add_column(schema: Any, name: str, dtype: Any) -> Any:
-    number = _TYPE_NUMBERS.get(as_dtype(dtype).name)
+    number = _TYPE_NUMBERS.get(to_dtype(dtype).name)
     if number is None:
-        raise no_counterpart(name, f"the type {as_dtype(dtype).name}")
+        raise no_counterpart(name, f"the type {to_dtype(dtype).name}")
     return schema.feature.add(name=name, type=number)
 
 

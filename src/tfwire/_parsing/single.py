@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._base.strings import message_of
+from tfwire._base.strings import as_message
 from tfwire._examples.columns import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import DType, float32, int64, string
@@ -181,7 +181,7 @@ def single_message(serialized: Any) -> bytes:
         return serialized
     if isinstance(serialized, (list, tuple)) or _is_vector(serialized):
         raise ValueError("Input serialized must be a scalar")
-    return message_of(serialized)
+    return as_message(serialized)
 
 
 def names_of(names: Any) -> tuple[str | bytes, ...]:

@@ -22,7 +22,7 @@ from tfwire._examples.values import (
     as_float32,
     as_int64,
     as_strings,
-    flatten,
+    flatten_value,
     key_bytes,
     string_bytes,
 )
@@ -33,11 +33,11 @@ from tfwire._parsing.features import (
     RaggedFeature,
     SparseFeature,
     VarLenFeature,
-    as_dtype,
     as_feature,
     float32,
     int64,
     string,
+    to_dtype,
 )
 from tfwire._parsing.fields import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
@@ -263,7 +263,7 @@ def _held_list(value: Any) -> Any:
 def _held_default(key: Key, value: Any) -> Any:
     if value is None:
         return None
-    cell = flatten(value, key)
+    cell = flatten_value(value, key)
     if isinstance(cell.values, np.ndarray):
         return cell.values.copy()
     values = tuple(cell.values)
@@ -277,7 +277,7 @@ def _held_default(key: Key, value: Any) -> Any:
 def _dtype(key: Key, feature: Any) -> DType:
     if feature.dtype is None or (isinstance(feature.dtype, str) and not feature.dtype):
         raise ValueError(f"Missing type for feature {show_key(key)}. Received feature={feature}.")
-    dtype = as_dtype(feature.dtype)
+    dtype = to_dtype(feature.dtype)
     if dtype not in KINDS:
         raise ValueError(
             f"dtype {dtype.name} of feature {show_key(key)} is not in the list of allowed values: "
@@ -347,7 +347,7 @@ def _default(key: Key, dtype: DType, value: Any, count: int) -> Any:
     if value is None:
         return None
     name = f"default_value of feature {show_key(key)}"
-    cell = flatten(value, key)
+    cell = flatten_value(value, key)
     fitting = {int64: {INT64}, float32: {INT64, FLOAT}, string: {BYTES}}[dtype]
     if len(cell.values) and cell.kind not in fitting:
         raise TypeError(f"{name}: cannot convert {value!r} to {dtype.name}")

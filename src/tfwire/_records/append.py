@@ -17,9 +17,9 @@ from tfwire._records.sources import FileSource, Path
 
 __all__ = ["append_position"]
 
-_BLOCK = 1 << 18  # bytes read at a time
-_BUFFER = 1 << 18  # bytes, for headers
-_AT_ONCE = 1 << 16  # records per call, after which an interrupt is possible
+_BLOCK_BYTES = 1 << 18  # bytes read at a time
+_WALK_BYTES = 1 << 18  # bytes, for headers
+_WALK_RECORDS = 1 << 16  # records per call, after which an interrupt is possible
 
 
 def append_position(path: Path, fd: int, compression: str, repair_tail: bool) -> tuple[int, int]:
@@ -113,12 +113,14 @@ def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
     Returns:
         The number of records, the offsets of the last ones, and the CRC-32C of all.
     """
-    buffer, at = ffi.new("uint8_t[]", _BUFFER), ffi.new("uint64_t *")
-    offsets, found, error = ffi.new("int64_t[]", _AT_ONCE), ffi.new("size_t *"), new_error()
+    buffer, at = ffi.new("uint8_t[]", _WALK_BYTES), ffi.new("uint64_t *")
+    offsets, found, error = ffi.new("int64_t[]", _WALK_RECORDS), ffi.new("size_t *"), new_error()
     count, last, crc32c, status = 0, 0, 0, lib.TFW_OK
     while status == lib.TFW_OK:
         before = at[0]
-        status = lib.tfw_walk(fd, size, at, buffer, _BUFFER, offsets, _AT_ONCE, found, error)
+        status = lib.tfw_walk(
+            fd, size, at, buffer, _WALK_BYTES, offsets, _WALK_RECORDS, found, error
+        )
         if status in DAMAGE_REASONS:
             error.record += count
             raise Reading(path, "", False).record_error(status, error)
@@ -146,7 +148,7 @@ def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> Non
 def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
     """The CRC-32C of a part of a file, continued from ``crc``. One read returns 2 GiB at most, and
     may return less."""
-    block = bytearray(_BLOCK)
+    block = bytearray(_BLOCK_BYTES)
     view, data = memoryview(block), ffi.from_buffer("uint8_t[]", block)
     while begin < end:
         got = os.preadv(fd, [view[: end - begin]], begin)
@@ -167,7 +169,7 @@ def _holds_records(path: Path, start: RecordPosition) -> bool:
 def _is_zero(fd: int, begin: int, end: int) -> bool:
     """Whether a part of a file holds nothing but zeros."""
     while begin < end:
-        data = os.pread(fd, min(_BLOCK, end - begin), begin)
+        data = os.pread(fd, min(_BLOCK_BYTES, end - begin), begin)
         if not data or data.count(0) < len(data):
             return False
         begin += len(data)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 # The names, and the numbers of TensorFlow's TFRecordCompressionType.
-_NAMES: dict[str | int | None, Compression] = {
+_COMPRESSION_NAMES: dict[str | int | None, Compression] = {
     None: "",
     0: "",
     1: "ZLIB",
@@ -126,8 +126,8 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
         found = found.decode("ascii", "replace")
     key = str(found).upper() if isinstance(found, str) else found
     # By type, since True == 1.
-    if type(key) in (str, int, type(None)) and key in _NAMES:
-        return _NAMES[key]
+    if type(key) in (str, int, type(None)) and key in _COMPRESSION_NAMES:
+        return _COMPRESSION_NAMES[key]
     if auto and key == "AUTO":
         return "auto"
     expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'

@@ -31,7 +31,7 @@ __all__ = [
     "torn_tail",
 ]
 
-_MOST = lib.TFW_MOST_REGIONS
+_KEPT_REGIONS = lib.TFW_MOST_REGIONS
 # A tfw_region.
 _REGION = np.dtype(
     [
@@ -99,7 +99,7 @@ class SkippedRegions(list[SkippedRegion]):
 
     def add(self, other: SkippedRegions) -> None:
         """Appends the regions of another file, or of another part of it."""
-        self.extend(other[: max(0, _MOST - len(self))])
+        self.extend(other[: max(0, _KEPT_REGIONS - len(self))])
         self.num_regions += other.num_regions
         self.num_bytes += other.num_bytes
 

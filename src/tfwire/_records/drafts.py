@@ -13,16 +13,17 @@ from tfwire._records.sources import Path
 
 __all__ = [
     "NO_DESCRIPTORS",
+    "OPEN_FLAGS",
     "Draft",
     "check_replaceable",
     "errors_naming",
     "grant",
     "open_draft",
-    "remove",
     "sync_folder",
+    "try_remove",
 ]
 
-_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 NO_DESCRIPTORS = errno.EMFILE, errno.ENFILE
 
 
@@ -57,7 +58,7 @@ class Draft:
             raise
 
     def _create(self, mode: int) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, mode)
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, mode)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
@@ -94,7 +95,7 @@ class Draft:
         """Removes the file."""
         with contextlib.suppress(OSError):
             self.release()
-        remove(self.path)
+        try_remove(self.path)
 
 
 def open_draft(path: str, flags: int) -> int:
@@ -104,7 +105,7 @@ def open_draft(path: str, flags: int) -> int:
     Raises:
         OSError: It is a symbolic link, or has another hard link.
     """
-    fd = os.open(path, flags | _OPEN)
+    fd = os.open(path, flags | OPEN_FLAGS)
     try:
         if os.fstat(fd).st_nlink > 1:
             raise OSError(errno.EMLINK, "the temporary file has another name", path)
@@ -191,7 +192,7 @@ def check_replaceable(path: str) -> None:
             raise FileExistsError(errno.EEXIST, "a device or pipe cannot be replaced", path)
 
 
-def remove(path: str) -> None:
+def try_remove(path: str) -> None:
     """Removes a file, if it exists and can be removed."""
     with contextlib.suppress(OSError):
         os.unlink(path)

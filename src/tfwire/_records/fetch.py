@@ -11,25 +11,25 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
-from tfwire._base.strings import strings_of
+from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import table_of
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import Layout
 from tfwire._records.sources import FileSource, Path, read_at
 
-__all__ = ["FileAccess", "StreamAccess"]
+__all__ = ["RECORDS_PER_FETCH", "FileAccess", "StreamAccess"]
 
 Array = np.ndarray[Any, Any]
 
 _HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
 
-_ROOM = 1 << 18  # bytes of records fetched at a time, and copied while they are in the cache
-_MOST = 4096  # records fetched at a time
+_FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
+RECORDS_PER_FETCH = 4096
 
 # The payload size from which reading header and footer by calls of their own costs less than
 # copying the payload out of the whole record.
-_LONG = 1 << 15
+_LONG_PAYLOAD_BYTES = 1 << 15
 
 
 class FileAccess:
@@ -55,7 +55,7 @@ class FileAccess:
         length = end - begin - FRAME
         if length < 0 or begin < 0:  # somebody has changed the offsets
             raise _stale_at(self._path, number, "no record has its offsets")
-        if length < _LONG:
+        if length < _LONG_PAYLOAD_BYTES:
             record = os.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
         else:
@@ -79,21 +79,21 @@ class FileAccess:
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, verified, in pieces of some 100 KiB."""
         sizes = self._array[numbers + 1] - self._array[numbers]
-        if len(numbers) and sizes.mean() >= _LONG:
+        if len(numbers) and sizes.mean() >= _LONG_PAYLOAD_BYTES:
             yield from ([self.one(number)] for number in numbers.tolist())
             return
         first = 0
         while first < len(numbers):
-            if sizes[first] > _ROOM:
+            if sizes[first] > _FETCH_BYTES:
                 records: Sequence[bytes] = [self.one(int(numbers[first]))]
             else:
-                records = self._fetch(numbers[first : first + _MOST])
+                records = self._fetch(numbers[first : first + RECORDS_PER_FETCH])
             yield records
             first += len(records)
 
     def _fetch(self, numbers: Array) -> Sequence[bytes]:
         """The first of these records, one or more."""
-        room, spans = self._spare.pop() if self._spare else _new_room(_ROOM)
+        room, spans = self._spare.pop() if self._spare else _new_room(_FETCH_BYTES)
         done, error = ffi.new("size_t *"), new_error()
         while True:
             status = lib.tfw_fetch(
@@ -116,8 +116,8 @@ class FileAccess:
             self._fail(status, error)
         if numbers[done[0] - 1] >= self._layout.checked:
             self._check_number(int(numbers[done[0] - 1]))
-        records = strings_of(room, spans[: done[0]])
-        if len(room) == _ROOM:
+        records = strings_from_spans(room, spans[: done[0]])
+        if len(room) == _FETCH_BYTES:
             self._spare.append((room, spans))
         return records
 
@@ -157,7 +157,7 @@ class FileAccess:
 
 
 def _new_room(size: int) -> tuple[Array, Array]:
-    return np.empty(size, np.uint8), np.empty((_MOST, 2), np.uint64)
+    return np.empty(size, np.uint8), np.empty((RECORDS_PER_FETCH, 2), np.uint64)
 
 
 class StreamAccess:
@@ -233,7 +233,7 @@ class StreamAccess:
         if wrong.any():
             raise _stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
         data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
-        return strings_of(data, rows)
+        return strings_from_spans(data, rows)
 
 
 def _stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:

@@ -20,10 +20,10 @@ __all__ = ["FilesAhead"]
 # Inflated units of each file that wait for the reader. Many keep all threads at work, but they are
 # fresh memory, out of the cache: W1 takes a quarter more CPU time. Two threads and the reader keep
 # two cores busy in any case; then two units hide the beginning of a file.
-_UNITS = 16
+_UNITS_PER_FILE = 16
 _UNITS_OF_TWO = 2
 # A smaller file is inflated by the reader: that costs less than a thread.
-_SMALLEST = 1 << 16
+_AHEAD_BYTES = 1 << 16
 
 
 class FilesAhead(Iterator[Any]):
@@ -44,7 +44,7 @@ class FilesAhead(Iterator[Any]):
         self._left = deque(paths)
         self._compression = compression
         self._num_files = num_files
-        self._units = _UNITS_OF_TWO if num_files == 2 else _UNITS
+        self._units = _UNITS_OF_TWO if num_files == 2 else _UNITS_PER_FILE
         self._inflating: deque[ThreadedInflater | None] = deque()  # of the first paths left
         self._current: ThreadedInflater | None = None
 
@@ -83,7 +83,7 @@ class FilesAhead(Iterator[Any]):
         path = os.fsdecode(path) if isinstance(path, bytes) else path
         with contextlib.suppress(OSError, ValueError):  # the reader reports it in its place
             source = open_regular(path)
-            if source is None or (source.size() or 0) < _SMALLEST:
+            if source is None or (source.size() or 0) < _AHEAD_BYTES:
                 return None
             name = self._compression
             compression = detect_compression(source.peek(DETECT_SIZE)) if name == "auto" else name

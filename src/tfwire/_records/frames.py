@@ -30,7 +30,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 # Larger blocks gain little, and every open writer keeps one in memory.
-_BLOCK = 3 << 16
+_PACKED_BYTES = 3 << 16
 _CHUNK_RECORDS = 4096  # at most
 _CHUNK_BYTES = 1 << 18  # about
 
@@ -123,7 +123,7 @@ class Packer:
     """Frames records into a buffer that is reused by every call."""
 
     def __init__(self) -> None:
-        self._out = bytearray(_BLOCK)
+        self._out = bytearray(_PACKED_BYTES)
         self._count, self._size = ffi.new("size_t *"), ffi.new("size_t *")
 
     def blocks(self, records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
@@ -159,7 +159,9 @@ class Packer:
 def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
     """As Packer.blocks, for interpreters whose object layout C does not know."""
     pieces: list[bytes] = []
-    for record in takewhile(lambda item: type(item) is bytes and len(item) < _BLOCK, records):
+    for record in takewhile(
+        lambda item: type(item) is bytes and len(item) < _PACKED_BYTES, records
+    ):
         header, footer, _ = frame_apart(record)
         pieces += header, record, footer
     yield memoryview(b"".join(pieces)), len(pieces) // 3

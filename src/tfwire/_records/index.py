@@ -20,7 +20,7 @@ from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import (
     Contents,
-    identity_of,
+    file_identity,
     offsets_in_file,
     offsets_in_stream,
     offsets_of_lengths,
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 __all__ = [
     "RecordIndex",
     "check_index",
-    "index_path_of",
+    "index_beside",
     "open_indexed",
 ]
 
 Array = np.ndarray[Any, Any]
 _SUFFIX = ".tfwindex"
 _SAMPLES = 64  # places that the fingerprint of a file is computed from
-_SAMPLE = 16  # bytes of each
+_SAMPLE_BYTES = 16  # bytes of each
 
 
 @public
@@ -167,7 +167,7 @@ class RecordIndex:
         try:
             compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
             status = os.fstat(source.fd)
-            identity = identity_of(status)
+            identity = file_identity(status)
             if compression:
                 offsets = offsets_in_stream(path, compression, check)
             else:
@@ -378,7 +378,7 @@ def check_index(
         DataLossError: With the reason "index": it is stale.
     """
     status = os.fstat(source.fd)
-    identity = identity_of(status)
+    identity = file_identity(status)
     path, name = source.path, index_path or "the index"
     if index.size != status.st_size:
         raise stale(path, name, f"{index.size} bytes", f"{status.st_size} bytes")
@@ -392,14 +392,14 @@ def check_index(
     return identity is not None and identity == index._identity
 
 
-def index_path_of(path: Any) -> str:
+def index_beside(path: Any) -> str:
     """The path where the index of a file is saved."""
     return os.fsdecode(path) + _SUFFIX
 
 
 def _index_path(path: Path, index_path: Any) -> Path:
     """The path of an index: the given one, or the usual one beside the file."""
-    return index_path_of(path) if index_path is None else local_path("index_path", index_path)
+    return index_beside(path) if index_path is None else local_path("index_path", index_path)
 
 
 def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
@@ -422,7 +422,7 @@ def open_indexed(path: Any, location: str | None = None) -> FileSource:
 def _fingerprint(fd: int, offsets: Array, compression: Compression, size: int) -> int:
     """CRC-32C of 16 bytes at each of some places all over a file: of a payload's checksum and the
     next record's header, or in a compressed file of any bytes."""
-    last, end = size - _SAMPLE, len(offsets) - 1
+    last, end = size - _SAMPLE_BYTES, len(offsets) - 1
     steps = range(_SAMPLES)
     if compression:
         places = [step * max(last, 0) // (_SAMPLES - 1) for step in steps]
@@ -430,5 +430,5 @@ def _fingerprint(fd: int, offsets: Array, compression: Compression, size: int) -
         numbers = sorted({step * end // (_SAMPLES - 1) for step in steps})
         begins = offsets[numbers] - lib.TFW_FOOTER_SIZE
         places = np.clip(begins, 0, max(last, 0)).tolist()
-    data = b"".join([os.pread(fd, _SAMPLE, place) for place in places])
+    data = b"".join([os.pread(fd, _SAMPLE_BYTES, place) for place in places])
     return int(lib.tfw_crc32c(0, data, len(data)))

@@ -17,7 +17,7 @@ from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import table_of
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
-from tfwire._records.sinks import write_file
+from tfwire._records.sinks import replace_file
 from tfwire._records.sources import FileSource, Path, open_regular
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
     "Contents",
     "Layout",
     "Walk",
-    "identity_of",
+    "file_identity",
     "offsets_in_file",
     "offsets_in_stream",
     "offsets_of_lengths",
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_MAGIC = b"TFWINDEX"
-_VERSION = 1
-_COMPRESSIONS: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
+_INDEX_MAGIC = b"TFWINDEX"
+_INDEX_VERSION = 1
+_COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
 _CHECKSUM = struct.Struct("<I")
@@ -50,7 +50,7 @@ _CHECKSUM = struct.Struct("<I")
 # to at most 1032, and a line of text has two numbers of at most 19 digits.
 _SURELY_READ = 1 << 20
 _MOST_INFLATED = 1032
-_LONGEST_LINE = 42
+_LINE_BYTES = 42
 _TEXT_AT_ONCE = 1 << 20
 
 
@@ -80,13 +80,13 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> Non
     """
     compression, size, mtime_ns, fingerprint, lengths = contents
     width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
-    number = _COMPRESSIONS.index(compression)
+    number = _COMPRESSIONS_BY_NUMBER.index(compression)
     header = _HEADER.pack(
-        _MAGIC, _VERSION, number, size, mtime_ns, fingerprint, width, len(lengths)
+        _INDEX_MAGIC, _INDEX_VERSION, number, size, mtime_ns, fingerprint, width, len(lengths)
     )
     body = lengths.astype(f"<u{width}").tobytes()
     checksum = lib.tfw_crc32c_mask(_crc(body, _crc(header)))
-    write_file(path, [header, body, _CHECKSUM.pack(checksum)], like)
+    replace_file(path, [header, body, _CHECKSUM.pack(checksum)], like)
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
@@ -133,17 +133,17 @@ def _opened(path: Path) -> Any:
 
 def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression, int, int]:
     """Compression, bytes per length and number of records, from the header of an index."""
-    if header[: len(_MAGIC)] != _MAGIC:
-        raise _damaged(path, f"it does not begin with {_MAGIC.decode()}")
+    if header[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
+        raise _damaged(path, f"it does not begin with {_INDEX_MAGIC.decode()}")
     if length < _HEADER.size + _CHECKSUM.size:
         raise _damaged(path, f"its {length} bytes are less than an empty index takes")
     _, version, number, _, _, _, width, count = _HEADER.unpack(header)
-    if version != _VERSION:
-        raise _damaged(path, f"it has version {version}, this is version {_VERSION}")
+    if version != _INDEX_VERSION:
+        raise _damaged(path, f"it has version {version}, this is version {_INDEX_VERSION}")
     expected = _HEADER.size + count * width + _CHECKSUM.size
-    if number >= len(_COMPRESSIONS) or width not in (4, 8) or expected != length:
+    if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or expected != length:
         raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
-    return _COMPRESSIONS[number], width, count
+    return _COMPRESSIONS_BY_NUMBER[number], width, count
 
 
 def _check_crc(path: Path, data: bytes) -> None:
@@ -172,7 +172,7 @@ def offsets_of_lengths(lengths: Array) -> Array:
 def write_text(path: Path, offsets: Array, like: Path | None = None) -> None:
     """As ``write_index``, but one line "offset size" per record; sizes include the frame."""
     lines = zip(offsets[:-1].tolist(), np.diff(offsets).tolist(), strict=True)
-    write_file(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
+    replace_file(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
 
 
 def read_text(path: Path, record_path: Path, size: int, compression: Compression) -> Array:
@@ -190,12 +190,12 @@ def read_text(path: Path, record_path: Path, size: int, compression: Compression
     ends = [np.zeros(1, np.int64)]
     with _opened(path) as file:
         length = os.fstat(file.fileno()).st_size
-        if length > _SURELY_READ and not _fits(compression, length // _LONGEST_LINE, size):
+        if length > _SURELY_READ and not _fits(compression, length // _LINE_BYTES, size):
             raise stale(record_path, path, f"{length} bytes of text", f"{size} bytes")
         number = 0
         while lines := file.readlines(_TEXT_AT_ONCE):
             table = _pairs(path, b"".join(lines).split())
-            ends.append(_ends_of(path, table, int(ends[-1][-1]), number))
+            ends.append(_record_ends(path, table, int(ends[-1][-1]), number))
             number += len(table)
     return np.concatenate(ends)
 
@@ -208,7 +208,7 @@ def _pairs(path: Path, words: list[bytes]) -> Array:
         raise _damaged(path, "it is not made of lines 'offset size'") from None
 
 
-def _ends_of(path: Path, table: Array, begin: int, number: int) -> Array:
+def _record_ends(path: Path, table: Array, begin: int, number: int) -> Array:
     """Where the records of some lines end; the first must begin at ``begin``."""
     begins, sizes = table[:, 0], table[:, 1]
     ends = begins + sizes
@@ -274,7 +274,8 @@ class Layout:
     def first_wrong(self, number: int) -> int | None:
         """The first record, up to ``number``, that is not where the index says; None: all are."""
         if self._wrong is None and self.checked <= number:
-            walk, begins = Walk(self._source, int(self._offsets[-1])), np.empty(_AT_ONCE, np.int64)
+            walk = Walk(self._source, int(self._offsets[-1]))
+            begins = np.empty(_WALK_RECORDS, np.int64)
             while self._wrong is None and self.checked <= number:
                 self._step(walk, begins, self.checked)
         wrong = self._wrong
@@ -296,7 +297,7 @@ class Layout:
             self.checked = first + count + (status == lib.TFW_E_LENGTH_CRC)
 
 
-def identity_of(status: os.stat_result) -> str | None:
+def file_identity(status: os.stat_result) -> str | None:
     """Identifies a file in its present state, by a time that nobody can set. None: it was changed
     so recently that another change might not show."""
     if time.time_ns() - status.st_ctime_ns < _TICK:
@@ -323,9 +324,9 @@ def identity_saved(fd: int) -> str | None:
 
 # ---- Finding the offsets of a file's records by its headers ----
 
-_BUFFER = 1 << 18
-_AT_ONCE = 1 << 16  # records per call into C; an interrupt is handled between calls
-_FIRST = 1 << 13  # the same for the first call, which shows how many there may be
+_WALK_BYTES = 1 << 18
+_WALK_RECORDS = 1 << 16  # records per call into C; an interrupt is handled between calls
+_FIRST_WALK_RECORDS = 1 << 13  # the same for the first call, which shows how many there may be
 
 
 class Walk:
@@ -343,7 +344,7 @@ class Walk:
     def __init__(self, source: FileSource, size: int) -> None:
         self._source = source
         self._size = size
-        self._buffer = np.empty(_BUFFER, np.uint8)
+        self._buffer = np.empty(_WALK_BYTES, np.uint8)
         self._at, self._found = ffi.new("uint64_t *"), ffi.new("size_t *")
         self.error = new_error()
 
@@ -376,7 +377,7 @@ class Walk:
             ffi.from_buffer("uint8_t[]", self._buffer),
             len(self._buffer),
             ffi.from_buffer("int64_t[]", out) + first,
-            min(len(out) - first, _AT_ONCE),
+            min(len(out) - first, _WALK_RECORDS),
             self._found,
             self.error,
         )
@@ -389,7 +390,7 @@ def offsets_in_file(
     source: FileSource, size: int, reading: Reading, checked: Check = never_stopped
 ) -> Array:
     """The offsets of a file's records and its end; ``checked`` is called again and again."""
-    walk, offsets = Walk(source, size), np.empty(_FIRST + 1, np.int64)
+    walk, offsets = Walk(source, size), np.empty(_FIRST_WALK_RECORDS + 1, np.int64)
     count, status = 0, lib.TFW_OK
     while status == lib.TFW_OK:
         checked()
@@ -411,7 +412,7 @@ def _with_room(offsets: Array, count: int, size: int, done: int) -> Array:
     with the records found, not with the file's size. Fresh pages cost much: none is cleared, and
     few are copied."""
     expected = count * size // max(done, 1) * 65 // 64
-    grown = np.empty(min(expected, 64 * count) + _FIRST, np.int64)
+    grown = np.empty(min(expected, 64 * count) + _FIRST_WALK_RECORDS, np.int64)
     grown[:count] = offsets[:count]
     return grown
 

@@ -33,7 +33,7 @@ _FIRST_TAKEN = 16
 
 # Largest output of one byte of input: 8 copies of 258 bytes.
 _MOST_OF_A_BYTE = 8 * 258
-_MAGIC = b"\x1f\x8b\x08"
+_GZIP_MAGIC = b"\x1f\x8b\x08"
 _RAW = -15  # zlib's window_bits for a stream without header and checksum
 
 
@@ -337,14 +337,14 @@ class InflatedSource:
         if self.offset == self._member and (self._input or self._input.pull()):
             self._input.drop(1)
         while True:
-            begin = self._input.find(_MAGIC)
+            begin = self._input.find(_GZIP_MAGIC)
             if begin >= 0:
                 self._input.drop(begin)
                 if self._inflates():
                     return True
                 self._input.drop(1)
             else:
-                self._input.drop(max(0, len(self._input) + 1 - len(_MAGIC)))
+                self._input.drop(max(0, len(self._input) + 1 - len(_GZIP_MAGIC)))
                 if not self._input.pull():
                     self._input.drop(len(self._input))
                     return False

@@ -17,7 +17,7 @@ __all__ = ["MARKER", "Markers", "Step", "read_marker"]
 MARKER: str = ".tfwire-publishing"
 """The name of the file that is in a folder while a ShardedWriter replaces files there."""
 
-_LONGEST = 1 << 26  # bytes of a marker that readers read; a file of a set takes a few hundred
+_MARKER_BYTES = 1 << 26  # readers read no longer one; a file of a set takes a few hundred
 
 
 class Step(NamedTuple):
@@ -111,7 +111,7 @@ def _half_published(folder: str) -> Container[str]:
             return ()
     except (OSError, ValueError):  # ValueError: a null character in the path
         return ()
-    if status.st_size > _LONGEST:
+    if status.st_size > _MARKER_BYTES:
         return _Everything()
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

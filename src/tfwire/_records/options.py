@@ -13,7 +13,7 @@ from tfwire._records.damage import RecordPosition
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
 
-__all__ = ["AS_TENSORFLOW", "POLICIES", "Options", "as_position", "make_options"]
+__all__ = ["AS_TENSORFLOW", "POLICIES", "ReadOptions", "as_position", "make_options"]
 
 
 class _Policy(enum.Enum):
@@ -31,10 +31,10 @@ POLICIES: dict[str | _Policy, int] = {
     "stop": lib.TFW_CORRUPT_STOP,
     AS_TENSORFLOW: lib.TFW_CORRUPT_RAISE,
 }
-_WORDS = [policy for policy in POLICIES if isinstance(policy, str)]
+_POLICY_NAMES = [policy for policy in POLICIES if isinstance(policy, str)]
 
 
-class Options(NamedTuple):
+class ReadOptions(NamedTuple):
     """How to read a file, checked."""
 
     compression: Compression | Literal["auto"]
@@ -54,14 +54,14 @@ def make_options(
     correct: bool = False,
     accept_ambiguous: bool = False,
     receipt: bool = False,
-) -> Options:
+) -> ReadOptions:
     """Checks the arguments of a reader.
 
     Raises:
         TypeError, ValueError: An argument that is not valid.
     """
     if not isinstance(on_corrupt, _Policy):
-        on_corrupt = choice("on_corrupt", on_corrupt, _WORDS)
+        on_corrupt = choice("on_corrupt", on_corrupt, _POLICY_NAMES)
     if max_record_size is not None:
         max_record_size = integer("max_record_size", max_record_size, 1)
     if buffer_size is not None:
@@ -72,7 +72,7 @@ def make_options(
         | (lib.TFW_CORRECT if boolean("correct", correct) else 0)
         | (lib.TFW_CORRECT_AMBIGUOUS if boolean("accept_ambiguous", accept_ambiguous) else 0)
     )
-    return Options(
+    return ReadOptions(
         compression_name(compression_type, auto=True),
         flags,
         on_corrupt,

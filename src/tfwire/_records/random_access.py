@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire._base.arrays import int64s
+from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
-from tfwire._records.fetch import FileAccess, StreamAccess
+from tfwire._records.fetch import RECORDS_PER_FETCH, FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, check_index, open_indexed
 from tfwire._records.markers import Markers
 from tfwire._records.sources import FileSource, Path, absolute, local_path, split_paths
@@ -31,7 +31,6 @@ __all__ = ["TFRecordFile", "TFRecordFiles"]
 
 Array = np.ndarray[Any, Any]
 R = TypeVar("R", bound="_Records")
-_AT_ONCE = 4096  # numbers made at a time by iterators
 
 
 class _Records:
@@ -173,7 +172,8 @@ class TFRecordFile(_Records):
         index = self.index
         self._count = len(index)
         known = check_index(index, source)
-        offsets = int64s("offsets", index.offsets)  # an attribute, which may be of any dtype by now
+        # An attribute, which may be of any dtype by now.
+        offsets = int64_array("offsets", index.offsets)
         self._records: FileAccess | StreamAccess | None
         if index.compression:
             self._records = StreamAccess(source, index.compression, offsets)
@@ -194,8 +194,8 @@ class TFRecordFile(_Records):
 
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         access = self._access().again()
-        for first in range(0, len(self), _AT_ONCE):
-            yield from access.many(np.arange(first, min(first + _AT_ONCE, len(self))))
+        for first in range(0, len(self), RECORDS_PER_FETCH):
+            yield from access.many(np.arange(first, min(first + RECORDS_PER_FETCH, len(self))))
 
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls in progress go on."""
@@ -279,9 +279,9 @@ class TFRecordFiles(_Records):
 
     def _one(self, number: int) -> bytes:
         file = bisect_right(self._ends, number)
-        return self._file(file)._one(number - self._begin_of(file))
+        return self._file(file)._one(number - self._first_number(file))
 
-    def _begin_of(self, file: int) -> int:
+    def _first_number(self, file: int) -> int:
         return self._ends[file - 1] if file else 0
 
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
@@ -289,7 +289,7 @@ class TFRecordFiles(_Records):
         while at < len(numbers):
             file = bisect_right(self._ends, int(numbers[at]))
             end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
-            yield from self._file(file)._ascending(numbers[at:end] - self._begin_of(file))
+            yield from self._file(file)._ascending(numbers[at:end] - self._first_number(file))
             at = end
 
     def _pieces(self) -> Iterator[Sequence[bytes]]:

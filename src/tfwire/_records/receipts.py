@@ -158,7 +158,7 @@ class Receipt:
         return f"{self.num_records} records, {self.payload_bytes} bytes, {self.hash:016x}"
 
 
-_BLOCK = 1 << 20
+_FILE_BLOCK_BYTES = 1 << 20
 
 
 class Tally:
@@ -255,7 +255,7 @@ class Summary:
 def crc32c_of_file(path: Any, checked: Check = never_stopped) -> int:
     """Reads a file and returns the CRC-32C of its bytes, compressed or not; ``checked`` is called
     again and again."""
-    crc, block = 0, bytearray(_BLOCK)
+    crc, block = 0, bytearray(_FILE_BLOCK_BYTES)
     data = ffi.from_buffer("uint8_t[]", block)
     with contextlib.closing(open_source(path)) as source:
         while got := source.readinto(memoryview(block)):

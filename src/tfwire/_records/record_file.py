@@ -36,7 +36,7 @@ from tfwire._records.damage import (
 from tfwire._records.frames import FRAME
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_thread import ThreadedInflater
-from tfwire._records.options import AS_TENSORFLOW, POLICIES, Options
+from tfwire._records.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
 from tfwire._records.stretches import Stretch
@@ -76,7 +76,7 @@ class RecordFile:
     def __init__(
         self,
         source: Source,
-        options: Options,
+        options: ReadOptions,
         start: RecordPosition = _BEGINNING,
         inflater: ThreadedInflater | None = None,
     ) -> None:
@@ -133,7 +133,7 @@ class RecordFile:
         if options.receipt:
             self.tally = Tally(verified=self._verify)
 
-    def _create(self, options: Options) -> Any:
+    def _create(self, options: ReadOptions) -> Any:
         settings = ffi.new("tfw_reader_options *")
         settings.size = ffi.sizeof("tfw_reader_options")
         settings.buffer_size = options.buffer_size
@@ -433,7 +433,7 @@ class RecordFile:
 # member there, and the same records come again from its beginning.
 
 # A stored block holds 65,535 bytes, and a record takes at least 16.
-_MOST = 65535 // FRAME
+_REMEMBERED_RECORDS = 65535 // FRAME
 Array = np.ndarray[Any, Any]
 
 
@@ -461,7 +461,7 @@ class DuplicateFilter:
             Whether any records are left.
         """
         if damaged:
-            keys = _keys_of(batch)
+            keys = _record_keys(batch)
             if self._went_back:
                 self._again = self._beginning_with(keys[0])
                 self._forget()
@@ -477,8 +477,8 @@ class DuplicateFilter:
         self._begins = np.empty(0, bool)  # whether there is a gap before them
 
     def _note(self, keys: Array, begins: Array) -> None:
-        self._keys = np.concatenate([self._keys, keys])[-_MOST:]
-        self._begins = np.concatenate([self._begins, begins])[-_MOST:]
+        self._keys = np.concatenate([self._keys, keys])[-_REMEMBERED_RECORDS:]
+        self._begins = np.concatenate([self._begins, begins])[-_REMEMBERED_RECORDS:]
 
     def _beginning_with(self, key: Any) -> Array:
         """The last records delivered, from the one with this key that follows a gap. They were all
@@ -496,7 +496,7 @@ class DuplicateFilter:
         return int(other[0]) if len(other) else count
 
 
-def _keys_of(batch: Any) -> Array:
+def _record_keys(batch: Any) -> Array:
     """One uint64 per record: its length and its checksum."""
     offsets, lengths = table_of(batch).T
     data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)

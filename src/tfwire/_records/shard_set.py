@@ -20,12 +20,13 @@ from typing import NamedTuple
 
 from tfwire._base.arguments import integer, printable, shorten
 from tfwire._records.drafts import (
+    OPEN_FLAGS,
     check_replaceable,
     errors_naming,
     grant,
     open_draft,
-    remove,
     sync_folder,
+    try_remove,
 )
 from tfwire._records.file_locks import wait_for_lock
 from tfwire._records.markers import MARKER, Step, read_marker
@@ -39,8 +40,6 @@ __all__ = [
     "restore_set",
     "some_names_of_shards",
 ]
-
-_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Renaming(NamedTuple):
@@ -77,10 +76,10 @@ def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
             with contextlib.suppress(OSError):  # the first failure says more
                 _undo(folder, steps)
             raise
-        remove(os.path.join(folder, MARKER))
+        try_remove(os.path.join(folder, MARKER))
     for step in steps:
         if step.backup is not None:
-            remove(os.path.join(folder, step.backup))
+            try_remove(os.path.join(folder, step.backup))
 
 
 def restore_set(folder: str) -> list[str]:
@@ -120,7 +119,7 @@ def _marked(folder: str) -> Iterator[int]:
     while True:
         restore_set(folder)
         try:
-            marker = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o666)
+            marker = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o666)
         except FileExistsError:
             continue
         try:
@@ -130,7 +129,7 @@ def _marked(folder: str) -> Iterator[int]:
                 return
         except BaseException:
             if os.fstat(marker).st_size == 0:
-                remove(path)
+                try_remove(path)
             raise
         finally:
             with contextlib.suppress(OSError):  # the set is complete, old or new
@@ -139,9 +138,9 @@ def _marked(folder: str) -> Iterator[int]:
 
 def _open_marker(path: str) -> int:
     try:
-        return os.open(path, os.O_RDWR | _OPEN)
+        return os.open(path, os.O_RDWR | OPEN_FLAGS)
     except PermissionError:  # another user's: its lock can be waited for
-        return os.open(path, os.O_RDONLY | _OPEN)
+        return os.open(path, os.O_RDONLY | OPEN_FLAGS)
 
 
 def _is_at(fd: int, path: str) -> bool:
@@ -178,7 +177,7 @@ def _prepare(folder: str, renaming: Renaming) -> Step:
         fd = open_draft(os.path.join(folder, draft), os.O_RDONLY)
     try:
         grant(fd, target, mode)
-        identity = _identity_of(os.fstat(fd))
+        identity = _inode_and_time(os.fstat(fd))
     finally:
         os.close(fd)
     backup = None if _identity(target) is None else f".tfwire-{secrets.token_hex(8)}.tmp"
@@ -221,9 +220,9 @@ def _undo(folder: str, steps: Sequence[Step]) -> None:
         sync_folder(folder)
     _unlink(os.path.join(folder, MARKER))
     for step in steps:
-        remove(os.path.join(folder, step.draft))
+        try_remove(os.path.join(folder, step.draft))
         if step.backup is not None:
-            remove(os.path.join(folder, step.backup))
+            try_remove(os.path.join(folder, step.backup))
 
 
 def _unlink(path: str) -> None:
@@ -234,12 +233,12 @@ def _unlink(path: str) -> None:
 def _identity(path: str) -> list[int] | None:
     """The identity of a file as in Step; None if there is no such file."""
     try:
-        return _identity_of(os.stat(path, follow_symlinks=False))
+        return _inode_and_time(os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
         return None
 
 
-def _identity_of(status: os.stat_result) -> list[int]:
+def _inode_and_time(status: os.stat_result) -> list[int]:
     return [status.st_ino, status.st_mtime_ns]
 
 
@@ -252,7 +251,7 @@ _UNITS = {
     **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")},
 }
 # The format of an integer, up to 3 digits wide: file names have at most 255 bytes.
-_INTEGER = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
+_INTEGER_FORMAT = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
 
 
 def _check_fields(name: str) -> None:
@@ -270,7 +269,11 @@ def _check_fields(name: str) -> None:
     for _, field, spec, conversion in parts:
         if field is None:
             continue
-        if field not in ("shard", "shards") or conversion or not _INTEGER.fullmatch(spec or ""):
+        if (
+            field not in ("shard", "shards")
+            or conversion
+            or not _INTEGER_FORMAT.fullmatch(spec or "")
+        ):
             raise ValueError(
                 f"{name!r} is not a pattern: expected fields {{shard}} and {{shards}} with formats "
                 f"of integers, such as {{shard:05d}}, found {{{_field(field, spec, conversion)}}}"
@@ -282,13 +285,13 @@ def _field(name: str, spec: str | None, conversion: str | None) -> str:
     return printable(name + f"!{conversion}" * bool(conversion) + f":{spec}" * bool(spec))
 
 
-_LONGEST_NAME = 4096  # characters; no file system has longer paths
+_NAME_CHARACTERS = 4096  # no file system has longer paths
 # If the number of files is not known, names are checked as if there were so many: those of the
 # first files, up to two digits in any base, and of the last, which is as long as any. A format that
 # gives two longer numbers one name also does so for two of these: for a number and its first digit,
 # padded with that digit.
-_MANY = 1_000_000
-_SAMPLE = 257
+_ASSUMED_FILES = 1_000_000
+_SAMPLE_FILES = 257
 
 
 def some_names_of_shards(name: str, count: int | None) -> list[str]:
@@ -301,8 +304,8 @@ def some_names_of_shards(name: str, count: int | None) -> list[str]:
     Raises:
         ValueError, OSError: As ``names_of_shards``.
     """
-    count = _MANY if count is None else count
-    return names_of_shards(name, count, [*range(min(count - 1, _SAMPLE)), count - 1])
+    count = _ASSUMED_FILES if count is None else count
+    return names_of_shards(name, count, [*range(min(count - 1, _SAMPLE_FILES)), count - 1])
 
 
 def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None) -> list[str]:
@@ -326,7 +329,7 @@ def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None)
             raise ValueError(
                 f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
             ) from None
-        if len(found) > _LONGEST_NAME:
+        if len(found) > _NAME_CHARACTERS:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
         if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
             raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")

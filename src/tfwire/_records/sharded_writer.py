@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, file_path, integer, show_path
 from tfwire._base.errors import public
-from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, remove
+from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import Spans, as_record, as_records, chunks, ends_of_payloads
-from tfwire._records.index import RecordIndex, index_path_of
+from tfwire._records.index import RecordIndex, index_beside
 from tfwire._records.receipts import Receipt
 from tfwire._records.shard_set import (
     Renaming,
@@ -139,7 +139,7 @@ class ShardedWriter(WriterBase):
         """Raises now, not in ``close``, if the file system refuses the names."""
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                os.stat(os.path.join(self._folder, index_path_of(name) if self._index else name))
+                os.stat(os.path.join(self._folder, index_beside(name) if self._index else name))
 
     def write(self, record: Record) -> None:
         """Writes one record.
@@ -333,7 +333,7 @@ class ShardedWriter(WriterBase):
         """Has a file and its index on disk."""
         self._writers[number].close()
         if self._index:
-            with errors_naming(index_path_of(self._display_name(number))):
+            with errors_naming(index_beside(self._display_name(number))):
                 index = RecordIndex.build(self._sinks[number].draft.path)
                 index.save(self._index_draft(number))
 
@@ -346,7 +346,7 @@ class ShardedWriter(WriterBase):
             renamings.append(Renaming(draft, name, sink.draft.mode))
             if self._index:
                 draft = os.path.basename(self._index_draft(number))
-                renamings.append(Renaming(draft, index_path_of(name), sink.draft.mode))
+                renamings.append(Renaming(draft, index_beside(name), sink.draft.mode))
         with errors_naming(os.path.join(self._given_folder, names[0]), *NO_DESCRIPTORS):
             publish_set(self._folder, renamings)
         return [os.path.join(self._given_folder, name) for name in names]
@@ -364,7 +364,7 @@ class ShardedWriter(WriterBase):
                 self._writers[number]._discard()
             sink.discard()
             if self._index:
-                remove(self._index_draft(number))
+                try_remove(self._index_draft(number))
 
     _end_unclosed = _discard
 

@@ -29,8 +29,8 @@ __all__ = [
     "ShardSink",
     "Sink",
     "close_descriptor",
+    "replace_file",
     "write_all",
-    "write_file",
 ]
 
 _PIECE = 1 << 24  # bytes given to a file object at once
@@ -318,7 +318,7 @@ class Descriptors(list[int]):
     __del__ = close_descriptor
 
 
-def write_file(path: Path, buffers: Sequence[Any], like: Path | None = None) -> None:
+def replace_file(path: Path, buffers: Sequence[Any], like: Path | None = None) -> None:
     """Writes a file atomically: readers see the old content or the new, never a part.
 
     Args:

@@ -439,7 +439,7 @@ def _checked_item(path: Any, name: str) -> Any:
 # ---- Any number of bytes of a regular file, at an offset ----
 
 # Linux reads at most 2 GiB less a page per call, macOS refuses more than 2 GiB.
-_AT_ONCE = 1 << 30
+_BYTES_PER_CALL = 1 << 30
 
 
 def read_at(fd: int, size: int, offset: int) -> bytes:
@@ -453,7 +453,7 @@ def read_at(fd: int, size: int, offset: int) -> bytes:
     Raises:
         OSError: The file cannot be read.
     """
-    if size <= _AT_ONCE:
+    if size <= _BYTES_PER_CALL:
         data = os.pread(fd, size, offset)
         if len(data) == size or not data:
             return data
@@ -468,7 +468,7 @@ def _read_patiently(fd: int, size: int, offset: int) -> bytes:
     room.write(b"\0")
     done = 0
     with room.getbuffer() as view:
-        while got := os.preadv(fd, [view[done : done + _AT_ONCE]], offset + done):
+        while got := os.preadv(fd, [view[done : done + _BYTES_PER_CALL]], offset + done):
             done += got
             if done == size:
                 break

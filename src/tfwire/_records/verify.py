@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileReport",
-    "hint_of",
+    "damage_hint",
     "verify_file",
     "verify_files",
 ]
 
-_BUFFER = 1 << 20  # long records are moved less often, and nothing else needs the cache
-_AT_ONCE = 1 << 24  # bytes verified by one call into C; an interrupt is handled between calls
+_BUFFER_BYTES = 1 << 20  # long records are moved less often, and nothing else needs the cache
+_BYTES_PER_SUMMARY = 1 << 24  # of one call into C; an interrupt is handled between calls
 
 
 @public
@@ -178,7 +178,7 @@ class _Verify:
         self._compression_type, self._max_record_size = compression_type, max_record_size
         needs_tally = self._file_crc32c or self._receipt
         self._options = make_options(
-            compression_type, True, "skip", max_record_size, _BUFFER, receipt=needs_tally
+            compression_type, True, "skip", max_record_size, _BUFFER_BYTES, receipt=needs_tally
         )
 
     def __call__(self, path: Any, progress: Callable[[int], None]) -> FileReport:
@@ -187,7 +187,7 @@ class _Verify:
             first = _first_record(file, summary)
             more = first is not None
             while more:
-                more = file.summarize(summary, _AT_ONCE)
+                more = file.summarize(summary, _BYTES_PER_SUMMARY)
                 progress(file.bytes_read)
             regions = file.skipped()
             compression, name = file.compression, display_name(file.path)
@@ -199,7 +199,7 @@ class _Verify:
             file_crc = crc32c_of_file(path, lambda: progress(0))
         hint = None
         if again and regions and first is None:
-            hint = hint_of(path, self._compression_type, self._max_record_size)
+            hint = damage_hint(path, self._compression_type, self._max_record_size)
         return FileReport(
             name,
             compression,
@@ -224,7 +224,7 @@ def _first_record(file: RecordFile, summary: Summary) -> bytes | None:
     return bytes(ffi.buffer(batch.data + batch.spans[0].offset, batch.spans[0].length))
 
 
-def hint_of(path: Any, compression_type: Any, max_record_size: int | None = None) -> str | None:
+def damage_hint(path: Any, compression_type: Any, max_record_size: int | None = None) -> str | None:
     """The error that a reader raises for a file that begins with damage, as text; else None."""
     if is_file_object(path):
         return None

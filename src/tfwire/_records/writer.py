@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["TFRecordWriter"]
 
-_BLOCK = 1 << 18  # bytes collected before they are framed and written
+_COLLECTED_BYTES = 1 << 18  # before they are framed and written
 # A chunk of at least so many rows or records is written directly; a smaller one is collected.
 _MANY_ROWS = 64
 _MANY_RECORDS = 1024
 # From this mean length on payloads are not copied: writev takes header, payload and footer.
-_LONG = 1 << 14
+_LONG_MEAN_BYTES = 1 << 14
 
 
 class _Prepared(NamedTuple):
@@ -117,7 +117,7 @@ class TFRecordWriter(WriterBase):
         self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path
         self._pending: list[bytes] = []
-        self._room = _BLOCK  # bytes that may still be collected
+        self._room = _COLLECTED_BYTES  # bytes that may still be collected
         self._min_room: float = 0  # write() only collects while it leaves so much
         self._saved = False  # whether close() has written everything
         self._atomic = atomic
@@ -268,14 +268,14 @@ class TFRecordWriter(WriterBase):
         self._check()
         if not self._pending:
             return
-        size, self._room = _BLOCK - self._room, _BLOCK
+        size, self._room = _COLLECTED_BYTES - self._room, _COLLECTED_BYTES
         records = self._pending[:]
         parts = [(records, size)]
         last = len(records[-1])
-        if last >= _LONG and len(records) > 1:
+        if last >= _LONG_MEAN_BYTES and len(records) > 1:
             parts = [(records[:-1], size - last), (records[-1:], last)]
         for part, size in parts:
-            if size >= _LONG * len(part):
+            if size >= _LONG_MEAN_BYTES * len(part):
                 self._write_long(part)
             else:
                 self._write_leading(part)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from tfwire._base.arguments import printable
 from tfwire._base.errors import DataLossError
 from tfwire._version import __version__
-from tfwire.cli._files import complain_of, reason_of
+from tfwire.cli._files import error_line, print_error
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 
 __all__ = ["main"]
@@ -90,9 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return _INTERRUPTED
         except Exception as error:
-            complain_of(chosen, reason_of(error))
+            print_error(chosen, error_line(error))
             if isinstance(error, DataLossError) and chosen != "repair":
-                complain_of(None, _DAMAGED)
+                print_error(None, _DAMAGED)
             return 1
 
 

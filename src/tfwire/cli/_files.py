@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Errors that are a file's, or its name's.
 FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
 Result = TypeVar("Result")
-_MOST_REGIONS = 20  # listed by commands other than verify
-_MOST = 2**63 - 1
+_SHOWN_REGIONS = 20  # listed by commands other than verify
+_LARGEST_INT64 = 2**63 - 1
 _FLAGS = {
     "compression_type='auto' tried": "tried",
     "compression_type is GZIP": "--compression is gzip",
@@ -34,12 +34,8 @@ _FLAGS = {
     "compression_type is none": "--compression is none",
     "readers detect others with compression_type='auto'": "--compression auto detects others",
 }
-_COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {
-    "auto": "auto",
-    "none": "",
-    "gzip": "GZIP",
-    "zlib": "ZLIB",
-}
+OUTPUT_COMPRESSIONS: dict[str, Compression] = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+_COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {"auto": "auto", **OUTPUT_COMPRESSIONS}
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +93,7 @@ def _count(text: str, least: int) -> int:
         value = int(text)
     except ValueError:
         value = -1
-    if not least <= value <= _MOST:
+    if not least <= value <= _LARGEST_INT64:
         found = shorten(repr(text))
         raise argparse.ArgumentTypeError(
             f"must be an integer from {least} to 2**63 - 1, found {found}"
@@ -105,7 +101,7 @@ def _count(text: str, least: int) -> int:
     return value
 
 
-def size(text: str) -> int:
+def byte_size(text: str) -> int:
     """The type of arguments that are numbers of bytes, like 150MB."""
     from tfwire._records.shard_set import bytes_of_size
 
@@ -115,11 +111,11 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def compression_of(options: argparse.Namespace) -> Compression | Literal["auto"]:
+def chosen_compression(options: argparse.Namespace) -> Compression | Literal["auto"]:
     return _COMPRESSIONS[options.compression]
 
 
-def input_of(name: str) -> Any:
+def input_file(name: str) -> Any:
     """What to read for a name on the command line."""
     # Not the buffer: an interrupt while a thread that reads ahead holds its lock is fatal.
     stdin: Any = sys.stdin.buffer
@@ -172,10 +168,10 @@ def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
 # ---- Complaints -------------------------------------------------------------------------------
 def complain(options: argparse.Namespace, text: object) -> None:
     """One line on stderr."""
-    complain_of(options.command, text)
+    print_error(options.command, text)
 
 
-def complain_of(command: str | None, text: object) -> None:
+def print_error(command: str | None, text: object) -> None:
     """One line on stderr, after what was printed before. Without a command it continues the line
     before it."""
     if command is not None:
@@ -196,10 +192,10 @@ def complain_of_damage(
 ) -> None:
     """Lines on stderr for the first regions that were left out, for the number of the others, and
     for what the file looks like."""
-    for region in regions[:_MOST_REGIONS]:
+    for region in regions[:_SHOWN_REGIONS]:
         complain(options, f"{name}: left out {describe_region(region)}")
-    if regions.num_regions > _MOST_REGIONS:
-        more = regions.num_regions - _MOST_REGIONS
+    if regions.num_regions > _SHOWN_REGIONS:
+        more = regions.num_regions - _SHOWN_REGIONS
         complain(
             options,
             f"{name}: left out {plural(more, 'more region')}, "
@@ -209,7 +205,7 @@ def complain_of_damage(
         complain(options, hint)
 
 
-def reason_of(error: Exception, name: str | None = None) -> str:
+def error_line(error: Exception, name: str | None = None) -> str:
     """An error in one line that names the file.
 
     Args:
@@ -241,7 +237,7 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value))
 
 
-def compression_name(compression: str) -> str:
+def show_compression(compression: str) -> str:
     return compression.lower() or "none"
 
 
@@ -283,7 +279,7 @@ def file_size(name: str) -> int:
 
 # ---- Checks of the output, before any file is read or written ------------------------------------
 
-_FIELD = re.compile(r"(\{[^{}]*\})")
+_REPLACEMENT_FIELD = re.compile(r"(\{[^{}]*\})")
 _DECIMAL = re.compile(r"\{\w+(?::\d*d?)?\}")
 
 
@@ -333,7 +329,7 @@ def _status_of_folder(path: str) -> os.stat_result:
 def _matcher(pattern: str) -> Callable[[str], object]:
     """A function that finds existing files that the files of a pattern would replace, or could be
     confused with."""
-    parts = _FIELD.split(pattern)  # text, a field, text, ...
+    parts = _REPLACEMENT_FIELD.split(pattern)  # text, a field, text, ...
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = [r"\d+" if _DECIMAL.fullmatch(part) else ".*" for part in parts[1::2]]
     return re.compile("".join(parts), re.DOTALL).fullmatch
@@ -351,5 +347,5 @@ def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
     try:
         some_names_of_shards(os.path.basename(pattern), num_shards)
     except (OSError, ValueError) as error:
-        return reason_of(error, pattern)
+        return error_line(error, pattern)
     return None

@@ -29,7 +29,7 @@ __all__ = [
     "READ",
     "READERS",
     "VERIFY",
-    "Reader",
+    "MeasuredReader",
     "Subject",
     "tensorflow",
 ]
@@ -39,7 +39,7 @@ VERIFY = "verify every record"
 INDEX = "index"
 PARSE = "file to columns"
 _BATCH = 1024
-_AT_ONCE = 4096
+_RECORDS_PER_COUNT = 4096
 Counts = Iterator[int]
 
 
@@ -63,7 +63,7 @@ class Subject(NamedTuple):
 
 def _counted(iterable: Iterable[Any]) -> Counts:
     iterator = iter(iterable)
-    while count := sum(1 for _ in islice(iterator, _AT_ONCE)):
+    while count := sum(1 for _ in islice(iterator, _RECORDS_PER_COUNT)):
         yield count
 
 
@@ -206,7 +206,7 @@ def _read_fields(message: Any) -> None:
         list(getattr(feature, feature.WhichOneof("kind") or "bytes_list").value)
 
 
-class Reader(NamedTuple):
+class MeasuredReader(NamedTuple):
     """A way to read.
 
     Attributes:
@@ -229,15 +229,15 @@ class Reader(NamedTuple):
 
 
 READERS = [
-    Reader(READ, "tfwire", _tfwire_read),
-    Reader(READ, "TensorFlow", _tensorflow_read, "tensorflow"),
-    Reader(READ, "struct + crc32c", _struct_read, "crc32c", ("", "GZIP")),
-    Reader(READ, "tfrecord, unchecked", _tfrecord_read, "tfrecord", ("", "GZIP")),
-    Reader(VERIFY, "tfwire", _tfwire_verify),
-    Reader(INDEX, "tfwire", _tfwire_index),
-    Reader(PARSE, "tfwire", _tfwire_parse),
-    Reader(PARSE, "TensorFlow", _tensorflow_parse, "tensorflow"),
-    Reader(PARSE, "protobuf messages", _protobuf_parse),
+    MeasuredReader(READ, "tfwire", _tfwire_read),
+    MeasuredReader(READ, "TensorFlow", _tensorflow_read, "tensorflow"),
+    MeasuredReader(READ, "struct + crc32c", _struct_read, "crc32c", ("", "GZIP")),
+    MeasuredReader(READ, "tfrecord, unchecked", _tfrecord_read, "tfrecord", ("", "GZIP")),
+    MeasuredReader(VERIFY, "tfwire", _tfwire_verify),
+    MeasuredReader(INDEX, "tfwire", _tfwire_index),
+    MeasuredReader(PARSE, "tfwire", _tfwire_parse),
+    MeasuredReader(PARSE, "TensorFlow", _tensorflow_parse, "tensorflow"),
+    MeasuredReader(PARSE, "protobuf messages", _protobuf_parse),
 ]
 
 
@@ -293,7 +293,7 @@ def _best_time(operation: Operation, expected: int) -> float:
 
 
 def _readers(operation: str, file: Subject) -> dict[str, Operation]:
-    def whole_pass(reader: Reader) -> int:
+    def whole_pass(reader: MeasuredReader) -> int:
         return sum(reader.read(file))
 
     return {

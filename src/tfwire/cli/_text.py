@@ -12,15 +12,15 @@ from tfwire._base.errors import ParseError
 from tfwire._examples.json_examples import example_to_json
 from tfwire._examples.protobuf import parse_message
 
-__all__ = ["as_json", "as_text", "features_of", "kind_of", "message_of"]
+__all__ = ["as_json", "as_text", "list_features", "message_kind", "parse_record"]
 
 _PREVIEW = 48  # bytes
-_LONGEST_LINE = 160  # characters
+_LINE_CHARACTERS = 160
 _LONGEST_LIST = 10  # values
 _LONGEST_TEXT = 1000  # lines
 
 
-def message_of(record: bytes) -> Any:
+def parse_record(record: bytes) -> Any:
     """A record as an Example or SequenceExample; None if it is neither.
 
     Without feature lists, the bytes of the two are the same: the result is an Example. Bytes
@@ -35,14 +35,14 @@ def message_of(record: bytes) -> Any:
     return train.Example.FromString(record) if message.HasField("context") else None
 
 
-def kind_of(message: Any) -> str:
+def message_kind(message: Any) -> str:
     return "other" if message is None else type(message).__name__
 
 
-def features_of(message: Any, most: int) -> tuple[list[tuple[str, str, str]], int]:
+def list_features(message: Any, most: int) -> tuple[list[tuple[str, str, str]], int]:
     """Name, kind and size of the first features, sorted by name, the context's before the feature
     lists; and the number of all features."""
-    sequence = kind_of(message) == "SequenceExample"
+    sequence = message_kind(message) == "SequenceExample"
     context = (message.context if sequence else message.features).feature
     lists = message.feature_lists.feature_list if sequence else {}
     found = []
@@ -77,7 +77,7 @@ def _values(features: Any) -> str:
 
 def as_text(record: bytes, shorten: bool) -> str:
     """A record in protobuf's text format; other records as a comment in it."""
-    message = message_of(record)
+    message = parse_record(record)
     if message is None:
         return f"# {_preview(record)}\n"
     lines = str(message).split("\n")[:-1]
@@ -95,7 +95,7 @@ def as_json(record: bytes) -> str:
     """A record as one line of protobuf's JSON; {"other": ...} for other records."""
     import json
 
-    message = message_of(record)
+    message = parse_record(record)
     if message is not None:
         return example_to_json(message)
     preview = {"bytes": len(record), "hex": record[:_PREVIEW].hex()}
@@ -125,6 +125,6 @@ def _shortened(text: list[str]) -> list[str]:
 
 
 def _shortened_line(line: str) -> str:
-    if len(line) <= _LONGEST_LINE:
+    if len(line) <= _LINE_CHARACTERS:
         return line
-    return f"{line[:_LONGEST_LINE]}  # {len(line) - _LONGEST_LINE} more characters"
+    return f"{line[:_LINE_CHARACTERS]}  # {len(line) - _LINE_CHARACTERS} more characters"

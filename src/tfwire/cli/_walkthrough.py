@@ -16,7 +16,7 @@ from tfwire.images import crop_or_pad
 Array = np.ndarray[Any, Any]
 
 
-def walk(folder: Path, records: int) -> None:
+def walk_through(folder: Path, records: int) -> None:
     """Walks through the steps; each checks what it read against what it wrote.
 
     Args:
@@ -43,7 +43,7 @@ def confirm(equal: bool, what: str) -> None:
     print(f"  equal: {what}")
 
 
-def size_of(path: Path) -> str:
+def describe_size(path: Path) -> str:
     """A file's size, and its size in blocks of 4 KiB, as du shows it."""
     size = path.stat().st_size
     return f"{show_path(path)} holds {size:,} bytes ({-(-size // 4096) * 4} KiB on disk)"
@@ -77,7 +77,7 @@ def observations(path: Path) -> None:
     columns = observation_columns(10_000)
     with tfw.TFRecordWriter(path) as writer:
         writer.write_columns(columns)
-    print(f"  {size_of(path)}")
+    print(f"  {describe_size(path)}")
 
     first = next(tfw.read_records(path))
     print("  the first record, as a message:")
@@ -122,7 +122,7 @@ def photographs(path: Path) -> None:
             }
             print(f"  {name}: {image.height} x {image.width} x {features['depth']}, label {label}")
             writer.write(features)
-    print(f"  {size_of(path)}")
+    print(f"  {describe_size(path)}")
 
     spec = {
         name: tfw.FixedLenFeature([], tfw.int64) for name in ("height", "width", "depth", "label")
@@ -147,7 +147,7 @@ def clothes(path: Path) -> None:
                 "label": [label.tobytes() for label in labels],
             }
         )
-    print(f"  {size_of(path)}")
+    print(f"  {describe_size(path)}")
 
     spec = {
         "image": tfw.FixedLenFeature([], tfw.string),
@@ -196,7 +196,7 @@ def segmentation(path: Path) -> None:
                     "mask_raw": mask.tobytes(),
                 }
             )
-    print(f"  {size_of(path)}")
+    print(f"  {describe_size(path)}")
 
     images, masks = [], []
     for record, (image, mask) in zip(tfw.read_records(path), pairs, strict=True):

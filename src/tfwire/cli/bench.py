@@ -11,10 +11,10 @@ from tfwire.cli import _files
 
 if TYPE_CHECKING:
     from tfwire._records.verify import FileReport
-    from tfwire.cli._speed import Reader, Subject
+    from tfwire.cli._speed import MeasuredReader, Subject
 
 
-_LONGEST = 86_400  # seconds
+_MOST_SECONDS = 86_400
 _MOST_FEATURES = 10_000  # that are parsed; a specification with so many takes 50 MB
 
 
@@ -24,7 +24,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     _files.add_compression(parser)
     parser.add_argument(
         "--seconds",
-        type=seconds,
+        type=duration,
         default=2.0,
         help="time for each reader (default: %(default)s)",
     )
@@ -38,11 +38,11 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
 
 
-def seconds(text: str) -> float:
+def duration(text: str) -> float:
     """The type of arguments that are times in seconds."""
     value = float(text)
-    if not 0 < value < _LONGEST:
-        raise argparse.ArgumentTypeError(f"must be within (0, {_LONGEST}), found {text}")
+    if not 0 < value < _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be within (0, {_MOST_SECONDS}), found {text}")
     return value
 
 
@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     from tfwire._records.verify import verify_file
     from tfwire.cli._speed import PARSE, READERS, Subject
 
-    report = verify_file(options.file, compression_type=_files.compression_of(options))
+    report = verify_file(options.file, compression_type=_files.chosen_compression(options))
     if not report.intact:
         _files.complain(options, report.hint or f"{options.file}: is damaged: see tfwire verify")
         return 1
@@ -92,7 +92,7 @@ def _schema(path: str, report: FileReport) -> Any:
     return schema if 0 < count <= _MOST_FEATURES else None
 
 
-def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
+def _measured(reader: MeasuredReader, file: Subject, seconds: float) -> float | str:
     """Records per second, or why they could not be measured."""
     if not reader.installed:
         return f"{reader.package} is not installed"
@@ -103,7 +103,7 @@ def _measured(reader: Reader, file: Subject, seconds: float) -> float | str:
         return f"{type(error).__name__}: {printable(shorten(str(error)))}"
 
 
-def _rate(reader: Reader, file: Subject, seconds: float) -> float:
+def _rate(reader: MeasuredReader, file: Subject, seconds: float) -> float:
     count, begin = 0, time.perf_counter()
     while True:
         for records in reader.read(file):
@@ -119,7 +119,7 @@ def _print_head(report: FileReport) -> None:
     from tfwire.checksum import crc32c_kernel
 
     size = _files.plural(_size(report), "byte")
-    compression = _files.compression_name(report.compression)
+    compression = _files.show_compression(report.compression)
     print(
         f"{show_path(report.path)}: {_files.plural(report.num_records, 'record')} of {size} in all"
     )
@@ -134,7 +134,7 @@ def _size(report: FileReport) -> int:
 
 def _report(
     options: argparse.Namespace,
-    reader: Reader,
+    reader: MeasuredReader,
     rate: float | str,
     report: FileReport,
     best: dict[str, float],

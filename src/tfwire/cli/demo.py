@@ -45,5 +45,5 @@ def _run(options: argparse.Namespace) -> int:
 
     from tfwire.cli import _walkthrough
 
-    _walkthrough.walk(folder, options.records)
+    _walkthrough.walk_through(folder, options.records)
     return 0

@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
                 index, saved_as = _save(found, name, options)
             except _files.FAULTS as error:
                 status = 1
-                _files.complain(options, _files.reason_of(error, name))
+                _files.complain(options, _files.error_line(error, name))
                 continue
             if options.json:
                 _files.print_json({"path": name, "records": len(index), "index": saved_as})
@@ -64,18 +64,18 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
-def _path_of(name: str, options: argparse.Namespace) -> str:
+def _save_path(name: str, options: argparse.Namespace) -> str:
     """Where the index of a file is saved."""
-    from tfwire._records.index import index_path_of
+    from tfwire._records.index import index_beside
 
-    return f"{name}.idx" if options.text else index_path_of(name)
+    return f"{name}.idx" if options.text else index_beside(name)
 
 
 def _clash(options: argparse.Namespace) -> str | None:
     """The path of an index that would overwrite one of the files, or None."""
     if options.check:
         return None
-    indexes = [_path_of(name, options) for name in options.files]
+    indexes = [_save_path(name, options) for name in options.files]
     return next((path for path in indexes if _files.same_file(path, options.files)), None)
 
 
@@ -86,7 +86,7 @@ def _index(options: argparse.Namespace) -> Callable[[str, Check], RecordIndex]:
     def index(name: str, check: Check) -> RecordIndex:
         if options.check:
             return RecordIndex.load(name)
-        return RecordIndex.build(name, _files.compression_of(options))
+        return RecordIndex.build(name, _files.chosen_compression(options))
 
     return index
 
@@ -102,7 +102,7 @@ def _save(
     """
     if isinstance(index, Exception):
         raise index
-    path = _path_of(name, options)
+    path = _save_path(name, options)
     if options.text:
         index.write_text(path)
     elif not options.check:

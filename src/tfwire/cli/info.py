@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tfwire._records.verify import FileReport
 
 # Features and damaged regions that are shown at most.
-_MOST = 100
-_MOST_IN_JSON = 1000
+_SHOWN_ITEMS = 100
+_JSON_REGIONS = 1000
 
 
 def add_info(parser: argparse.ArgumentParser) -> None:
@@ -47,14 +47,14 @@ def _info(options: argparse.Namespace) -> int:
     for name in options.files:
         try:
             report = verify_file(
-                _files.input_of(name),
-                compression_type=_files.compression_of(options),
+                _files.input_file(name),
+                compression_type=_files.chosen_compression(options),
                 progress=partial(progress.update, name),
             )
         except _files.FAULTS as error:
             status = 1
             progress.clear()
-            _files.complain(options, _files.reason_of(error, name))
+            _files.complain(options, _files.error_line(error, name))
             continue
         progress.clear()
         size = os.path.getsize(name) if os.path.isfile(name) else None
@@ -76,11 +76,11 @@ def _count(options: argparse.Namespace) -> int:
     for name in options.files:
         try:
             report = verify_file(
-                _files.input_of(name), compression_type=_files.compression_of(options)
+                _files.input_file(name), compression_type=_files.chosen_compression(options)
             )
         except _files.FAULTS as error:
             status = 1
-            _files.complain(options, _files.reason_of(error, name))
+            _files.complain(options, _files.error_line(error, name))
             continue
         total += report.num_records
         if options.json:
@@ -106,7 +106,7 @@ def _print(report: FileReport, size: int | None) -> None:
     print(f"{show_path(report.path)}:")
     if size is not None:
         print(f"  size         {_files.plural(size, 'byte')}")
-    print(f"  compression  {_files.compression_name(report.compression)}")
+    print(f"  compression  {_files.show_compression(report.compression)}")
     print(f"  records      {report.num_records:,}")
     if report.num_records:
         print(
@@ -114,20 +114,20 @@ def _print(report: FileReport, size: int | None) -> None:
             f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
-    for region in report.skipped[:_MOST]:
+    for region in report.skipped[:_SHOWN_ITEMS]:
         print(f"    {_files.describe_region(region)}")
-    if report.skipped.num_regions > _MOST:
+    if report.skipped.num_regions > _SHOWN_ITEMS:
         count = _files.plural(report.skipped.num_regions, "region")
-        print(f"    of {count} the first {_MOST} are listed; tfwire verify lists more")
+        print(f"    of {count} the first {_SHOWN_ITEMS} are listed; tfwire verify lists more")
     if report.hint is not None:
         print(f"    {_files.as_flags(printable(report.hint))}")
     if report.first is not None:
-        message = _text.message_of(report.first)
-        print(f"  first record {_text.kind_of(message)}")
+        message = _text.parse_record(report.first)
+        print(f"  first record {_text.message_kind(message)}")
         if message is None:
             print(f"    {_text.as_text(report.first, True).strip()}")
         else:
-            _print_table(*_text.features_of(message, _MOST))
+            _print_table(*_text.list_features(message, _SHOWN_ITEMS))
 
 
 def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
@@ -143,7 +143,7 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
     return {
         "path": report.path,
         "bytes": size,
-        "compression": _files.compression_name(report.compression),
+        "compression": _files.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "shortest": report.shortest,
@@ -151,7 +151,7 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
         "mean": _mean(report),
         "intact": report.intact,
         "num_regions": report.skipped.num_regions,
-        "regions": [_files.region_json(region) for region in report.skipped[:_MOST_IN_JSON]],
+        "regions": [_files.region_json(region) for region in report.skipped[:_JSON_REGIONS]],
         "first_record": None if report.first is None else _first_as_json(report.first),
     }
 
@@ -160,10 +160,10 @@ def _first_as_json(record: bytes) -> dict[str, Any]:
     """The first record; names of features are not shortened."""
     from tfwire.cli import _text
 
-    message = _text.message_of(record)
-    fields: dict[str, Any] = {"bytes": len(record), "kind": _text.kind_of(message)}
+    message = _text.parse_record(record)
+    fields: dict[str, Any] = {"bytes": len(record), "kind": _text.message_kind(message)}
     if message is not None:
-        features, count = _text.features_of(message, _MOST_IN_JSON)
+        features, count = _text.list_features(message, _JSON_REGIONS)
         fields["num_features"] = count
         fields["features"] = {name: f"{kind}: {values}" for name, kind, values in features}
     return fields

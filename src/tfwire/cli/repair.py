@@ -43,9 +43,9 @@ def _run(options: argparse.Namespace) -> int:
     if (problem := _files.problem_of_output(options, [options.input], pattern=False)) is not None:
         return _files.refuse(options, problem)
     report = repair_file(
-        _files.input_of(options.input),
+        _files.input_file(options.input),
         options.output,
-        compression_type=_files.compression_of(options),
+        compression_type=_files.chosen_compression(options),
         correct=options.correct,
         accept_ambiguous=options.accept_ambiguous,
         overwrite=options.force,
@@ -86,7 +86,7 @@ def _as_json(report: RepairReport, out_path: str) -> dict[str, Any]:
     return {
         "path": report.path,
         "output": out_path,
-        "compression": _files.compression_name(report.compression),
+        "compression": _files.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "num_lost": report.skipped.num_regions,

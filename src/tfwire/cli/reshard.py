@@ -11,11 +11,9 @@ from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
     from tfwire._records.random_access import TFRecordFiles
     from tfwire._records.sharded_writer import ShardedWriter
 
-_COMPRESSIONS: dict[str, Compression] = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 _EPILOG = (
     "No file appears before all are complete, and none when a record of the input is damaged "
     "(see tfwire repair) or the input is a set of shards that is half published. Exit status: 0, "
@@ -50,7 +48,7 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--memory",
-        type=_files.size,
+        type=_files.byte_size,
         default="512MB",
         metavar="SIZE",
         help="memory for records (default: %(default)s)",
@@ -64,7 +62,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
     parser.add_argument(
         "--output-compression",
         type=str.lower,
-        choices=_COMPRESSIONS,
+        choices=_files.OUTPUT_COMPRESSIONS,
         default="none",
         help="compression of the output (default: none)",
     )
@@ -92,7 +90,7 @@ def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
     )
     group.add_argument(
         "--shard-size",
-        type=_files.size,
+        type=_files.byte_size,
         metavar="SIZE",
         help="fill files of at most this size in turn, like 150MB or 1GiB",
     )
@@ -149,7 +147,7 @@ def _read(options: argparse.Namespace) -> Iterator[list[bytes]]:
     for name in options.files:
         size, done = _files.file_size(name), 0
         records = read_records(
-            _files.input_of(name), _files.compression_of(options), max_record_size=None
+            _files.input_file(name), _files.chosen_compression(options), max_record_size=None
         )
         for piece in chunks(records):
             yield piece
@@ -173,7 +171,7 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
         options.output,
         shard_size=options.shard_size,
         num_shards=_num_shards(options),
-        options=_COMPRESSIONS[options.output_compression],
+        options=_files.OUTPUT_COMPRESSIONS[options.output_compression],
         index=options.index,
         num_threads=options.jobs,
     ) as writer:

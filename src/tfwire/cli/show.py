@@ -80,7 +80,7 @@ def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
             status |= _show_file(name, options, limit, shorten)
         except _files.FAULTS as error:
             status = 1
-            _files.complain(options, _files.reason_of(error, name))
+            _files.complain(options, _files.error_line(error, name))
     return status
 
 
@@ -95,13 +95,13 @@ def _raw_on_terminal(options: argparse.Namespace) -> bool:
 def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     from tfwire._base.errors import TfwireWarning
     from tfwire._records.reader import read_records
-    from tfwire._records.verify import hint_of
+    from tfwire._records.verify import damage_hint
 
     with warnings.catch_warnings():  # complain_of_damage says it
         warnings.simplefilter("ignore", TfwireWarning)
         reader = read_records(
-            _files.input_of(name),
-            _files.compression_of(options),
+            _files.input_file(name),
+            _files.chosen_compression(options),
             on_corrupt="skip",
             max_record_size=None,  # as for verify: a valid record is no damage
         )
@@ -113,7 +113,7 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
             regions = reader.skipped
     hint = None
     if regions and not shown and name != "-":
-        hint = hint_of(name, _files.compression_of(options))
+        hint = damage_hint(name, _files.chosen_compression(options))
     _files.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 
@@ -126,7 +126,7 @@ def _follow(options: argparse.Namespace) -> int:
         return 2
     (name,) = options.files
     records = follow_records(
-        name, _files.compression_of(options), interval=0.2, max_record_size=None
+        name, _files.chosen_compression(options), interval=0.2, max_record_size=None
     )
     for index, record in enumerate(records):
         _show_record(name, index, None, record, options.format, shorten=False)
@@ -145,7 +145,7 @@ def _show_record(
     if format_name == "json":
         shown = _text.as_json(record)
     else:
-        kind = _text.kind_of(_text.message_of(record))
+        kind = _text.message_kind(_text.parse_record(record))
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
         title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
         shown = f"{title}\n{_text.as_text(record, shorten)}"

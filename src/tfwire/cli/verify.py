@@ -85,8 +85,8 @@ def _verified(
             progress.update(name, done)
 
         return verify_file(
-            _files.input_of(name),
-            compression_type=_files.compression_of(options),
+            _files.input_file(name),
+            compression_type=_files.chosen_compression(options),
             file_crc32c=options.crc32c,
             receipt=options.receipt,
             progress=on_progress,
@@ -113,7 +113,7 @@ def _report_failure(name: str, error: Exception, options: argparse.Namespace) ->
     if options.json:
         _files.print_json({"path": name, "error": getattr(error, "strerror", None) or str(error)})
     else:
-        _files.complain(options, _files.reason_of(error, name))
+        _files.complain(options, _files.error_line(error, name))
 
 
 def _report(report: FileReport, options: argparse.Namespace) -> None:
@@ -126,7 +126,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         _files.plural(report.payload_bytes, "payload byte"),
     ]
     if report.compression:
-        facts.append(_files.compression_name(report.compression))
+        facts.append(_files.show_compression(report.compression))
     if options.crc32c:
         facts.append(f"crc32c {_crc_text(report) or 'unknown'}")
     if report.receipt is not None:
@@ -143,7 +143,7 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "path": report.path,
         "intact": report.intact,
-        "compression": _files.compression_name(report.compression),
+        "compression": _files.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "num_regions": report.skipped.num_regions,
@@ -162,7 +162,7 @@ def _crc_text(report: FileReport) -> str | None:
     return None if report.file_crc32c is None else base64_crc32c(report.file_crc32c)
 
 
-def _receipt_of(reports: list[FileReport]) -> Receipt:
+def _total_receipt(reports: list[FileReport]) -> Receipt:
     """The receipt of the records of several files."""
     from tfwire._records.receipts import Receipt
 
@@ -177,7 +177,7 @@ def _report_sum(reports: list[FileReport], failed: int) -> None:
     line += f"{len(reports) - damaged:,} intact, {damaged:,} damaged"
     line += f", {failed:,} not readable" if failed else ""
     if reports and reports[0].receipt is not None:
-        line += f", receipt {_receipt_of(reports).hash:016x}"
+        line += f", receipt {_total_receipt(reports).hash:016x}"
     print(line)
 
 
@@ -185,7 +185,7 @@ def _report_comparison(
     reports: list[FileReport], others: list[FileReport], options: argparse.Namespace
 ) -> bool:
     """Reports whether two sets of files hold the same records."""
-    ours, theirs = _receipt_of(reports), _receipt_of(others)
+    ours, theirs = _total_receipt(reports), _total_receipt(others)
     if options.json:
         receipts = [ours.to_dict(), theirs.to_dict()]
         _files.print_json({"same_records": ours == theirs, "receipts": receipts})

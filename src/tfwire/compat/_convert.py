@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
+from tfwire._examples.dtypes import STRING
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import DtypeError
 
@@ -21,7 +22,6 @@ __all__ = [
     "SIGNED",
     "Array",
     "Held",
-    "as_array",
     "check_kind",
     "divide",
     "floor_divide",
@@ -30,22 +30,22 @@ __all__ = [
     "modulo",
     "scalar_string",
     "string_array",
+    "to_array",
     "to_numpy",
 ]
 
 Array = np.ndarray[Any, Any]
-_STRING = np.dtype(object)
-_BYTES = {bytes}
-_NUMBERS = "biufc"
+_BYTES_ONLY = {bytes}
+_NUMBER_KINDS = "biufc"
 # Python's and numpy's scalars by the kind of dtype they make. bool comes before int.
-_KINDS: dict[str, tuple[type, ...]] = {
+_CLASSES_BY_KIND: dict[str, tuple[type, ...]] = {
     "b": (bool, np.bool_),
     "i": (int, np.integer),
     "f": (float, np.floating),
     "c": (complex, np.complexfloating),
     "O": (str, bytes),
 }
-_SCALARS = {bool: "b", int: "i", float: "f"}
+_SCALAR_KINDS = {bool: "b", int: "i", float: "f"}
 # The kinds of Python values that each kind of dtype takes.
 _ACCEPTED = {"b": "b", "i": "i", "u": "i", "f": "if", "c": "ifc", "O": "O", "V": "if"}
 # TensorFlow makes these of Python values, also of bools; others by way of the inferred dtype.
@@ -69,16 +69,16 @@ def is_tensor(value: Any) -> bool:
 
 
 def to_numpy(value: Any, dtype: Any = None) -> Any:
-    """As :func:`as_array`, a scalar as bytes or a numpy scalar."""
+    """As :func:`to_array`, a scalar as bytes or a numpy scalar."""
     if dtype is None:
         if isinstance(value, Held):
             return value._value
         if type(value) is bytes:
             return value
-    return as_array(value, dtype)[()]
+    return to_array(value, dtype)[()]
 
 
-def as_array(value: Any, dtype: Any = None) -> Array:
+def to_array(value: Any, dtype: Any = None) -> Array:
     """A value as an array, of rank 0 for a scalar.
 
     Args:
@@ -90,7 +90,11 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         ValueError: The value cannot be a tensor: lists that are not rectangular, None, numbers
             beside strings, an integer beyond 64 bits.
     """
-    if dtype is not None and type(value) in _SCALARS and _takes(dtype, _SCALARS[type(value)]):
+    if (
+        dtype is not None
+        and type(value) in _SCALAR_KINDS
+        and _takes(dtype, _SCALAR_KINDS[type(value)])
+    ):
         try:
             with np.errstate(all="ignore"):  # beyond the range of float32 it is infinite
                 return np.array(value, dtype)
@@ -109,18 +113,18 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     if isinstance(value, Sequence) or _kind(type(value)):
         return _of_leaves(np.array(value, object), value, dtype)
     if hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, dict):
-        return as_array(list(value), dtype)
+        return to_array(list(value), dtype)
     raise ValueError(f"a value of type {type(value).__name__} cannot be converted to a tensor")
 
 
 def is_string_array(array: Any) -> bool:
     """True for an array or scalar of numpy whose elements are all bytes."""
-    return array.dtype == _STRING and set(map(type, array.ravel().tolist())) <= _BYTES
+    return array.dtype == STRING and set(map(type, array.ravel().tolist())) <= _BYTES_ONLY
 
 
 def string_array(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """str (as UTF-8) and bytes as an object array of bytes."""
-    if set(map(type, items)) <= _BYTES:
+    if set(map(type, items)) <= _BYTES_ONLY:
         return np.fromiter(items, object, len(items)).reshape(shape)
     array = np.empty(len(items), object)
     for i, item in enumerate(items):
@@ -140,7 +144,7 @@ def scalar_string(value: Any, name: str) -> bytes:
         TypeError: Not a string.
         InvalidArgumentError: Not a scalar.
     """
-    array = as_array(value, _STRING)
+    array = to_array(value, STRING)
     if array.ndim:
         raise InvalidArgumentError(f"`{name}` must be a scalar, found shape {array.shape}")
     (string,) = array.ravel().tolist()
@@ -175,18 +179,18 @@ def _of_dtype(array: Array, dtype: Any) -> Array:
 
 def _of_array(array: Array, dtype: Any) -> Array:
     """An array as it is or, as numpy converts it, in another dtype."""
-    if array.dtype.kind == "V" and dtype == _STRING and array.dtype.name.startswith("void"):
+    if array.dtype.kind == "V" and dtype == STRING and array.dtype.name.startswith("void"):
         return string_array(array.ravel().tolist(), array.shape)
     if array.dtype.kind in "OSUT":
-        if dtype is not None and dtype != _STRING:
+        if dtype is not None and dtype != STRING:
             return array.astype(dtype)
         return string_array(array.ravel().tolist(), array.shape)
-    if dtype == _STRING and array.size:
+    if dtype == STRING and array.size:
         raise ValueError(f"an array of {array.dtype} cannot be converted to strings")
     if dtype is not None:
         with np.errstate(all="ignore"):
             return array.astype(dtype, copy=False)
-    if array.dtype.kind not in _NUMBERS and array.dtype.name != "bfloat16":
+    if array.dtype.kind not in _NUMBER_KINDS and array.dtype.name != "bfloat16":
         raise ValueError(f"an array of {array.dtype} cannot be converted to a tensor")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
@@ -195,8 +199,8 @@ def _of_arrays(values: Sequence[Any], dtype: Any) -> Array:
     """Lists that hold arrays or tensors, stacked. The first tensor gives the dtype."""
     tensors = [value for value in values if is_tensor(value)]
     if dtype is None and tensors:
-        dtype = as_array(tensors[0]).dtype
-    arrays = [as_array(value, dtype) for value in values]
+        dtype = to_array(tensors[0]).dtype
+    arrays = [to_array(value, dtype) for value in values]
     stacked: Array = np.stack(arrays)
     if dtype is None and stacked.dtype.kind in "iu":
         return _smallest_integers(stacked)
@@ -205,12 +209,14 @@ def _of_arrays(values: Sequence[Any], dtype: Any) -> Array:
 
 # ---- Python values ------------------------------------------------------------------------------
 def _kind(cls: type) -> str | None:
-    return next((kind for kind, classes in _KINDS.items() if issubclass(cls, classes)), None)
+    return next(
+        (kind for kind, classes in _CLASSES_BY_KIND.items() if issubclass(cls, classes)), None
+    )
 
 
 def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
     """The array that TensorFlow makes of an object array of Python's or numpy's scalars."""
-    kinds = _kinds_of(leaves)
+    kinds = _leaf_kinds(leaves)
     if dtype is None:
         return _infer(leaves, kinds)
     if not _accepts(dtype, kinds):
@@ -222,7 +228,7 @@ def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
         return _infer(leaves, kinds).astype(dtype)
 
 
-def _kinds_of(leaves: Array) -> set[str]:
+def _leaf_kinds(leaves: Array) -> set[str]:
     types = set(map(type, leaves.flat))
     kinds = {_kind(cls) for cls in types}
     if None not in kinds:

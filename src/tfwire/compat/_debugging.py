@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire.compat._convert import as_array, check_kind
+from tfwire.compat._convert import check_kind, to_array
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._math import BINARY
 from tfwire.compat._missing import Namespace
@@ -20,13 +20,13 @@ __all__ = ["debugging"]
 
 def Assert(condition: Any, data: Any, summarize: Any = None, name: Any = None) -> None:
     """Raises InvalidArgumentError, with ``data`` in its message, unless a condition is true."""
-    if not bool(as_array(condition)):
+    if not bool(to_array(condition)):
         raise InvalidArgumentError(f"assertion failed: {data!r}")
 
 
 def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     def check(x: Any, y: Any, message: Any = None, summarize: Any = None, name: Any = None) -> None:
-        if not as_array(function(x, y)).all():
+        if not to_array(function(x, y)).all():
             raise InvalidArgumentError(f"{message or ''} expected x {words} y, element by element")
 
     words = name.replace("_", " ")
@@ -37,7 +37,7 @@ def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., None]:
 
 def _sign(name: str, function: Callable[[Any], Any]) -> Callable[..., None]:
     def check(x: Any, message: Any = None, summarize: Any = None, name: Any = None) -> None:
-        if not function(as_array(x)).all():
+        if not function(to_array(x)).all():
             raise InvalidArgumentError(f"{message or ''} expected every element to be {words}")
 
     words = name.replace("_", "-")
@@ -120,9 +120,9 @@ def assert_near(
     """Raises InvalidArgumentError unless x and y differ by less than ``atol + rtol * abs(y)``."""
     one, other = convert_to_tensor(x), convert_to_tensor(y)
     epsilon = 10 * np.finfo(one.numpy().dtype).eps
-    a, b = as_array(one), as_array(other)
-    allowed = (epsilon if atol is None else as_array(atol)) + (
-        epsilon if rtol is None else as_array(rtol)
+    a, b = to_array(one), to_array(other)
+    allowed = (epsilon if atol is None else to_array(atol)) + (
+        epsilon if rtol is None else to_array(rtol)
     ) * np.abs(b)
     if not (np.abs(a - b) < allowed).all():
         raise InvalidArgumentError(f"{message or ''} expected x and y to be nearly equal")
@@ -131,8 +131,8 @@ def assert_near(
 def check_numerics(tensor: Any, message: str, name: Any = None) -> Tensor:
     """The tensor; raises InvalidArgumentError if it holds a NaN or an infinite value."""
     found = convert_to_tensor(tensor)
-    check_kind(as_array(found), "f")
-    if not np.isfinite(as_array(found)).all():
+    check_kind(to_array(found), "f")
+    if not np.isfinite(to_array(found)).all():
         raise InvalidArgumentError(f"{message} : expected finite values, found NaN or Inf")
     return found
 

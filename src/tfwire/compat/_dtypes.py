@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._examples.dtypes import data_type_of
-from tfwire._parsing.features import DType, as_dtype as _as_dtype, float32, int32, int64, string
+from tfwire._examples.dtypes import data_type_number
+from tfwire._parsing.features import DType, float32, int32, int64, string, to_dtype
 
 __all__ = [
     "DType",
@@ -46,8 +46,8 @@ def as_dtype(type_value: Any) -> DType:
         TypeError: TensorFlow has no such type.
     """
     try:
-        dtype = _as_dtype(type_value)
-        data_type_of(dtype.dtype)
+        dtype = to_dtype(type_value)
+        data_type_number(dtype.dtype)
     except (TypeError, ValueError):
         raise TypeError(f"{type_value!r} does not name a TensorFlow dtype") from None
     return dtype
@@ -56,7 +56,7 @@ def as_dtype(type_value: Any) -> DType:
 @lru_cache
 def of_numpy(dtype: np.dtype[Any]) -> DType:
     """The dtype of an array that is a tensor's."""
-    return _as_dtype(dtype)
+    return to_dtype(dtype)
 
 
 def numpy_dtype(dtype: Any) -> Any:
@@ -70,7 +70,7 @@ def _bfloat16() -> DType | None:
         from ml_dtypes import bfloat16
     except ImportError:
         return None
-    return _as_dtype(np.dtype(bfloat16))
+    return to_dtype(np.dtype(bfloat16))
 
 
 int8: DType
@@ -85,10 +85,10 @@ complex64: DType
 complex128: DType
 half: DType
 double: DType
-int8, int16 = _as_dtype("int8"), _as_dtype("int16")
-uint8, uint16, uint32, uint64 = (_as_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
-float16, float64 = _as_dtype("float16"), _as_dtype("float64")
-complex64, complex128 = _as_dtype("complex64"), _as_dtype("complex128")
+int8, int16 = to_dtype("int8"), to_dtype("int16")
+uint8, uint16, uint32, uint64 = (to_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float64 = to_dtype("float16"), to_dtype("float64")
+complex64, complex128 = to_dtype("complex64"), to_dtype("complex128")
 bfloat16: DType | None = _bfloat16()
-bool: DType = _as_dtype("bool")
+bool: DType = to_dtype("bool")
 half, double = float16, float64

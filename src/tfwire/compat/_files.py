@@ -9,14 +9,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import tfwire as tfw
 from tfwire._base.errors import DataLossError, InvalidArgumentError
+from tfwire._examples.dtypes import STRING
 from tfwire._records.damage import RecordPosition
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire._records.sources import check_ends
-from tfwire.compat._convert import as_array, is_tensor, scalar_string, string_array
+from tfwire.compat._convert import is_tensor, scalar_string, string_array, to_array
 from tfwire.compat._errors import (
     ClosedError,
     FailedPreconditionError,
@@ -31,7 +30,7 @@ from tfwire.compat._tensor import Tensor
 
 __all__ = [
     "GFile",
-    "RecordIterator",
+    "GrowingFileIterator",
     "TFRecordWriter",
     "gfile",
     "gfile_v1",
@@ -40,8 +39,6 @@ __all__ = [
     "tf_record_iterator",
     "write_file",
 ]
-
-_STRING = np.dtype(object)
 
 
 # ---- Whole files as tensors ---------------------------------------------------------------------
@@ -67,7 +64,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The sorted names of the files that match one pattern or several."""
-    patterns = as_array(pattern, _STRING).ravel()
+    patterns = to_array(pattern, STRING).ravel()
     names = sorted(os.fsencode(found) for item in patterns for found in glob(item))
     return Tensor(string_array(names, (len(names),)))
 
@@ -221,7 +218,7 @@ def join(path: Any, *paths: Any) -> Any:
     return os.path.join(path, *paths)
 
 
-_MODES = {"r", "w", "a", "r+", "w+", "a+"}
+_FILE_MODES = {"r", "w", "a", "r+", "w+", "a+"}
 
 
 class GFile(Explained):
@@ -246,8 +243,8 @@ class GFile(Explained):
         self.mode = mode
         self._binary = "b" in mode
         self._plain_mode = mode.replace("b", "")
-        if self._plain_mode not in _MODES:
-            raise InvalidArgumentError(f"mode must be one of {sorted(_MODES)}, found {mode!r}")
+        if self._plain_mode not in _FILE_MODES:
+            raise InvalidArgumentError(f"mode must be one of {sorted(_FILE_MODES)}, found {mode!r}")
 
     def _open(self, writing: bool = False) -> Any:
         """The file, opened at first use; it must have been opened for this."""
@@ -399,7 +396,7 @@ class TFRecordWriter(tfw.TFRecordWriter):
         super()._fail(ClosedError(str(failure)) if type(failure) is ValueError else failure)
 
 
-class RecordIterator:
+class GrowingFileIterator:
     """Iterates over the records of one file, and continues when the file has grown.
 
     ``next`` raises StopIteration at the end of the file, and DataLossError within a record. It
@@ -422,7 +419,7 @@ class RecordIterator:
         with translating_files(), open(path, "rb"):
             pass
 
-    def __iter__(self) -> RecordIterator:
+    def __iter__(self) -> GrowingFileIterator:
         return self
 
     def __next__(self) -> bytes:
@@ -467,12 +464,12 @@ class RecordIterator:
         self._closed = False
 
 
-def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
-    """Iterates over the records of one file; see :class:`RecordIterator`.
+def tf_record_iterator(path: Any, options: Any = None) -> GrowingFileIterator:
+    """Iterates over the records of one file; see :class:`GrowingFileIterator`.
 
     Args:
         path: The file.
         options: TFRecordOptions or a compression type; None looks at the file.
     """
     name = os.fsdecode(path.numpy() if hasattr(path, "numpy") else path)
-    return RecordIterator(name, "auto" if options is None else options)
+    return GrowingFileIterator(name, "auto" if options is None else options)

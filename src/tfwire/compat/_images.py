@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import images
-from tfwire.compat._convert import as_array, scalar_string
+from tfwire.compat._convert import scalar_string, to_array
 from tfwire.compat._dtypes import uint8
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
@@ -71,8 +71,8 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     Raises:
         ValueError: Another rank, an empty image, or a size below 1.
     """
-    array = as_array(image)
-    height, width = int(as_array(target_height)), int(as_array(target_width))
+    array = to_array(image)
+    height, width = int(to_array(target_height)), int(to_array(target_width))
     if array.ndim not in (3, 4) or 0 in array.shape[-3:]:
         raise ValueError(
             "an image must have the shape (height, width, channels), or that of a batch of images, "

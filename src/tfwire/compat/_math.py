@@ -13,9 +13,9 @@ from tfwire.compat._convert import (
     OPERATORS,
     SIGNED,
     Array,
-    as_array,
     check_kind,
     is_tensor,
+    to_array,
 )
 from tfwire.compat._dtypes import numpy_dtype
 from tfwire.compat._errors import refusing_arguments
@@ -38,15 +38,15 @@ def _make_binary(name: str, function: Callable[[Any, Any], Any], kinds: str) -> 
 def _operands(x: Any, y: Any, dtype: Any) -> tuple[Array, Array]:
     """Both in one dtype: ``dtype``, that of a tensor among them, or else that of the first."""
     if is_tensor(y) and not is_tensor(x):
-        second = as_array(y)
+        second = to_array(y)
         return like(x, second), second
-    first = as_array(x, dtype)
+    first = to_array(x, dtype)
     return first, like(y, first)
 
 
 def _make_unary(name: str, function: Callable[[Any], Any], kinds: str) -> Any:
     def call(x: Any, name: str | None = None) -> Tensor:
-        array = as_array(x, np.dtype(bool) if kinds == "b" else None)
+        array = to_array(x, np.dtype(bool) if kinds == "b" else None)
         check_kind(array, kinds)
         with np.errstate(all="ignore"):
             return Tensor._of(np.asarray(function(array)))
@@ -114,7 +114,7 @@ def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
     """The values, limited to a range."""
-    array = as_array(t)
+    array = to_array(t)
     lowest, highest = like(clip_value_min, array), like(clip_value_max, array)
     check_kind(array, "iuf")
     with refusing_arguments():
@@ -128,7 +128,7 @@ def _make_reduction(name: str, function: Callable[..., Any], kinds: str) -> Any:
     def call(
         input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
-        array = as_array(input_tensor, np.dtype(bool) if kinds == "b" else None)
+        array = to_array(input_tensor, np.dtype(bool) if kinds == "b" else None)
         check_kind(array, kinds)
         axes = None if axis is None else normalized_axes(axis, array.ndim)
         with refusing_arguments(), np.errstate(all="ignore"):
@@ -195,7 +195,7 @@ def argmin(
 
 
 def _place(function: Any, input: Any, axis: Any, output_type: Any) -> Tensor:
-    array = as_array(input)
+    array = to_array(input)
     check_kind(array, "biuf")
     (along,) = normalized_axes(0 if axis is None else axis, array.ndim)
     with refusing_arguments():
@@ -206,7 +206,7 @@ def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Sums of the values up to each place along an axis."""
-    array = as_array(x)
+    array = to_array(x)
     check_kind(array, NUMBERS)
     (along,) = normalized_axes(axis, array.ndim)
     array = np.flip(array, along) if reverse else array

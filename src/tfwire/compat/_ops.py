@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._parsing.features import float32, int32
-from tfwire.compat._convert import Array, as_array, is_tensor
+from tfwire.compat._convert import Array, is_tensor, to_array
 from tfwire.compat._dtypes import as_dtype, numpy_dtype
 from tfwire.compat._errors import DtypeError, UnimplementedError, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape, like
@@ -66,10 +66,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         TypeError: The value does not fit the dtype, or does not fill the shape.
         ValueError: The value cannot be a tensor.
     """
-    array = as_array(value, numpy_dtype(dtype))
+    array = to_array(value, numpy_dtype(dtype))
     if shape is None:
         return Tensor._of(array.copy() if isinstance(value, np.ndarray) else array)
-    target = _shape_of(shape)
+    target = _as_shape(shape)
     TensorShape(target)  # refuses negative sizes
     if array.size != 1 and array.size != np.prod(target, dtype=np.int64):
         raise TypeError(f"{array.size} values do not fill the shape {target}")
@@ -113,7 +113,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     Raises:
         UnimplementedError: Strings are cast to numbers, or numbers to strings.
     """
-    array, target = as_array(x), numpy_dtype(as_dtype(dtype))
+    array, target = to_array(x), numpy_dtype(as_dtype(dtype))
     if array.dtype == target:
         return Tensor._of(array)
     if object in (array.dtype, target):
@@ -131,23 +131,23 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Zeros, or empty strings."""
-    return Tensor._of(_filled(_shape_of(shape), numpy_dtype(dtype), 0))
+    return Tensor._of(_filled(_as_shape(shape), numpy_dtype(dtype), 0))
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Ones."""
-    return Tensor._of(_filled(_shape_of(shape), numpy_dtype(dtype), 1))
+    return Tensor._of(_filled(_as_shape(shape), numpy_dtype(dtype), 1))
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of a tensor's shape and, unless another is given, dtype."""
-    array = as_array(input)
+    array = to_array(input)
     return Tensor._of(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 0))
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of a tensor's shape and, unless another is given, dtype."""
-    array = as_array(input)
+    array = to_array(input)
     return Tensor._of(_filled(array.shape, numpy_dtype(dtype) or array.dtype, 1))
 
 
@@ -161,10 +161,10 @@ def _filled(shape: Sequence[int], dtype: Any, number: int) -> Array:
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """One value in every place."""
-    array = as_array(value)
+    array = to_array(value)
     if array.size != 1:
         raise InvalidArgumentError(f"`value` must be a scalar, found shape {array.shape}")
-    return Tensor._of(np.full(_shape_of(dims), array.reshape(()), array.dtype))
+    return Tensor._of(np.full(_as_shape(dims), array.reshape(()), array.dtype))
 
 
 def range(  # TensorFlow's name
@@ -173,7 +173,7 @@ def range(  # TensorFlow's name
     """Numbers from ``start`` (0 if it is the only argument) to below ``limit``."""
     if limit is None:
         start, limit = 0, start
-    ends = [as_array(value, numpy_dtype(dtype)) for value in (start, limit, delta)]
+    ends = [to_array(value, numpy_dtype(dtype)) for value in (start, limit, delta)]
     common = max((end.dtype for end in ends), key=["int32", "int64", "float32", "float64"].index)
     if any(end.ndim for end in ends):
         raise InvalidArgumentError("the arguments of range must be scalars")
@@ -194,12 +194,12 @@ def one_hot(
 ) -> Tensor:
     """Vectors of ``depth`` values with ``on_value`` at each index, if that is below ``depth``."""
     given = [value for value in (on_value, off_value) if value is not None]
-    values = as_array(given).dtype if given and dtype is None else numpy_dtype(dtype or float32)
-    on = as_array(1 if on_value is None else on_value, values)
-    off = as_array(0 if off_value is None else off_value, values)
-    if as_array(depth) < 0:
+    values = to_array(given).dtype if given and dtype is None else numpy_dtype(dtype or float32)
+    on = to_array(1 if on_value is None else on_value, values)
+    off = to_array(0 if off_value is None else off_value, values)
+    if to_array(depth) < 0:
         raise InvalidArgumentError(f"`depth` must not be negative, found {depth}")
-    hot = as_array(indices)[..., None] == np.arange(int(as_array(depth)))
+    hot = to_array(indices)[..., None] == np.arange(int(to_array(depth)))
     with refusing_arguments():
         return Tensor._of(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
 
@@ -207,13 +207,13 @@ def one_hot(
 # ---- Shapes -------------------------------------------------------------------------------------
 
 
-def _shape_of(value: Any) -> list[int]:
+def _as_shape(value: Any) -> list[int]:
     """A shape in any form as a list, which may hold -1."""
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
     if not is_tensor(value) and isinstance(value, (list, tuple)) and len(value) == 0:
         return []
-    array = as_array(value)
+    array = to_array(value)
     if array.dtype.kind not in "iu" or array.ndim > 1:
         raise InvalidArgumentError("a shape must be a vector of integers")
     sizes: list[int] = array.ravel().tolist()
@@ -226,7 +226,7 @@ def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     Raises:
         InvalidArgumentError: There is no such axis.
     """
-    found = as_array(axis).ravel().tolist()
+    found = to_array(axis).ravel().tolist()
     if any(not -ndim <= a < ndim for a in found):
         raise InvalidArgumentError(f"axis {axis} of a tensor of rank {ndim}")
     return tuple(a % ndim for a in found)
@@ -234,22 +234,22 @@ def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The shape, as a vector."""
-    return Tensor._of(np.array(as_array(input).shape, numpy_dtype(out_type)))
+    return Tensor._of(np.array(to_array(input).shape, numpy_dtype(out_type)))
 
 
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The number of values."""
-    return Tensor._of(np.array(as_array(input).size, numpy_dtype(out_type)))
+    return Tensor._of(np.array(to_array(input).size, numpy_dtype(out_type)))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes."""
-    return Tensor._of(np.array(as_array(input).ndim, np.int32))
+    return Tensor._of(np.array(to_array(input).ndim, np.int32))
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The values in another shape; -1 is the size that remains, ``()`` gives a scalar."""
-    array, target = as_array(tensor), _shape_of(shape)
+    array, target = to_array(tensor), _as_shape(shape)
     if min(target, default=0) < -1:
         raise InvalidArgumentError(f"a size must not be negative, found {min(target)}")
     with refusing_arguments():
@@ -270,7 +270,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """The tensor without its axes of size 1, or without the named axes."""
-    array = as_array(input)
+    array = to_array(input)
     if axis is None or axis == []:
         return Tensor._of(array.squeeze())
     with refusing_arguments():
@@ -279,30 +279,30 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """The tensor with a new axis of size 1."""
-    array = as_array(input)
+    array = to_array(input)
     with refusing_arguments():
         return Tensor._of(np.expand_dims(array, normalized_axes(axis, array.ndim + 1)))
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along axes of size 1 and new first axes."""
-    array, target = as_array(input), _shape_of(shape)
+    array, target = to_array(input), _as_shape(shape)
     with refusing_arguments():
         return Tensor._of(np.broadcast_to(array, target).copy())
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """The tensor with its axes in another order, by default reversed."""
-    array = as_array(a)
+    array = to_array(a)
     if conjugate:
         array = array.conj()
     with refusing_arguments():
-        return Tensor._of(array.transpose(None if perm is None else as_array(perm).tolist()))
+        return Tensor._of(array.transpose(None if perm is None else to_array(perm).tolist()))
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along every axis."""
-    array, times = as_array(input), _shape_of(multiples)
+    array, times = to_array(input), _as_shape(multiples)
     if len(times) != array.ndim or min(times, default=0) < 0:
         raise InvalidArgumentError(f"multiples {times} for a tensor of rank {array.ndim}")
     return Tensor._of(np.tile(array, times).reshape(np.multiply(array.shape, times).astype(int)))
@@ -310,7 +310,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The values in reverse order along some axes."""
-    array = as_array(tensor)
+    array = to_array(tensor)
     if array.ndim == 0:
         return Tensor._of(array)
     return Tensor._of(np.flip(array, normalized_axes(axis, array.ndim)))
@@ -324,7 +324,7 @@ def pad(
     name: str | None = None,
 ) -> Tensor:
     """The tensor with ``paddings[i]`` values before and after it along axis i."""
-    array, widths = as_array(tensor), as_array(paddings)
+    array, widths = to_array(tensor), to_array(paddings)
     if widths.shape != (array.ndim, 2) or (widths < 0).any():
         raise InvalidArgumentError(
             f"paddings must be of shape {(array.ndim, 2)} and not negative, found {widths.shape}"
@@ -337,7 +337,7 @@ def pad(
             raise InvalidArgumentError(f"paddings for {mode} must be smaller than the tensor")
         return Tensor._of(np.pad(array, widths.tolist(), mode.lower()))  # type: ignore[call-overload]
     empty = constant_values == 0 and array.dtype == object
-    value = as_array(b"" if empty else constant_values, array.dtype)
+    value = to_array(b"" if empty else constant_values, array.dtype)
     padded = np.full(widths.sum(1) + array.shape, value, array.dtype)
     places = zip(widths[:, 0], array.shape, strict=True)
     padded[tuple(builtins.slice(first, first + n) for first, n in places)] = array
@@ -350,9 +350,9 @@ def pad(
 def _matching(values: Any) -> list[Array]:
     """Arrays of one dtype: that of the first tensor, or else of the first value."""
     if is_tensor(values) or isinstance(values, np.ndarray):
-        return list(map(as_array, as_array(values)))
+        return list(map(to_array, to_array(values)))
     given = [value for value in values if is_tensor(value)] or values
-    first = as_array(given[0])
+    first = to_array(given[0])
     return [like(value, first) for value in values]
 
 
@@ -365,7 +365,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """
     if axis == 0:
         try:
-            return Tensor._of(as_array(values))  # as one value, which gives it its dtype
+            return Tensor._of(to_array(values))  # as one value, which gives it its dtype
         except (TypeError, ValueError):
             pass
     arrays = _matching(values)
@@ -384,7 +384,7 @@ def unstack(
         ValueError: There is no such axis.
         InvalidArgumentError: There are not ``num`` slices.
     """
-    array = as_array(value)
+    array = to_array(value)
     if not -array.ndim <= axis < array.ndim:
         raise ValueError(f"axis {axis} of a tensor of rank {array.ndim}")
     rows = [Tensor(row) for row in np.moveaxis(array, axis, 0)]
@@ -401,14 +401,14 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     if len(arrays) == 1:
         return Tensor._of(arrays[0])
     with refusing_arguments():
-        return Tensor._of(np.concatenate(arrays, int(as_array(axis))))
+        return Tensor._of(np.concatenate(arrays, int(to_array(axis))))
 
 
 def split(
     value: Any, num_or_size_splits: Any, axis: int = 0, num: Any = None, name: str = "split"
 ) -> list[Tensor]:
     """A tensor cut into equal parts, or into parts of given sizes (-1: the rest)."""
-    array, sizes = as_array(value), as_array(num_or_size_splits)
+    array, sizes = to_array(value), to_array(num_or_size_splits)
     (place,) = normalized_axes(axis, array.ndim)
     length = array.shape[place]
     if sizes.ndim == 0:
@@ -434,7 +434,7 @@ def gather(
     name: str | None = None,
 ) -> Tensor:
     """The slices at these indices along an axis."""
-    array, places = as_array(params), as_array(indices)
+    array, places = to_array(params), to_array(indices)
     if batch_dims:
         raise UnimplementedError("gather with batch_dims")
     (along,) = normalized_axes(axis or 0, array.ndim)
@@ -445,7 +445,7 @@ def gather(
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The values from ``begin`` on, ``size`` along every axis; -1 means all that follow."""
-    array, first, sizes = as_array(input_), _shape_of(begin), _shape_of(size)
+    array, first, sizes = to_array(input_), _as_shape(begin), _as_shape(size)
     if not len(first) == len(sizes) == array.ndim:
         raise InvalidArgumentError(f"begin and size must have {array.ndim} values")
     ends = [
@@ -460,7 +460,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
     """The slices where the mask is True."""
-    array, chosen = as_array(tensor), as_array(mask, np.dtype(bool))
+    array, chosen = to_array(tensor), to_array(mask, np.dtype(bool))
     start = 0 if axis is None else normalized_axes(axis, array.ndim)[0]
     if chosen.ndim == 0:
         raise ValueError("the mask must not be a scalar")
@@ -472,13 +472,13 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``x`` where the condition is True, else ``y``; without both, the indices of True (int64)."""
     if x is None and y is None:
-        found = as_array(condition)
+        found = to_array(condition)
         if found.dtype.kind == "O" or found.ndim == 0:
             raise InvalidArgumentError("`condition` must be a tensor of numbers, not a scalar")
         return Tensor._of(np.argwhere(found).astype(np.int64))
     if x is None or y is None:
         raise ValueError("where takes both x and y, or neither")
-    chosen = as_array(condition, np.dtype(bool))
+    chosen = to_array(condition, np.dtype(bool))
     first, second = _matching([x, y])
     with refusing_arguments():
         return Tensor._of(np.where(chosen, first, second))

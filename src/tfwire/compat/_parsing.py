@@ -11,7 +11,7 @@ import tfwire as tfw
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import columns
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import as_array, to_numpy
+from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import DtypeError, refusing_arguments
 from tfwire.compat._missing import Explained
@@ -92,7 +92,7 @@ def decode_raw(
     """
     given = bytes if input_bytes is None else input_bytes
     try:
-        strings = as_array(given, np.dtype(object))[()]
+        strings = to_array(given, np.dtype(object))[()]
         return Tensor._of(tfw.decode_raw(strings, out_type, little_endian, fixed_length))
     except (TypeError, ValueError) as error:
         raise DtypeError(str(error)) from None
@@ -115,7 +115,7 @@ def sparse_to_dense(
     leading = np.take_along_axis(steps, (steps != 0).argmax(1)[:, None], 1) if steps.size else steps
     if validate_indices and (leading <= 0).any():
         raise InvalidArgumentError("the indices of the SparseTensor are not in order, or repeated")
-    default = None if default_value is None else as_array(default_value, sparse.dtype)[()]
+    default = None if default_value is None else to_array(default_value, sparse.dtype)[()]
     with refusing_arguments():
         return Tensor._of(sparse.to_dense(default, max_padding=None))
 
@@ -130,7 +130,7 @@ def _value(value: Any) -> Any:
 
 def _integers(value: Any) -> Any:
     """Integers of any dtype as int64; an empty list is allowed too."""
-    array = as_array(value)
+    array = to_array(value)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"expected integers, found {as_dtype(array.dtype)}")
     return array.astype(np.int64)
@@ -153,7 +153,7 @@ class SparseTensor(Explained):
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         places, sizes = _integers(indices), _integers(dense_shape)
-        array = as_array(values)
+        array = to_array(values)
         if (places.ndim, array.ndim, sizes.ndim) != (2, 1, 1):
             raise ValueError("indices must have rank 2, values and dense_shape rank 1")
         if places.shape != (len(array), len(sizes)):
@@ -266,7 +266,7 @@ class RaggedTensor(Explained):
             wanted = tuple(size if target is None else target for target, size in known)
         dtype = self.plain.dtype
         empty: Any = b"" if dtype.kind == "O" else 0
-        filler = as_array(empty if default_value is None else default_value, dtype)
+        filler = to_array(empty if default_value is None else default_value, dtype)
         dense = np.full(np.maximum(sizes, wanted), filler, dtype)
         _place(dense[: len(self)], self.plain)
         return Tensor(dense[tuple(map(slice, wanted))])
@@ -316,7 +316,7 @@ def _place(dense: Any, ragged: columns.RaggedTensor) -> None:
         if isinstance(row, columns.RaggedTensor):
             _place(place[: len(row)], row)
         else:
-            place[: len(row)] = as_array(row)
+            place[: len(row)] = to_array(row)
 
 
 def _tensor(values: Any) -> Tensor:

@@ -12,8 +12,9 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import columns
+from tfwire._examples.dtypes import STRING
 from tfwire._parsing.features import float32
-from tfwire.compat._convert import Array, as_array, scalar_string, string_array
+from tfwire.compat._convert import Array, scalar_string, string_array, to_array
 from tfwire.compat._dtypes import as_dtype, numpy_dtype
 from tfwire.compat._errors import OutOfRangeError, refusing_arguments
 from tfwire.compat._missing import Namespace
@@ -24,18 +25,17 @@ from tfwire.compat._tensor import Tensor
 
 __all__ = ["as_string", "strings"]
 
-_STRING = np.dtype(object)
 _FILLS = ("", " ", "-", "+", "0", "#")
 _SPACES = b" \t\n\v\f\r"
 _RUN_OF_SPACES = re.compile(rb"[ \t\n\v\f\r]+")
 _FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\Z", re.IGNORECASE)
 _HEX = re.compile(rb"[+-]?0x[0-9a-f]+\Z", re.IGNORECASE)
-_INTEGER = re.compile(rb"[+-]?\d+\Z")
+_INTEGER_TEXT = re.compile(rb"[+-]?\d+\Z")
 
 
-def _each(function: Callable[[bytes], Any], input: Any, dtype: Any = _STRING) -> Tensor:
+def _each(function: Callable[[bytes], Any], input: Any, dtype: Any = STRING) -> Tensor:
     """A function of every string."""
-    array = as_array(input, _STRING)
+    array = to_array(input, STRING)
     found = np.empty(array.shape, dtype)
     flat = found.reshape(-1)
     for i, string in enumerate(array.flat):
@@ -54,7 +54,7 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Tensor:
     """
     if isinstance(inputs, (str, bytes)):
         raise TypeError("join takes a list of tensors, found a string")
-    arrays = [as_array(value, _STRING) for value in inputs]
+    arrays = [to_array(value, STRING) for value in inputs]
     between = scalar_string(separator, "separator")
     shapes = {array.shape for array in arrays if array.ndim}
     if len(shapes) > 1:
@@ -73,7 +73,7 @@ def reduce_join(
     name: str | None = None,
 ) -> Tensor:
     """The strings along some axes, or all of them, joined into one; the first axis first."""
-    array, between = as_array(inputs, _STRING), scalar_string(separator, "separator")
+    array, between = to_array(inputs, STRING), scalar_string(separator, "separator")
     try:
         axes = normalized_axes(range(array.ndim)[::-1] if axis is None else axis, array.ndim)
     except InvalidArgumentError as error:
@@ -94,7 +94,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     Returns:
         For a scalar a vector; for a tensor of a higher rank a RaggedTensor with one more axis.
     """
-    array = as_array(input if not _is_empty(input) else np.empty(0, object), _STRING)
+    array = to_array(input if not _is_empty(input) else np.empty(0, object), STRING)
     separator = None if sep is None else scalar_string(sep, "sep") or None
     return _ragged([_cut(string, separator, maxsplit) for string in array.flat], array.shape)
 
@@ -132,7 +132,7 @@ def _splits(lengths: list[int]) -> Array:
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """The bytes of every string, each as a string; see ``split`` for what is returned."""
-    array = as_array(input, _STRING)
+    array = to_array(input, STRING)
     parts = [[string[i : i + 1] for i in range(len(string))] for string in array.flat]
     return _ragged(parts, array.shape)
 
@@ -149,9 +149,9 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         InvalidArgumentError: ``pos`` is outside of a string.
     """
     _check_unit(unit)
-    array = as_array(input, _STRING)
+    array = to_array(input, STRING)
     with refusing_arguments():
-        rows = np.broadcast(array, as_array(pos), as_array(len))
+        rows = np.broadcast(array, to_array(pos), to_array(len))
     cut = [_substring(string, int(at), int(count), unit) for string, at, count in rows]
     return Tensor._of(string_array(cut, rows.shape))
 
@@ -261,7 +261,7 @@ def _float(text: bytes, dtype: np.dtype[Any]) -> Any:
 
 def _integer(text: bytes, dtype: np.dtype[Any]) -> int:
     limits = np.iinfo(dtype)
-    if _INTEGER.match(text) and limits.min <= (number := int(text)) <= limits.max:
+    if _INTEGER_TEXT.match(text) and limits.min <= (number := int(text)) <= limits.max:
         return number
     raise InvalidArgumentError(f"a string of {len(text)} bytes is not a number of {dtype.name}")
 
@@ -289,7 +289,7 @@ def as_string(
     Raises:
         InvalidArgumentError: Another ``fill``, or notations that exclude each other.
     """
-    array = as_array(input)
+    array = to_array(input)
     if fill not in _FILLS:
         raise InvalidArgumentError(f"`fill` must be one of {_FILLS}, found {fill!r}")
     if scientific and shortest:

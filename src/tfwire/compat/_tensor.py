@@ -14,9 +14,9 @@ from tfwire.compat._convert import (
     SIGNED,
     Array,
     Held,
-    as_array,
     check_kind,
     is_tensor,
+    to_array,
     to_numpy,
 )
 from tfwire.compat._dtypes import numpy_dtype, of_numpy
@@ -128,7 +128,7 @@ class Tensor(Explained, Held):
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = as_array(self)
+        array = to_array(self)
         return array if dtype is None else array.astype(dtype)
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class Tensor(Explained, Held):
     def __getitem__(self, key: Any) -> Tensor:
         keys = key if isinstance(key, tuple) else (key,)
         with refusing_arguments(IndexError):
-            return Tensor._of(as_array(self)[tuple(map(_index, keys))])
+            return Tensor._of(to_array(self)[tuple(map(_index, keys))])
 
     def __hash__(self) -> int:
         raise TypeError("a tensor is not hashable; use its numpy() value")
@@ -192,14 +192,14 @@ def _index(key: Any) -> Any:
     if key is None or key is Ellipsis:
         return key
     if is_tensor(key) or isinstance(key, np.ndarray):
-        array = as_array(key)
+        array = to_array(key)
         if array.dtype == bool and array.ndim:
             return array
     return _number(key)
 
 
 def _number(key: Any) -> int:
-    array = as_array(key) if is_tensor(key) else np.asarray(key)
+    array = to_array(key) if is_tensor(key) else np.asarray(key)
     if array.ndim or array.dtype.kind not in "iu":
         raise DtypeError(
             "an index must be an integer, a slice, an Ellipsis, None or a scalar integer tensor, "
@@ -220,7 +220,7 @@ def like(value: Any, array: Array) -> Array:
         DtypeError: The value is a tensor of another dtype, or does not fit.
     """
     try:
-        return as_array(value, array.dtype)
+        return to_array(value, array.dtype)
     except TypeError as error:
         raise DtypeError(str(error)) from None
 
@@ -243,7 +243,7 @@ def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) 
 
 def _operand(tensor: Tensor) -> Any:
     """The value of a tensor for a ufunc: an array, or a numpy scalar, which costs less to make."""
-    return as_array(tensor) if type(tensor._value) is bytes else tensor._value
+    return to_array(tensor) if type(tensor._value) is bytes else tensor._value
 
 
 def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
@@ -272,7 +272,7 @@ def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], 
     def compare(self: Tensor, other: Any) -> Any:
         if other is None:
             return different
-        mine = as_array(self)
+        mine = to_array(self)
         theirs = like(other, mine)
         try:
             np.broadcast_shapes(mine.shape, theirs.shape)
@@ -285,7 +285,7 @@ def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], 
 
 def _unary(function: Callable[[Any], Any], kinds: str) -> Callable[[Tensor], Tensor]:
     def compute(self: Tensor) -> Tensor:
-        array = as_array(self)
+        array = to_array(self)
         check_kind(array, kinds)
         return Tensor._of(function(array))
 

@@ -16,7 +16,7 @@ from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire.compat._convert import is_string_array, to_numpy
 from tfwire.compat._data import generators, keeping, specs
-from tfwire.compat._data.generators import path_of, seed_of
+from tfwire.compat._data.generators import as_path, as_seed
 from tfwire.compat._data.iterators import Iterator, graph
 from tfwire.compat._data.transformations import INFINITE, FurtherTransformations, cardinality
 from tfwire.compat._errors import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
 AUTOTUNE = -1
-_PLAIN = (bytes, np.ndarray, np.generic)
+_ARRAY_CLASSES = (bytes, np.ndarray, np.generic)
 
 
 class Dataset(FurtherTransformations, dataset.Dataset[Any]):
@@ -55,7 +55,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             dtype = leaf.dtype
             if (dtype.kind in "biufc" and dtype.isnative) or is_string_array(leaf):
                 return Tensor._of(leaf)
-        if isinstance(leaf, _PLAIN):
+        if isinstance(leaf, _ARRAY_CLASSES):
             return Tensor(leaf)
         return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
 
@@ -110,7 +110,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
     @classmethod
     def _of_values(cls, values: list[Any], name: str) -> Any:
         elements = partial(generators.listed, values)
-        spec = map_structure(_words_of, values[0])
+        spec = map_structure(_spec_words, values[0])
         stage = Replayed(name, (), elements, length=len(values), spec=spec, quiet=True)
         return cls._of(stage, name)
 
@@ -174,7 +174,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         name: str | None = None,
     ) -> Any:
         """Random int64 below 2**32, endlessly; not the numbers of TensorFlow."""
-        generate = partial(generators.random_numbers, seed_of(seed))
+        generate = partial(generators.random_numbers, as_seed(seed))
         stage = Replayed("random", (), generate, spec="int64[]", quiet=True)
         return cls._of(stage, "random")
 
@@ -187,7 +187,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         reader_func: Any = None,
     ) -> Any:
         """The elements that ``save`` wrote. ``element_spec`` and ``compression`` are ignored."""
-        file = keeping.stored_file(path_of(path))
+        file = keeping.stored_file(as_path(path))
         with translating_files():
             os.stat(file)
         elements = partial(keeping.load, file)
@@ -260,7 +260,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             weights = cls._of(
                 Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
             )
-        draw = partial(generators.drawn_choices, seed_of(seed))
+        draw = partial(generators.drawn_choices, as_seed(seed))
         choices = cls._of(Replayed("choices", (weights._stage,), draw, quiet=True), "choices")
         return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
 
@@ -346,7 +346,7 @@ class DatasetWriter:
         tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)
 
 
-def _words_of(leaf: Any) -> str | None:
+def _spec_words(leaf: Any) -> str | None:
     return None if isinstance(leaf, dataset.Dataset) else specs.described(specs.spec_of(leaf))
 
 

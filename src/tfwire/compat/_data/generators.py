@@ -19,21 +19,21 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
 from tfwire._data.iterator import Pipeline
-from tfwire._data.permutations import draws, key_of
+from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, defer, elements_of
 from tfwire._data.structure import leaves, map_structure
 from tfwire._examples.columns import RaggedTensor, SparseTensor
-from tfwire.compat._convert import as_array, to_numpy
+from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import FailedPreconditionError
 from tfwire.compat._missing import Explained
 
 __all__ = [
     "Generating",
-    "check_dataset",
-    "integer_of",
-    "path_of",
+    "as_path",
+    "as_seed",
+    "require_dataset",
     "scalar_bool",
-    "seed_of",
+    "scalar_integer",
 ]
 
 Elements = Iterator[Any]
@@ -81,11 +81,11 @@ class Generating(Explained, Pipeline[Any]):
 # Functions of modules and methods, no closures: pipelines pickle with their functions.
 def _open_inner(call: Callable[[Any], Any], element: Any, epoch: str) -> Iterator[Any]:
     inner = call(element)
-    check_dataset("the result of map_func", inner)
+    require_dataset("the result of map_func", inner)
     return elements_of(inner._stage, epoch)
 
 
-def check_dataset(name: str, value: Any) -> None:
+def require_dataset(name: str, value: Any) -> None:
     if not isinstance(value, Generating):
         raise TypeError(f"{name} must be a Dataset, found {type(value).__name__}")
 
@@ -103,15 +103,15 @@ def scalar_bool(call: Callable[[Any], Any], element: Any) -> np.bool_:
     return found
 
 
-def integer_of(call: Callable[[Any], Any], element: Any) -> int:
+def scalar_integer(call: Callable[[Any], Any], element: Any) -> int:
     return int(call(element))
 
 
-def seed_of(seed: Any) -> int:
+def as_seed(seed: Any) -> int:
     return random.randrange(2**63) if seed is None else integer("seed", to_numpy(seed))
 
 
-def path_of(path: Any) -> str:
+def as_path(path: Any) -> str:
     return os.fsdecode(to_numpy(os.fspath(path) if isinstance(path, os.PathLike) else path))
 
 
@@ -277,7 +277,7 @@ def unique(epoch: str, source: Elements) -> Elements:
 
 
 def _hashable(leaf: Any) -> Any:
-    value = as_array(leaf)
+    value = to_array(leaf)
     return value.shape, tuple(value.ravel().tolist())
 
 
@@ -328,7 +328,7 @@ def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Element
 
 def drawn_choices(seed: int, epoch: str, weights: Elements) -> Elements:
     """The number of a source for each list of weights, drawn by them."""
-    key = key_of(seed, epoch)
+    key = as_key(seed, epoch)
     for place, of_sources in enumerate(weights):
         bounds = np.cumsum(np.asarray(of_sources, np.float64))
         drawn = _uniform(key, place) * bounds[-1]
@@ -344,7 +344,7 @@ def resample(
     source: Elements,
 ) -> Elements:
     """Elements, some left out at random, so that their classes follow a distribution."""
-    key = key_of(seed, epoch)
+    key = as_key(seed, epoch)
     seen = np.zeros(len(target)) if initial is None else np.asarray(initial, np.float64)
     for place, element in enumerate(source):
         number = class_of(element)
@@ -357,7 +357,7 @@ def resample(
 
 def random_numbers(seed: int, epoch: str) -> Elements:
     """Random numbers below 2**32, endlessly."""
-    key = key_of(seed, epoch)
+    key = as_key(seed, epoch)
     for place in count(0, 256):
         yield from (draws(key, place, 256) >> np.uint64(32)).astype(np.int64)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._data.prefetch import elements_of
-from tfwire._data.structure import map_structure, stack, stack_ragged, zip_structures
+from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
 from tfwire._examples.columns import RaggedTensor
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
-from tfwire.compat._data.generators import Generating, check_dataset, integer_of
+from tfwire.compat._data.generators import Generating, require_dataset, scalar_integer
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["Grouping"]
@@ -89,7 +89,7 @@ class Grouping(Generating):
         """
         if (window_size is None) == (window_size_func is None):
             raise ValueError("give either `window_size` or `window_size_func`")
-        key_of = partial(integer_of, self._calling(key_func))
+        key_of = partial(scalar_integer, self._calling(key_func))
         size_of = partial(_window_size, window_size, window_size_func)
         opening = partial(self._open_reduced, reduce_func)
         return self._generated(
@@ -100,7 +100,7 @@ class Grouping(Generating):
         self, reduce_func: Callable[..., Any], key: int, elements: list[Any], epoch: str
     ) -> Iterator[Any]:
         reduced = reduce_func(_key(key), self._listed(elements, self._stage.spec))
-        check_dataset("the result of reduce_func", reduced)
+        require_dataset("the result of reduce_func", reduced)
         return elements_of(reduced._stage, epoch)
 
     def bucket_by_sequence_length(
@@ -126,7 +126,7 @@ class Grouping(Generating):
             no_padding: Batch without padding.
         """
         bounds, sizes = _buckets(bucket_boundaries, bucket_batch_sizes)
-        length_of = partial(integer_of, self._calling(element_length_func))
+        length_of = partial(scalar_integer, self._calling(element_length_func))
         if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
             padded_shapes = map_structure(lambda leaf: leaf.shape, self.element_spec)
         padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
@@ -164,7 +164,7 @@ def _stack_ragged(splits: Any, elements: list[Any]) -> Any:
     def stack_leaves(*values: Any) -> Any:
         if isinstance(values[0], RaggedTensor) or np.ndim(values[0]):
             return stack_ragged(values, splits)
-        return stack(list(values))
+        return stack_elements(list(values))
 
     return zip_structures(stack_leaves, *elements)
 

@@ -15,7 +15,7 @@ from tfwire._data.prefetch import Replayed, elements_of
 from tfwire._data.stages import Stage
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire.compat._data import generators
-from tfwire.compat._data.generators import Generating, path_of
+from tfwire.compat._data.generators import Generating, as_path
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import translating_files
 
@@ -34,7 +34,7 @@ class Keeping(Generating):
             filename: A path; "" keeps them in memory. The file is tfwire's own: see
                 docs/differences.md.
         """
-        path = path_of(filename)
+        path = as_path(filename)
         if path:
             keep = partial(_kept, path, None, self._stage)
         else:
@@ -57,7 +57,7 @@ class Keeping(Generating):
             reader_func: Takes a dataset that holds one dataset, and returns the one to use.
             shard_func: Accepted; there is one file.
         """
-        keep = partial(_kept, stored_file(path_of(path)), _codec(compression), self._stage)
+        keep = partial(_kept, stored_file(as_path(path)), _codec(compression), self._stage)
         found = self._next(_Kept("snapshot", self._stage, keep), "snapshot")
         return found if reader_func is None else reader_func(self._listed([found]))
 
@@ -71,7 +71,7 @@ class Keeping(Generating):
         """Writes the elements to a file in the folder ``path``, for ``Dataset.load``."""
         elements = self.as_numpy_iterator()
         with translating_files():
-            for _ in _saving(stored_file(path_of(path)), _codec(compression), elements):
+            for _ in _saving(stored_file(as_path(path)), _codec(compression), elements):
                 pass
 
 

@@ -21,7 +21,7 @@ from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import refusing_values
 
-__all__ = ["FixedLengthRecordDataset", "TextLineDataset", "chunks", "lines"]
+__all__ = ["FixedLengthRecordDataset", "TextLineDataset", "fixed_length_records", "lines"]
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:
@@ -31,7 +31,7 @@ def lines(path: str, compression: Any = None) -> Iterator[bytes]:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def chunks(
+def fixed_length_records(
     size: int, header: int, footer: int, hop: int, path: str, compression: Any = None
 ) -> Iterator[bytes]:
     """Records of one length, which begin ``hop`` bytes apart between the ends of a file."""
@@ -54,7 +54,7 @@ def _whole(size: int, header: int, footer: int, path: str, compression: Any) -> 
         if compression and body > 0:
             raise DataLossError(message, path=path, reason="truncated")
         raise InvalidArgumentError(message)
-    return chunks(size, header, footer, size, path, compression)
+    return fixed_length_records(size, header, footer, size, path, compression)
 
 
 @contextmanager

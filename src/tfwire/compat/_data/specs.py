@@ -237,14 +237,14 @@ def check_dtypes(stages: Sequence[Stage]) -> None:
     """
     known = [stage.spec for stage in stages if _is_known(stage.spec)]
     for spec in known[1:]:
-        if map_structure(_name_of, spec) != map_structure(_name_of, known[0]):
+        if map_structure(_spec_name, spec) != map_structure(_spec_name, known[0]):
             raise TypeError(
                 f"datasets must have elements of one structure and the same dtypes, "
                 f"found {known[0]!r} and {spec!r}"
             )
 
 
-def _name_of(words: str) -> str:
+def _spec_name(words: str) -> str:
     return words.partition("[")[0]
 
 
@@ -288,24 +288,24 @@ def of_types(types: Any, shapes: Any) -> Any:
     if shapes is None:
         return map_structure(lambda dtype: TensorSpec(None, dtype), types)
     return zip_structures(
-        lambda dtype, leaf: TensorSpec(leaf.shape, dtype), types, _leaves_of(shapes, types)
+        lambda dtype, leaf: TensorSpec(leaf.shape, dtype), types, _shape_leaves(shapes, types)
     )
 
 
-class _Leaf:
+class _ShapeLeaf:
     """A shape as a leaf: a tuple would be structure."""
 
     def __init__(self, shape: Any) -> None:
         self.shape = TensorShape(shape)
 
 
-def _leaves_of(shapes: Any, types: Any) -> Any:
+def _shape_leaves(shapes: Any, types: Any) -> Any:
     """Shapes in the structure of types."""
     if isinstance(types, dict):
-        return {key: _leaves_of(shapes[key], types[key]) for key in types}
+        return {key: _shape_leaves(shapes[key], types[key]) for key in types}
     if isinstance(types, tuple):
-        return tuple(_leaves_of(s, t) for s, t in zip(shapes, types, strict=True))
-    return _Leaf(shapes)
+        return tuple(_shape_leaves(s, t) for s, t in zip(shapes, types, strict=True))
+    return _ShapeLeaf(shapes)
 
 
 def _tuples(structure: Any) -> Any:

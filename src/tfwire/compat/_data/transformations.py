@@ -19,7 +19,7 @@ from tfwire._data.structure import check_callable, zip_structures
 from tfwire._parsing.features import DType
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
-from tfwire.compat._data.generators import check_dataset, integer_of, scalar_bool, seed_of
+from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._data.keeping import Keeping
 from tfwire.compat._data.options import Options
@@ -47,7 +47,7 @@ class FurtherTransformations(Grouping, Keeping):
         Raises:
             TypeError: The structures or dtypes of their elements are known and differ.
         """
-        check_dataset("dataset", dataset)
+        require_dataset("dataset", dataset)
         specs.check_dtypes([self._stage, dataset._stage])
         lengths = (self._stage.length, dataset._stage.length)
         length = None if None in lengths else sum(lengths)
@@ -176,10 +176,10 @@ class FurtherTransformations(Grouping, Keeping):
             initial_dist: The probability of each class in this dataset; None: counted on the way.
             seed: Makes the choice repeat.
         """
-        class_of = partial(integer_of, self._calling(class_func))
+        class_of = partial(scalar_integer, self._calling(class_func))
         target = np.asarray(to_numpy(target_dist), np.float64)
         initial = None if initial_dist is None else np.asarray(to_numpy(initial_dist), np.float64)
-        arguments = (class_of, target, initial, seed_of(seed))
+        arguments = (class_of, target, initial, as_seed(seed))
         return self._generated("rejection_resample", generators.resample, *arguments)
 
     # ---- Values -------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class FurtherTransformations(Grouping, Keeping):
         """``transformation_func(self)``, which must return a dataset."""
         check_callable("transformation_func", transformation_func)
         result = transformation_func(self)
-        check_dataset("the result of transformation_func", result)
+        require_dataset("the result of transformation_func", result)
         return result
 
     def with_options(self: P, options: Any, name: str | None = None) -> P:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire.compat._convert import as_array, to_numpy
+from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.queues import Source
-from tfwire.compat._graph.session import Next, Run
+from tfwire.compat._graph.queues import SessionSource
+from tfwire.compat._graph.session import Evaluation, Next
 from tfwire.compat._ops import boolean_mask
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class _Evaluations(Source):
+class _Evaluations(SessionSource):
     """The values of tensors, evaluated again and again, and gathered by a pipeline.
 
     Args:
@@ -63,11 +63,11 @@ class _Evaluations(Source):
         while left:
             for tensors in list(left):
                 try:
-                    values, keep = Run(session).value((tensors, self._keep))
+                    values, keep = Evaluation(session).value((tensors, self._keep))
                 except OutOfRangeError:
                     left = [one for one in left if one is not tensors]
                 else:
-                    yield from self._kept(values, as_array(keep, np.dtype(bool)))
+                    yield from self._kept(values, to_array(keep, np.dtype(bool)))
 
     def _kept(self, values: Any, keep: Any) -> Iterator[Any]:
         if keep.ndim and not self._many:

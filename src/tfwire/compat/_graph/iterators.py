@@ -7,13 +7,13 @@ from typing import Any
 
 from tfwire._data.structure import map_structure
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.queues import Source
-from tfwire.compat._graph.session import Next, Operation, Run
+from tfwire.compat._graph.queues import SessionSource
+from tfwire.compat._graph.session import Evaluation, Next, Operation
 
 __all__ = ["GraphIterator"]
 
 
-class GraphIterator(Source):
+class GraphIterator(SessionSource):
     """The elements of a dataset as values of a graph: each run takes the next element.
 
     Args:
@@ -67,5 +67,5 @@ class _Begin(Operation):
         super().__init__(iter, dataset)
         self._iterator, self._dataset = iterator, dataset
 
-    def _evaluate(self, run: Run) -> None:
-        run.session.begin(self._iterator, iter(self._dataset))
+    def _evaluate(self, evaluation: Evaluation) -> None:
+        evaluation.session.begin(self._iterator, iter(self._dataset))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parts", "structure_of"]
+__all__ = ["parts", "result_structure"]
 
 _LEAF = None
 
 
-def structure_of(name: str, args: Any, kwargs: Any) -> Any:
+def result_structure(name: str, args: Any, kwargs: Any) -> Any:
     """Dicts, tuples and lists with None for every tensor; None for one tensor, or unknown."""
     known = _KNOWN.get(name)
     return None if known is None else known(args, kwargs)

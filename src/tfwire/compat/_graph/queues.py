@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire.compat._convert import as_array, to_numpy
+from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.session import Deferred, Next, Operation, Run, session_or_default
+from tfwire.compat._graph.session import Deferred, Evaluation, Next, Operation, session_or_default
 from tfwire.compat._missing import Explained
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 
 __all__ = [
     "Queue",
-    "Source",
+    "SessionSource",
     "input_producer",
     "match_filenames_once",
     "range_input_producer",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Source(Explained):
+class SessionSource(Explained):
     """Something that a session draws elements from.
 
     Args:
@@ -68,7 +68,7 @@ def start_queue_runners(
 
 
 # ---- Queues of values -------------------------------------------------------------------------
-class Queue(Source):
+class Queue(SessionSource):
     """The rows of some tensors, over and over, in turn or in random order.
 
     Args:
@@ -96,14 +96,14 @@ class Queue(Source):
         self._seed = seed
 
     def open(self, session: Any) -> Iterator[Any]:
-        rows = Dataset.from_tensor_slices(Run(session).value(self._tensors))
+        rows = Dataset.from_tensor_slices(Evaluation(session).value(self._tensors))
         if self._shuffle and len(rows):
             rows = rows.shuffle(len(rows), self._seed)
         return iter(rows.repeat(self._num_epochs))
 
     def size_of_epoch(self, session: Any) -> int:
         """The number of elements before they repeat."""
-        return len(Dataset.from_tensor_slices(Run(session).value(self._tensors)))
+        return len(Dataset.from_tensor_slices(Evaluation(session).value(self._tensors)))
 
     def dequeue(self, name: str | None = None) -> Next:
         """The next element."""
@@ -129,9 +129,9 @@ class _Several(Deferred):
         super().__init__(queue.open)
         self._queue, self._count, self._fewer = queue, count, fewer
 
-    def _evaluate(self, run: Run) -> Any:
-        count = integer("n", to_numpy(run.value(self._count)), 1)
-        rows = list(islice(run.session.iterator(self._queue), count))
+    def _evaluate(self, evaluation: Evaluation) -> Any:
+        count = integer("n", to_numpy(evaluation.value(self._count)), 1)
+        rows = list(islice(evaluation.session.iterator(self._queue), count))
         if len(rows) < count and not (rows and self._fewer):
             raise OutOfRangeError(
                 None, None, f"{self._queue.name} is closed and has {len(rows)} of {count} elements"
@@ -177,7 +177,7 @@ def string_input_producer(
     Raises:
         ValueError: There are no strings.
     """
-    if not isinstance(string_tensor, Deferred) and not as_array(string_tensor).size:
+    if not isinstance(string_tensor, Deferred) and not to_array(string_tensor).size:
         raise ValueError("string_input_producer requires a non-null input tensor")
     return Queue(string_tensor, num_epochs, shuffle, seed, name)
 
@@ -218,7 +218,7 @@ def slice_input_producer(
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:
     """The names of the files that match patterns, sorted, when a session asks for them."""
-    patterns = as_array(pattern).ravel().tolist()
+    patterns = to_array(pattern).ravel().tolist()
 
     def names() -> Tensor:
         found = {os.fsencode(name) for one in patterns for name in glob.glob(os.fsdecode(one))}

@@ -11,10 +11,10 @@ import tfwire as tfw
 from tfwire._base.arguments import integer
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
-from tfwire.compat._data.lines import chunks, lines
+from tfwire.compat._data.lines import fixed_length_records, lines
 from tfwire.compat._graph.batches import batch
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.queues import Queue, Source
+from tfwire.compat._graph.queues import Queue, SessionSource
 from tfwire.compat._graph.session import Deferred, Next
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
@@ -30,7 +30,7 @@ __all__ = [
 Keyed = Iterator[tuple[bytes, bytes]]
 
 
-class _Reading(Source):
+class _Reading(SessionSource):
     """The records of the files of a queue, with their keys."""
 
     def __init__(self, open_file: Callable[[str], Keyed], queue: Queue) -> None:
@@ -49,7 +49,7 @@ class _Reading(Source):
                 return  # files without records, over and over
 
 
-class Reader(Explained):
+class ReaderBase(Explained):
     """Reads the records of files whose names a queue gives."""
 
     _tf_name = "TFRecordReader"
@@ -81,7 +81,7 @@ class Reader(Explained):
         return keys, values
 
 
-class TFRecordReader(Reader):
+class TFRecordReader(ReaderBase):
     """Reads TFRecord files; keys are the file name, a colon and the offset of the record.
 
     Args:
@@ -93,21 +93,21 @@ class TFRecordReader(Reader):
         super().__init__(partial(_records, options))
 
 
-class WholeFileReader(Reader):
+class WholeFileReader(ReaderBase):
     """Reads each file as one record; keys are the file names."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_whole_file)
 
 
-class IdentityReader(Reader):
+class IdentityReader(ReaderBase):
     """Gives the names themselves, as keys and as records; it opens no files."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_name)
 
 
-class TextLineReader(Reader):
+class TextLineReader(ReaderBase):
     """Reads lines without their ends; keys are the file name, a colon and the number of the line.
 
     Args:
@@ -118,7 +118,7 @@ class TextLineReader(Reader):
         super().__init__(partial(_lines, skip_header_lines or 0))
 
 
-class FixedLengthRecordReader(Reader):
+class FixedLengthRecordReader(ReaderBase):
     """Reads records of one length; keys are the file name, a colon and the number of the record.
 
     Args:
@@ -169,7 +169,7 @@ def _lines(skip: int, path: str) -> Keyed:
 
 
 def _chunks(size: int, header: int, footer: int, hop: int, path: str) -> Keyed:
-    for number, record in enumerate(chunks(size, header, footer, hop, path)):
+    for number, record in enumerate(fixed_length_records(size, header, footer, hop, path)):
         yield _key(path, number), record
 
 

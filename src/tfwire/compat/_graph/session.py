@@ -19,10 +19,10 @@ from tfwire.compat._tensor import Tensor, TensorShape
 
 __all__ = [
     "Deferred",
+    "Evaluation",
     "InteractiveSession",
     "Next",
     "Operation",
-    "Run",
     "Session",
     "deferring_all",
     "get_default_session",
@@ -52,9 +52,9 @@ class Deferred(Tensor):
 
     exists: bool = False  # True once there is one; before, calls do not look for them in arguments
 
-    def _evaluate(self, run: Run) -> Any:
+    def _evaluate(self, evaluation: Evaluation) -> Any:
         """The value in one Session.run; asked for once."""
-        args, kwargs = run.value(self._inputs)
+        args, kwargs = evaluation.value(self._inputs)
         return self._function(*args, **kwargs)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
@@ -166,8 +166,8 @@ class Operation(Deferred):
         """Runs it in a session or the default one."""
         session_or_default(session, "execute operation using run()").run(self, feed_dict)
 
-    def _evaluate(self, run: Run) -> None:
-        super()._evaluate(run)
+    def _evaluate(self, evaluation: Evaluation) -> None:
+        super()._evaluate(evaluation)
 
 
 class Next(Deferred):
@@ -177,12 +177,12 @@ class Next(Deferred):
         super().__init__(source.open)
         self._source = source
 
-    def _evaluate(self, run: Run) -> Any:
-        return run.session.draw(self._source)
+    def _evaluate(self, evaluation: Evaluation) -> Any:
+        return evaluation.session.draw(self._source)
 
 
 # ---- Evaluating -------------------------------------------------------------------------------
-class Run:
+class Evaluation:
     """One evaluation of a graph: every node that is needed, once.
 
     Args:
@@ -216,10 +216,10 @@ def rebuilt(function: Callable[[Any], Any], structure: Any) -> Any:
     return structure
 
 
-def defer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def defer_call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A call for later, in the structure that its result will have as far as that is known."""
     node = Deferred(function, *args, **kwargs)
-    return outputs.parts(node, outputs.structure_of(function.__name__, args, kwargs))
+    return outputs.parts(node, outputs.result_structure(function.__name__, args, kwargs))
 
 
 def _holds_deferred(structure: Any) -> bool:
@@ -237,7 +237,7 @@ def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if Deferred.exists and (_holds_deferred(args) or _holds_deferred(kwargs)):
-            return defer(function, args, kwargs)
+            return defer_call(function, args, kwargs)
         return function(*args, **kwargs)
 
     return call
@@ -315,7 +315,7 @@ class Session(Explained):
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
             with translating_files():
-                return _fetched(Run(self, fed).value(fetches))
+                return _fetched(Evaluation(self, fed).value(fetches))
 
     # ---- Sources ------------------------------------------------------------------------------
 
@@ -458,7 +458,7 @@ class Placeholder(Deferred):
         self.fed_dtype: Any = dtype
         self._default = default
 
-    def _evaluate(self, run: Run) -> Any:
+    def _evaluate(self, evaluation: Evaluation) -> Any:
         if self._default is None:
             raise InvalidArgumentError(
                 None, None, f"You must feed a value for the placeholder {self.name!r}"
