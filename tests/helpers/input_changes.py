@@ -1,14 +1,14 @@
 """Threads that change what others are reading: the cases of test_changing_inputs.py."""
 
 import random
-import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 
 import tfwire as tfw
+from threads import quick_switches
 
 __all__ = [
     "CASES",
@@ -62,16 +62,6 @@ def case(make):
     again and again, and a check of the result."""
     CASES[make.__name__] = make
     return make
-
-
-@contextmanager
-def quick_switches():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def run(make, seconds, seed):

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import sys
 import threading
 import warnings
 
@@ -14,6 +13,7 @@ import tfwire as tfw
 from reference import file_of
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data import shuffle
+from threads import quick_switches
 
 SPEC = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -143,15 +143,11 @@ def test_threads_share_an_iterator_and_every_record_is_given_once(files, parse):
             errors.append(error)
 
     threads = [threading.Thread(target=draw) for _ in range(4)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
+    with quick_switches():
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    finally:
-        sys.setswitchinterval(interval)
     assert [] == errors
     assert sorted(list(range(COUNT)) * 20) == sorted(found)
 

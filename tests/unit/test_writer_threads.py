@@ -22,6 +22,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from reference import file_of
 from tfwire._records.sharded_writer import ShardedWriter
+from threads import quick_switches
 
 LIMIT = 120  # seconds after which something hangs, also on a busy machine
 
@@ -36,11 +37,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def often():
-    """Threads are switched as often as can be."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+    with quick_switches():
+        yield
 
 
 def together(*works):

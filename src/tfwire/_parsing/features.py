@@ -451,11 +451,8 @@ _PARTITIONS: dict[str, Any] = {
 _FEATURE_CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        FixedLenFeature,
-        VarLenFeature,
-        FixedLenSequenceFeature,
-        SparseFeature,
-        RaggedFeature,
+        *(FixedLenFeature, VarLenFeature, FixedLenSequenceFeature),
+        *(SparseFeature, RaggedFeature),
     )
 }
 

@@ -1,10 +1,5 @@
 /* Serialized SequenceExamples to columns. */
-#include "proto.h"
-
-static tfw_feature feature(const char *name, int32_t kind, int32_t layout, uint64_t count) {
-    return (tfw_feature){.name = name, .name_len = strlen(name), .kind = kind, .layout = layout,
-                         .count = count};
-}
+#include "columns.h"
 
 /* A map entry whose value is a FeatureList of these Features. */
 #define LIST(key, ...) \
@@ -63,13 +58,6 @@ static void say_cells(outcome *out, const tfw_column *column, const tfw_feature 
         }
         say(out, "]");
     }
-}
-
-static void free_column(tfw_column *column) {
-    tfw_free(column->values);
-    tfw_free(column->offsets);
-    tfw_free(column->splits);
-    tfw_free(column->steps);
 }
 
 /* Parses one message, which ends at an unreadable page, by one feature. */

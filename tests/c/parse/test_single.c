@@ -1,12 +1,7 @@
 /* One Example at a time. */
-#include "proto.h"
+#include "columns.h"
 
 enum { CAPACITY = 8 };
-
-static tfw_feature feature(const char *name, int32_t kind, int32_t layout, uint64_t count) {
-    return (tfw_feature){.name = name, .name_len = strlen(name), .kind = kind, .layout = layout,
-                         .count = count};
-}
 
 /* Strings of one and two per record, a number, and strings that are not dense. */
 typedef struct parser {

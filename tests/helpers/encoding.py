@@ -1,0 +1,24 @@
+"""Encoding in Python alone, as it is done where C declines."""
+
+import pickle
+
+import pytest
+
+from tfwire._examples import rows as row_encoding
+from tfwire._examples.encode import encode_examples
+
+
+def refuse(_):
+    raise pickle.PicklingError
+
+
+def encode_without(forms, rows, **options):
+    """encode_examples as if some ways of handing rows to C could not be used."""
+    with pytest.MonkeyPatch.context() as patch:
+        for form in forms:
+            patch.setattr(row_encoding, form, refuse)
+        return encode_examples(rows, **options)
+
+
+def encode_in_python(rows, **options):
+    return encode_without(["_pickled", "_marshalled"], rows, **options)

@@ -1,0 +1,57 @@
+"""Threads that draw from iterators, threads of iterators, and switches between threads."""
+
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import iterators_with_threads as kinds
+
+
+def wait_for(condition):
+    end = time.monotonic() + kinds.LIMIT
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    return condition()
+
+
+def threads_of_tfwire():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("tfwire")]
+
+
+class Consumer:
+    """A thread that draws elements until there are none."""
+
+    def __init__(self, elements):
+        self.found, self.error = [], None
+        self._thread = threading.Thread(target=self._run, args=(elements,), daemon=True)
+        self._thread.start()
+
+    def _run(self, elements):
+        try:
+            self.found.extend(elements)
+        except BaseException as error:
+            self.error = error
+
+    def join(self):
+        self._thread.join(kinds.LIMIT)
+        assert not self._thread.is_alive(), "the consumer hangs"
+
+
+def opened(gate, consumer):
+    """Opens the gate, after which everything must end."""
+    gate.opened.set()
+    if consumer is not None:
+        consumer.join()
+    assert wait_for(lambda: not threads_of_tfwire())
+
+
+@contextmanager
+def quick_switches():
+    """Switches between threads as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -1,0 +1,226 @@
+"""Options, specs and lengths of tf.data, and what is refused there."""
+
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tfwire
+import tfwire.compat as tf
+from iterators_with_threads import LIMIT, Gate, within_limit
+
+Dataset = tf.data.Dataset
+
+
+def values(dataset):
+    """The elements as Python values."""
+    return [element.tolist() for element in dataset.as_numpy_iterator()]
+
+
+def test_options_are_accepted_and_others_refused():
+    options = tf.data.Options()
+    options.experimental_deterministic = False
+    options.deterministic = True
+    options.autotune.enabled = True
+    options.threading.private_threadpool_size = 4
+    options.experimental_optimization.map_parallelization = True
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    options.threading = tf.data.ThreadingOptions()
+    assert [0, 1] == values(Dataset.range(2).with_options(options))
+    with pytest.raises(AttributeError, match="Cannot set the property nonsense"):
+        options.nonsense = 1
+    with pytest.raises(AttributeError, match="Cannot set the property nonsense"):
+        options.autotune.nonsense = 1
+    with pytest.raises(TypeError, match=r"tf\.data\.Options, found int"):
+        Dataset.range(2).with_options(3)
+    merged = options.merge(tf.data.Options())
+    assert merged.autotune.enabled
+    assert merged == options
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Dataset.range(4).shuffle(4).sparse_batch,
+        lambda: Dataset.from_sparse_tensor_slices,
+        lambda: tf.data.experimental.CsvDataset,
+        lambda: tf.data.experimental.make_batched_features_dataset,
+        lambda: tf.train.QueueRunner,
+        lambda: tf.Session().partial_run,
+        lambda: tf.compat.v1.train.Saver,
+    ],
+)
+def test_what_is_missing_names_its_replacement(build):
+    with pytest.raises(AttributeError, match="instead: "):
+        build()
+
+
+def test_specs():
+    spec = tf.TensorSpec([None, 2], tf.int64)
+    assert spec.is_compatible_with(np.zeros((5, 2), np.int64))
+    assert not spec.is_compatible_with(np.zeros((5, 3), np.int64))
+    assert not spec.is_compatible_with(np.zeros((5, 2), np.int32))
+    assert "TensorSpec(shape=(None, 2), dtype=tf.int64, name=None)" == repr(spec)
+    assert tf.TensorSpec([2], tf.string) == tf.TensorSpec.from_tensor(["a", "b\0"])
+
+
+def test_element_spec_of_a_function_is_that_of_its_first_elements():
+    assert None is Dataset.range(0).map(lambda x: x).element_spec
+    uneven = Dataset.range(1, 3).map(lambda n: tf.fill([n], 0))
+    assert tf.TensorSpec([None], tf.int32) == uneven.element_spec
+    parsed = Dataset.from_tensors([tfwire.encode_example({"a": 1})]).map(
+        lambda x: tf.io.parse_example(x, {"a": tf.io.VarLenFeature(tf.int64)})
+    )
+    assert "SparseTensorSpec(TensorShape([1, 1]), tf.int64)" == repr(parsed.element_spec["a"])
+    shuffled = Dataset.range(9).shuffle(9, seed=1)
+    before = values(shuffled)
+    shuffled = Dataset.range(9).shuffle(9, seed=1)
+    assert shuffled.map(lambda x: x).element_spec == tf.TensorSpec([], tf.int64)
+    assert before == values(shuffled), "looking at the spec is no pass"
+
+
+def test_lengths():
+    assert 5 == len(Dataset.range(5).repeat().take(5))
+    with pytest.raises(TypeError, match="infinite"):
+        len(Dataset.range(5).repeat())
+    with pytest.raises(TypeError, match="not known"):
+        len(Dataset.range(5).filter(lambda x: True))
+    assert -2 == Dataset.range(5).filter(lambda x: True).cardinality()
+    checked = (
+        Dataset.range(5).filter(lambda x: True).apply(tf.data.experimental.assert_cardinality(5))
+    )
+    assert 5 == len(checked) == len(values(checked))
+    for wrong in (4, 6):
+        with pytest.raises(tf.errors.FailedPreconditionError, match=f"of {wrong} elements"):
+            values(Dataset.range(5).apply(tf.data.experimental.assert_cardinality(wrong)))
+
+
+def test_a_single_element():
+    assert 7 == Dataset.from_tensors(7).get_single_element()
+    for dataset in (Dataset.range(0), Dataset.range(2)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            dataset.get_single_element()
+
+
+@pytest.mark.parametrize(
+    ("signature", "element", "words"),
+    [
+        (tf.TensorSpec([], tf.int32), 1.5, "tf.int32"),
+        (tf.TensorSpec([2], tf.int32), [1, 2, 3], r"shape \(3,\)"),
+        (tf.TensorSpec([], tf.string), 1, "tf.string"),
+        ((tf.TensorSpec([], tf.int32),) * 2, (1,), "2 parts, found a tuple of 1"),
+        ({"a": tf.TensorSpec([], tf.int32)}, {"b": 1}, "keys"),
+    ],
+)
+def test_generated_elements_are_checked(signature, element, words):
+    dataset = Dataset.from_generator(lambda: [element], output_signature=signature)
+    with pytest.raises(TypeError, match=words):
+        list(dataset)
+
+
+def test_generated_bytes_stay_whole():
+    given = [b"a\0", b"\0", b"", b"b\0\0"]
+    dataset = Dataset.from_generator(lambda: given, output_types=tf.string, output_shapes=())
+    assert given == list(dataset.as_numpy_iterator())
+    batches = Dataset.from_generator(
+        lambda: [given], output_signature=tf.TensorSpec([None], tf.string)
+    )
+    assert given == next(batches.as_numpy_iterator()).tolist()
+
+
+def double(x):
+    return x * 2
+
+
+def some(x):
+    return Dataset.range(x)
+
+
+def is_small(x):
+    return x < 9
+
+
+def add(state, x):
+    return state + x, state
+
+
+def odd(x):
+    return x % 2
+
+
+def pairs(key, window):
+    return window.batch(2)
+
+
+def vector(x):
+    return tf.fill([x], x)
+
+
+def size(x):
+    return tf.size(x)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda d: d.map(double).filter(is_small),
+        lambda d: d.flat_map(some).concatenate(d),
+        lambda d: d.interleave(some, 2),
+        lambda d: d.scan(np.int64(0), add).take_while(is_small),
+        lambda d: d.group_by_window(odd, pairs, 3).unbatch(),
+        lambda d: d.map(vector).bucket_by_sequence_length(size, [2], [2, 2]).unbatch(),
+        lambda d: d.enumerate().batch(2).cache(),
+        lambda d: Dataset.zip({"a": d, "b": d.unique()}),
+        lambda d: Dataset.sample_from_datasets([d, d], seed=1),
+        lambda d: d.rejection_resample(odd, [0.5, 0.5], seed=1),
+        lambda d: d.map(double).ignore_errors(),
+    ],
+)
+def test_pipelines_pickle_with_their_functions(build):
+    dataset = build(Dataset.range(6))
+    copy = pickle.loads(pickle.dumps(dataset))
+    assert str(list(dataset)) == str(list(copy))
+
+
+def gated(gate):
+    return Dataset.range(40).map(lambda n: tf.py_function(lambda x: gate(int(x)), [n], tf.int64))
+
+
+WAITING = {
+    "one below": lambda source: source.enumerate().batch(2),
+    "opened by the function": lambda source: Dataset.range(1).flat_map(lambda _: source),
+    "one of several": lambda source: Dataset.range(1).interleave(lambda _: source, cycle_length=2),
+    "kept": lambda source: source.cache(),
+    "two deep": lambda source: Dataset.range(1).flat_map(lambda _: source.enumerate()).enumerate(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_closing_wakes_a_prefetch_at_any_depth(name):
+    gate, found = Gate(3), []
+    elements = iter(WAITING[name](gated(gate).prefetch(2)))
+    consumer = threading.Thread(target=lambda: found.extend(elements), daemon=True)
+    consumer.start()
+    assert gate.reached.wait(LIMIT)
+    time.sleep(0.02)  # until it waits, most probably
+    within_limit(elements.close)
+    consumer.join(LIMIT / 3)
+    woken = not consumer.is_alive()
+    gate.opened.set()
+    assert woken
+
+
+def test_arrays_of_text_become_tensors_of_bytes():
+    arrays = [np.array(["a", "é"]), np.array(["a", "é"], object), np.array([b"a", "é"], object)]
+    for tensor in tf.data.Dataset.from_generator(lambda: iter(arrays)):
+        assert tensor.numpy().tolist() == [b"a", "é".encode()]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [0.0, 0.0]])
+def test_a_dataset_of_weight_zero_is_left_out(weights):
+    """As in TensorFlow: it would never be drawn, and so never end."""
+    datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(5)]
+    sampled = tf.data.Dataset.sample_from_datasets(datasets, weights)
+    assert [0, 1, 2] == [int(x) for x in sampled]
