@@ -120,7 +120,7 @@ _GREY_WITH_ALPHA = 4
 
 
 def _stack(frames: Any, channels: int, most: int) -> Array:
-    """All frames, which may be of few bytes each, in so many bytes at most."""
+    """All frames, in at most this many bytes: a frame may take only a few bytes of the file."""
     arrays: list[Array] = []
     for frame in frames:
         arrays.append(_pixels(frame, channels, False))

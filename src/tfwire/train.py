@@ -33,13 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 
-from tfwire._examples.protobuf import (
-    byte_strings,
-    floats,
-    int64s,
-    message_classes,
-    parse_message,
-)
+from tfwire._examples.protobuf import byte_strings, floats, int64s, message_classes, parse_message
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, SupportsSerialize, Value

@@ -107,8 +107,8 @@ def file_path(name: str, value: Any) -> str:
 
 # ---- Text for messages -------------------------------------------------------------------------
 #
-# Keys of features and names of files may hold anything: what a terminal would obey, or not show, is
-# escaped.
+# Feature keys and file names may hold any character. Those that a terminal would obey, or would not
+# show, are escaped.
 
 _SHOWN_CHARACTERS = 60
 
@@ -143,7 +143,7 @@ def show_key(key: Any) -> str:
     if isinstance(key, bytes):
         key = key.decode("utf-8", "surrogateescape")
     key = str(key)
-    if len(key) > 4 * _SHOWN_CHARACTERS:  # first, as escapes are longer than their characters
+    if len(key) > 4 * _SHOWN_CHARACTERS:  # before escaping, which makes text longer
         key = shorten(key, 4 * _SHOWN_CHARACTERS)
     return shorten(printable(key))
 

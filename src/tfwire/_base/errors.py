@@ -163,5 +163,5 @@ def _stack_level() -> int:
 
 
 def _is_ours(module: object) -> bool:
-    """Whether a module belongs to tfwire. Code run by ``exec`` may have any object as a name."""
+    """True if a module belongs to tfwire. Code run by ``exec`` may have any object as its name."""
     return isinstance(module, str) and module.startswith("tfwire.")

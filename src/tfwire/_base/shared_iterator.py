@@ -2,7 +2,7 @@
 
 An iterator is in one of these states:
 
-    new      nothing was asked of it; none of its own threads runs
+    new      no result was asked for; none of its own threads runs
     running  it has returned something; its own threads, if any, prefetch
     ended    everything was returned
     failed   an error was raised, or an interrupt came: the result in progress is lost
@@ -57,7 +57,7 @@ class State(Enum):
     FORKED = "forked"
 
 
-# Seconds that close() waits, again and again, for a thread inside: its read may never return.
+# The times in seconds that close() waits for a thread inside, whose read may never return.
 _WAITS = (0.01, 0.1, PATIENCE)
 EXECUTING = "the iterator is already executing, in this very thread"
 _FORKED = "a thread was using this iterator during the fork; start again"
@@ -77,8 +77,8 @@ class SharedIterator(Iterator[Item]):
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self._progress = State.NEW
-        self._closed = False  # separate, so that no thread inside can undo a close
-        # The thread that gets the entry releases.
+        self._closed = False  # a flag of its own, so that no thread inside can undo a close
+        # The thread that takes the entry releases.
         self._unreleased: SimpleQueue[None] = SimpleQueue()
         self._unreleased.put(None)
         self._lock = threading.Lock()
@@ -151,7 +151,7 @@ class SharedIterator(Iterator[Item]):
                     return result
                 finally:
                     self._inside = 0
-        except BaseException as error:  # also an interrupt, wherever it comes
+        except BaseException as error:  # also an interrupt, at any point
             closed = self._closed
             self._end(error)
             if closed and isinstance(error, Exception):  # the close may have caused it
@@ -200,7 +200,7 @@ class SharedIterator(Iterator[Item]):
         if self._forked():
             return
         for seconds in _WAITS:
-            self.stop()  # each time: a step may have begun to wait just after the last call
+            self.stop()  # every time: a step may have begun to wait since the last call
             if self._inside in (0, get_ident()):
                 break
             with suppress(Empty):

@@ -32,10 +32,10 @@ __all__ = [
 
 # Below this mean length, a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
-# Messages that C gets at a time: their beginnings stay in the second-level cache until it parses
-# them.
+# Messages per call into C: few enough that their beginnings stay in the second-level cache until
+# they are parsed.
 _SLICE = 4096
-# Bytes of a column that are copied at a time, for the same reason.
+# Bytes of a column to copy at a time, for the same reason.
 _COLUMN_BYTES = 1 << 19
 Array = np.ndarray[Any, Any]
 
@@ -134,7 +134,7 @@ def as_message(value: Any, what: str = "a serialized message") -> bytes:
 
 
 def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
-    """Many byte strings as Spans, with the least work per string that Python allows.
+    """Many byte strings as Spans, with as little work per string as Python allows.
 
     Other threads may change the arguments meanwhile: the list is copied at once, and strings that
     are not bytes objects are copied before C sees them.
@@ -170,7 +170,7 @@ def _bytes_layout() -> Any:
 
     The type is the last word of PyObject, and the length the first word after it, in PyVarObject;
     both are part of the stable ABI. The bytes begin one byte before the end of the fixed part of
-    the object, which has room for their NUL. An example shows whether all this is so.
+    the object, which has room for their NUL. An example is checked for all of this.
     """
     if sys.implementation.name != "cpython":
         return None

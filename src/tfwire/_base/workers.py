@@ -1,4 +1,4 @@
-"""Worker threads that prefetch results for an iterator: started, fed, stopped."""
+"""Worker threads that prefetch results for an iterator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from queue import Empty, SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = [
-    "PATIENCE",
-    "Workers",
-    "acquirable",
-]
+__all__ = ["PATIENCE", "Workers", "acquirable"]
 
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
 # return.
@@ -43,8 +39,8 @@ class Workers:
             a time calls it.
         work: Turns a unit into a result; any thread calls it. None: units are the results.
         num_threads: How many threads to start.
-        most: Largest number of units in progress, including results not yet taken; None: one more
-            than there are threads.
+        most: Largest number of units in progress, including results not yet taken. None: the
+            number of threads plus one.
         owner: An object that the threads hold no reference to. They end when it is dropped.
 
     Attributes:
@@ -104,7 +100,7 @@ class Workers:
             self._leave()
             if not self._threads:
                 raise
-            return  # some limit: go on with fewer
+            return  # at a limit of the system: go on with fewer
         self._threads.append(thread)
 
     # ---- The consumer -------------------------------------------------------------------------
@@ -136,7 +132,7 @@ class Workers:
     @property
     def forked(self) -> bool:
         """Whether the threads are in the parent process. What they were using, including locks,
-        stays in its state at the fork forever."""
+        stays forever in the state that it had at the fork."""
         return self._getpid() != self._pid
 
     def between_reads(self) -> threading.Lock:

@@ -26,7 +26,7 @@ from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
 
 __all__ = ["Batch", "Parse"]
 
-# Makes batches of a size from elements; the last may have fewer.
+# Makes batches of a given size from elements; the last batch may be smaller.
 Collate = Callable[[list[Any], int], Iterable[Any]]
 
 
@@ -54,7 +54,7 @@ class Parse(Derived):
         parser = self.arguments[0]
         if not self.batched:
             return MapCursor(self.source.open(epoch, at), parser.parse_single)
-        if not isinstance(self.source, Batch):  # a stage that passes on batches
+        if not isinstance(self.source, Batch):  # a stage that passes batches on
             return MapCursor(self.source.open(epoch, at), parser.parse)
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
@@ -66,12 +66,12 @@ class Parse(Derived):
 
 
 def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
-    """Batches of a size, parsed in one call."""
+    """Batches of a given size, each parsed in one call."""
     try:
         found: list[Any] = parser._parse_batches(records, size)
         return found
     except ParseError:
-        # Again, one by one: the batches before it, then the error with its number in the batch.
+        # Parse again, one batch at a time: the error then has its number within its batch.
         return (parser._parse_batches(some, None)[0] for some in _cut(records, size))
 
 
@@ -100,12 +100,12 @@ def _describe_feature(feature: Any, field: Any, batch: tuple[None, ...]) -> str:
 
 # ---- Batches ----------------------------------------------------------------------------------
 class Batch(Derived):
-    """Stacks count elements at a time.
+    """Stacks elements into batches.
 
     Args:
         source: Gives the elements.
-        count: Elements of a batch.
-        drop_remainder: Leave out a last batch of fewer.
+        count: Elements per batch.
+        drop_remainder: Leave out an incomplete last batch.
         padding: None, or the padded_shapes, padding_values and max_padding of ``padded_batch``.
     """
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["DatasetIterator", "Pipeline", "check_dataset", "iterate"]
 
 _STATE_VERSION = 1
-# Where no function of the user notices, elements are taken in pieces of as many as take about a
-# millisecond: pieces need little memory, and the first element comes soon. The elements are the
-# same for any size.
+# Where no user function can notice, elements are taken in pieces. A piece takes about a
+# millisecond: it needs little memory, and the first element comes soon. The elements do not depend
+# on the size.
 _ELEMENTS_PER_TAKE = 256
 _SECONDS = 1e-3
 _FORM = {
@@ -207,7 +207,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         return _RefusingPiece(self)
 
     def _adapt(self, seconds: float) -> None:
-        """Makes pieces larger or smaller, after the last one took this long."""
+        """Adapts the size of pieces to the time that the last one took."""
         if seconds > 2 * _SECONDS:
             self._size = max(1, self._size // 2)
         elif seconds < _SECONDS / 2:
@@ -360,7 +360,7 @@ def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
 
 
 def _begin_pass(stage: Stage) -> int:
-    """A number for a pass that no other pass over its shuffles has."""
+    """A number for a pass, different from that of any other pass over the same shuffles."""
     shuffles = _shuffles(stage)
     number = max((shuffle.passes for shuffle in shuffles), default=0)
     for shuffle in shuffles:
@@ -383,7 +383,7 @@ Element = TypeVar("Element", covariant=True)
 
 
 class Pipeline(Generic[Element]):
-    """The last stage of those that make the elements, and its name: the base of Dataset.
+    """The base of Dataset: the last of the stages that make its elements.
 
     Args:
         stage: The stage.
@@ -396,7 +396,7 @@ class Pipeline(Generic[Element]):
         self._stage = stage
         self._name = name
 
-    # How functions of the user see a leaf, and how a leaf that they return is stored. The compat
+    # How user functions see a leaf, and how a leaf that they return is stored. The compat
     # layer shows objects with a numpy() method.
     @staticmethod
     def _show(leaf: Any) -> Any:
@@ -418,7 +418,7 @@ class Pipeline(Generic[Element]):
         return (self._further or type(self))._of(stage, name)
 
     def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        """The function, to be called as tf.data does: tuples become arguments."""
+        """A function that is called as by tf.data: tuples become arguments."""
         return partial(_call, function, self._show, self._hide)
 
     def __iter__(self) -> DatasetIterator[Element]:
@@ -457,13 +457,13 @@ class Pipeline(Generic[Element]):
 
 
 def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
-    # Not a closure: datasets are pickled with their functions.
+    # Not a closure, because datasets are pickled with their functions.
     shown = map_structure(show, element)
     result = function(*shown) if isinstance(shown, tuple) else function(shown)
     return map_structure(hide, tuple(result) if isinstance(result, list) else result)
 
 
 def check_dataset(dataset: Any) -> None:
-    """Raises TypeError if something, a path say, is not a Dataset."""
+    """Raises TypeError if a value, for example a path, is not a Dataset."""
     if not isinstance(dataset, Pipeline):
         raise TypeError(f"expected a tfwire Dataset, found {type(dataset).__name__}")

@@ -22,12 +22,12 @@ _RULES = ("even", "drop", "pad")
 
 
 def check_rule(rule: Any) -> None:
-    """Raises ValueError if this is not a rule of sharding."""
+    """Raises ValueError for an unknown sharding rule."""
     choice("rule", rule, _RULES)
 
 
 def share(count: int, num_shards: int, index: int, rule: str) -> range:
-    """The numbers of a shard of range(count); with "pad" they may exceed it, and wrap around."""
+    """The numbers of a shard of range(count). With "pad" they may be larger, and wrap around."""
     if rule == "even":
         return range(count * index // num_shards, count * (index + 1) // num_shards)
     size = count // num_shards if rule == "drop" else -(-count // num_shards)
@@ -91,7 +91,7 @@ class IndexedRecords(Stage):
 
 
 class _Wrapped(IndexedRecords):
-    """Places in other indexed records; after the last comes the first."""
+    """Places in other indexed records, wrapping around after the last."""
 
     def __init__(self, records: IndexedRecords, places: range) -> None:
         super().__init__(records.files, places if records.length else range(0))
@@ -149,7 +149,7 @@ class NumberedCursor(Gathering):
         except DataLossError:
             if len(places) == 1:
                 raise
-            self._at_once = 1  # first those before the damage, then the error again
+            self._at_once = 1  # returns those before the damage first, then raises the error
             return []
         self._fetched, self._ready = end, iter(records)
         return []

@@ -47,7 +47,7 @@ class _PrefetchCursor(Gathering):
     def __init__(self, below: Cursor, count: int) -> None:
         self._ahead: Workers | None = None
         self._below = below
-        self._given = _Drawn([], below.snapshot())  # what was given last
+        self._given = _Drawn([], below.snapshot())  # the last element given
         self._count = count
         self._ended = False
 
@@ -57,7 +57,7 @@ class _PrefetchCursor(Gathering):
     def _some(self, count: int) -> list[Any] | None:
         if self._ended:
             return None
-        if self._ahead is None:  # not before elements are asked for
+        if self._ahead is None:  # once the first element is asked for
             self._ahead = Workers(partial(_draw, self._below), None, 1, self._count, owner=self)
         drawn = self._ahead.next()
         if drawn.last:
@@ -138,7 +138,7 @@ class Replayed(Stage):
             source; returns an iterator. It must give the same elements for the same epoch.
         length: The number of elements, if known.
         spec: The structure of an element, as for every stage.
-        quiet: False if ``generate`` calls functions of the user.
+        quiet: False if ``generate`` calls user functions.
     """
 
     def __init__(

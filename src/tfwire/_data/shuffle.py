@@ -75,7 +75,7 @@ class Shuffle(Derived):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         seed, at = state_or(at, [INT64, object], (self.seed, None))
         if self.arguments[1] is None:
-            self.seed = seed  # for later epochs as in the process that saved the state
+            self.seed = seed  # so that later epochs are those of the process that saved the state
         key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
         source = self.source
         if isinstance(source, IndexedRecords) and self.buffer_size >= source.length:
@@ -114,7 +114,7 @@ class _BufferCursor(Gathering):
         ahead = min(_ELEMENTS_PER_DRAW, stage.buffer_size // 4) if stage.source.quiet else 1
         self._at_once = max(1, ahead)
         self._buffer = Buffer(stage.buffer_size, self._none)
-        self._next = self._buffer.held()  # what is given next
+        self._next = self._buffer.held()  # elements to give next
         self._drawn = self._pulled = 0  # random numbers, and elements of the source
         self._places: deque[tuple[int, Any]] = deque()  # number of the next element, snapshot
         if at is None:
@@ -126,7 +126,7 @@ class _BufferCursor(Gathering):
         return self._stage.source.open(epoch, at)
 
     def _array(self, elements: Any) -> Array:
-        """Elements of the source, of any type, in an array of rank 1."""
+        """Elements of the source as an array of rank 1, whatever their type."""
         return np.fromiter(elements, object, len(elements))
 
     def _given(self, elements: Array) -> Any:
@@ -180,7 +180,7 @@ class _BufferCursor(Gathering):
         return draws(self._key, self._drawn - count, count)
 
     def _fill(self) -> None:
-        """Fills the buffer to its minimum first, later by one element per draw up to its limit."""
+        """Fills the buffer to its minimum; then adds one element per draw, up to its limit."""
         size, stage = self._buffer.size, self._stage
         wanted = min(1 if size else stage.min_held, stage.buffer_size - size)
         while wanted > 0:
@@ -366,7 +366,7 @@ class Buffer:
 
 # ---- Records in blocks of memory ----------------------------------------------------------------
 
-_SLACK = 1 << 20  # bytes of unused records kept, in addition to as many as are in use
+_SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use
 
 
 class PackedRecords(Gathering):

@@ -224,10 +224,10 @@ class Records(Stage):
         """True if a plain file begins with a short record: a header begins with the length."""
         try:
             if not stat.S_ISREG(os.stat(self.paths[0]).st_mode):
-                return False  # what is read of a pipe is lost
+                return False  # bytes read from a pipe are lost
             with open(self.paths[0], "rb") as file:
                 header = file.read(12)
-        except (OSError, TypeError, IndexError):  # reported when it is read
+        except (OSError, TypeError, IndexError):  # the reader reports it
             return False
         return len(header) == 12 and int.from_bytes(header[:8], "little") < _COPIED_BYTES
 
@@ -344,9 +344,8 @@ class _FilesInTurn(Gathering):
 
 
 class _FileCycle(Gathering):
-    """A record of each of several files in turn, in the order of TensorFlow's num_parallel_reads.
-    When it is the turn of a file that has ended, the next file takes its slot, and the turn passes
-    to the next slot."""
+    """Records of several files in turn, in the order of TensorFlow's num_parallel_reads.
+    A file that has ended loses its turn: the next file takes its slot, and the turn passes on."""
 
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
@@ -405,7 +404,7 @@ class _FileCycle(Gathering):
         return self._take_one()
 
     def _take_one(self) -> list[bytes]:
-        """A record of the file whose turn it is; nothing if it has ended."""
+        """The next record of the current file; nothing if it has ended."""
         file = self._files[self._turn]
         piece = [] if file is None else file.take(1)
         if file is not None and not piece:

@@ -2,8 +2,8 @@
 
 A stage is a description; a cursor is one pass through it. Cursors are pulled: ``take(n)`` consumes
 exactly what n elements need from the stages below. So the positions of the cursors are the position
-of the pipeline. What looks ahead (Prefetch, and the user's iterator) keeps the snapshot taken after
-the last element that it gave.
+of the pipeline. A cursor that reads ahead (Prefetch, and the user's iterator) keeps the snapshot
+taken after the last element that it gave.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cursor:
             cursor.raise_deferred()
 
     def stop(self) -> None:
-        """Wakes the thread that waits in ``take``, which then raises something. Does not wait. Any
+        """Wakes the thread that waits in ``take``, which then raises an exception. Never waits. Any
         thread may call it at any time."""
         for cursor in self.parts():
             cursor.stop()
@@ -81,8 +81,8 @@ class Stage:
         sources: All stages below.
         length: Number of elements if known without reading, else None.
         spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
-        quiet: True if no function of the user runs here or below, so that making elements ahead of
-            time is not noticed.
+        quiet: True if no user function runs here or below: nobody notices if elements are made
+            ahead of time.
     """
 
     source: Stage | None = None
@@ -104,7 +104,7 @@ class Stage:
         """
 
     def describe(self) -> str:
-        """The stage and its arguments, to compare a pipeline with that of a saved state."""
+        """The stage and its arguments, to tell whether a saved state fits the pipeline."""
         return type(self).__name__
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
@@ -244,7 +244,7 @@ class MapCursor(Through):
         self._function = function
 
     def take(self, count: int) -> list[Any]:
-        # In a generator, a StopIteration of the function is an error and not the end.
+        # In a generator, a StopIteration that the function raises is an error and not the end.
         return self.gather((self._function(e) for e in self._below.take(count)), count)
 
 
@@ -277,7 +277,7 @@ class _FilterCursor(Through):
                     yield element
 
 
-# ---- Some of them, or more --------------------------------------------------------------------
+# ---- Fewer elements, or more --------------------------------------------------------------------
 class Take(Derived):
     """The first elements; all of them for a negative count."""
 
@@ -362,7 +362,7 @@ class Shard(Derived):
 
 
 class _ShardCursor(Through):
-    """Takes whole rounds, so that every snapshot is at the beginning of a round."""
+    """Takes whole rounds, so that every snapshot is taken at the start of a round."""
 
     def __init__(self, below: Cursor, num_shards: int, index: int) -> None:
         super().__init__(below)
@@ -460,8 +460,8 @@ class Zip(Stage):
 
 
 class _ZipCursor(Gathering):
-    """It may take more elements of the others than the shortest has. So their positions mean
-    nothing once that one has ended or failed."""
+    """It may take more elements of the others than the shortest has. So the positions of the others
+    mean nothing once the shortest has ended or failed."""
 
     def __init__(self, below: list[Cursor]) -> None:
         self._below = below
@@ -484,7 +484,7 @@ class _ZipCursor(Gathering):
         return list(zip(*(column[:least] for column in columns), strict=True))
 
     def _meet_end(self, number: int) -> None:
-        """Finds out why a cursor gave too few elements: its end, or an error."""
+        """Finds out why a cursor gave too few elements: it has ended, or raises an error."""
         try:
             self._below[number].take(1)
             self._ended = True

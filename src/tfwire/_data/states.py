@@ -39,7 +39,7 @@ def check_state(state: Any, form: Any) -> None:
 
 
 def _fits(state: Any, form: Any) -> bool:
-    """Whether a state has this form, apart from its parts."""
+    """True if a state has this form, without looking into its parts."""
     if isinstance(form, range):
         return type(state) is int and state in form
     if isinstance(form, set):
@@ -52,7 +52,7 @@ def _fits(state: Any, form: Any) -> bool:
 
 
 def state_or(state: Any, form: Any, first: Any) -> Any:
-    """A part of a saved state that was checked, or for None the state at the beginning."""
+    """A part of a saved state, checked; None stands for the state at the beginning."""
     if state is None:
         return first
     check_state(state, form)

@@ -81,7 +81,7 @@ def _parts(element: Any, keys: Any, spread: bool) -> list[Any]:
 
 
 def _is_tuple(element: Any) -> bool:
-    """True for structure. A SparseTensor is one value, although it is a tuple."""
+    """True for a tuple that is structure. A SparseTensor is one value, although it is a tuple."""
     return isinstance(element, tuple) and not isinstance(element, SparseTensor)
 
 
@@ -128,7 +128,7 @@ def _strings(values: Sequence[Any]) -> Array:
 
 
 def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
-    """Stacks SparseTensors; the other dimensions are the largest of them."""
+    """Stacks SparseTensors. Each of the other dimensions is the largest among them."""
     numbers = np.repeat(np.arange(len(tensors)), [len(tensor.indices) for tensor in tensors])
     indices = np.concatenate([tensor.indices for tensor in tensors])
     values = np.concatenate([as_array(tensor.values) for tensor in tensors])
@@ -180,7 +180,7 @@ def pad_and_stack(
 
 
 class _Leaf:
-    """The values at one place; hides a tuple of values, which would be structure."""
+    """Wraps the values at one place: a bare tuple of values would be structure."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values

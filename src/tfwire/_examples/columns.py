@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
     from tfwire._base.aliases import BytesLike, IntegerArray, SupportsNumpy, Value
 
-__all__ = [
-    "BytesColumn",
-    "RaggedTensor",
-    "SparseTensor",
-]
+__all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
 
 Array = np.ndarray[Any, Any]
 

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, SupportsSerialize
     from tfwire._examples.columns import Messages
 
-__all__ = [
-    "decode_example",
-    "decode_examples",
-    "decode_sequence_example",
-]
+__all__ = ["decode_example", "decode_examples", "decode_sequence_example"]
 
 DecodedValues = Array | list[bytes]
 """The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
@@ -102,13 +98,13 @@ def decode_sequence_example(
 
 # ---- C writes a pickle of the dicts, whose buffers are the arrays -------------------------------
 
-# Up to this many values a copy is cheaper than memory with an owner of its own.
+# A copy of at most this many values is cheaper than memory with its own owner.
 _SMALL = 1 << 10
-# With at least this many arrays it pays to make those of one value together.
+# With at least this many arrays, it is faster to make those with a single value together.
 _MANY_ARRAYS = 32
-# What slices for empty lists of strings are made of.
+# Empty lists of strings are slices of this.
 _NO_STRINGS = np.empty(0, object)
-# Memory used for a message longer than this, in bytes, is not kept for the next message.
+# After a message longer than this, the memory is not kept for the next one.
 _KEPT_BYTES = 1 << 16
 
 
@@ -172,7 +168,7 @@ def _collecting_later() -> Iterator[None]:
     """Turns the garbage collector off.
 
     The list of dicts grows and holds no garbage. Before Python 3.12 the collector would search it
-    again and again, for half of the time. Since 3.12 it waits for the end of a call.
+    repeatedly, for half of the total time. Since 3.12 it runs only after the call.
     """
     pause = sys.version_info < (3, 12) and gc.isenabled()
     if pause:
@@ -185,7 +181,7 @@ def _collecting_later() -> Iterator[None]:
 
 
 def _own(dicts: Any, name: str, count: int, dtype: Any) -> Array:
-    """The values that C decoded, copied or with C's memory as an array's."""
+    """The values that C decoded: a copy, or an array over C's memory."""
     memory = getattr(dicts, name)
     if count > _SMALL:
         setattr(dicts, name, ffi.NULL)

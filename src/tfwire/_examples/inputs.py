@@ -68,7 +68,7 @@ _MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its 
 
 
 def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inputs:
-    """The inputs of rows. A feature that has two kinds, in different rows, gets an input of each.
+    """The inputs of rows. A feature whose kind differs between rows gets an input for each kind.
 
     Raises:
         TypeError: A row is not a mapping, or a value of a type that no feature holds.
@@ -176,7 +176,7 @@ def _input(value: Any, name: Name) -> tuple[Input, int]:
         return _from_array(value, name)
     if hasattr(value, "row_splits"):
         return _from_ragged(value, name)
-    if hasattr(value, "dense_shape"):  # a tuple, which would pass for three records
+    if hasattr(value, "dense_shape"):  # a tuple, which would be taken for three records
         raise TypeError(f"{show(name)}: a SparseTensor is no column; use a RaggedTensor")
     if hasattr(value, "offsets"):
         return _from_bytes_column(value, name)
@@ -215,7 +215,7 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
         if strings is not None:
             data, offsets = strings
             return Input(BYTES, data, offsets=offsets), len(offsets) - 1
-    entries = tuple(entries)  # another thread may change the list between two looks
+    entries = tuple(entries)  # another thread may change the list between two reads
     types = distinct_types(entries)
     kinds = scalar_kinds(types)
     if entries and kinds is not None:
@@ -287,7 +287,7 @@ def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
 
 
 def _split_input(kind: int, values: Any, lengths: Any, count: int, name: Name) -> tuple[Input, int]:
-    """The input of records of these lengths. If no record says what kind it is, none is written."""
+    """The input of records of these lengths. If no record has a kind, no kind is written."""
     presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
     splits = to_splits(np.fromiter(lengths, np.int64, count))
     return _flat_input(kind, values, name, splits=splits, presence=presence), count

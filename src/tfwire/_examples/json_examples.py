@@ -27,10 +27,7 @@ from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 if TYPE_CHECKING:
     from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, SupportsSerialize
 
-__all__ = [
-    "decode_json_example",
-    "example_to_json",
-]
+__all__ = ["decode_json_example", "example_to_json"]
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -108,8 +105,8 @@ def example_to_json(example: BytesLike | SupportsSerialize, *, indent: int | Non
 
 
 # ---- JSON to messages ---------------------------------------------------------------------------
-# Not by protobuf's parser: it drops what is not base64, refuses the largest float32, lets doubles
-# overflow to infinity, and quotes the value at fault.
+# protobuf's own parser is not used: it drops characters that are not base64, refuses the largest
+# float32, lets doubles overflow to infinity, and quotes the wrong value.
 
 
 def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes:

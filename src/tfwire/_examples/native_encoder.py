@@ -26,7 +26,7 @@ __all__ = [
     "encode_whole_in_threads",
 ]
 
-# A block, and the objects or file pages made of it, should stay in the second level of the cache.
+# A block, and the objects or file pages made of it, should stay in the second-level cache.
 _BLOCK_SIZE = 1 << 18
 _RECORDS_PER_CALL = 1 << 13
 
@@ -293,7 +293,7 @@ def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
 
 
 class _Encoder:
-    """Inputs, ready to be encoded some records at a time."""
+    """Inputs, prepared for encoding some records at a time."""
 
     def __init__(self, features: Inputs, lists: Inputs | None = None) -> None:
         self._features = features

@@ -127,7 +127,7 @@ class RowEncoder:
                 yield block
             if done == len(rows):
                 break
-            self._forms = (_pickled,)  # other rows are likely to be like this one
+            self._forms = (_pickled,)  # the other rows are probably like this one
         if done < len(rows):
             yield from self._encode_in_python(rows, done)
         self._num_rows += len(rows)
@@ -135,7 +135,7 @@ class RowEncoder:
     def _encode_natively(
         self, form: Callable[[list[Any]], bytes], rows: list[Any]
     ) -> EncodedBlock | None:
-        """The rows before the first one that C does not know; None if there are none."""
+        """The rows before the first one that C cannot encode; None if there are none."""
         try:
             stream = form(rows)
         except Exception:  # from any method of a value; if a row has no encoding, Python says why
@@ -244,7 +244,7 @@ def _take_idle() -> _NativeRows:
 
 # ---- Rows as streams that C reads ---------------------------------------------------------------
 
-# Values that pickle writes as opcodes that C knows; C looks at what lists hold.
+# Types that pickle writes with opcodes that C knows. C looks at the items of lists.
 _COMMON_CLASSES = frozenset({bool, int, float, bytes, str, list, tuple})
 
 # The usual scalars of numpy, and Python's type for each.
@@ -256,7 +256,7 @@ _CONVERT: dict[type, Callable[[Any], Any]] = {
 
 
 def _marshalled(rows: list[Any]) -> bytes:
-    """Faster than pickling, for dicts of Python's own numbers and strings."""
+    """The rows by marshal: faster than pickling, for dicts of Python's numbers and strings."""
     return marshal.dumps(rows, _MARSHAL_VERSION)
 
 
@@ -274,7 +274,7 @@ def _pickled(rows: list[Any]) -> bytes:
 
 
 def native(*args: Any) -> None:
-    """Marks, in pickles, a value in a form that C knows. C knows this name; it is never called."""
+    """Marks a value in a pickle as one in C's form. C knows the name; it is never called."""
 
 
 _UNKNOWN: tuple[Any, ...] = (native, ())
@@ -290,7 +290,7 @@ class _RowPickler(pickle.Pickler):
         try:
             return native, _native_args(obj)
         except (TypeError, ValueError):
-            return _UNKNOWN  # Python's encoder says what is wrong
+            return _UNKNOWN  # Python's encoder raises the error
 
 
 def _native_args(obj: Any) -> tuple[Any, ...]:
@@ -315,6 +315,6 @@ def _native_args(obj: Any) -> tuple[Any, ...]:
 
 
 class _Parts(list[bytes]):
-    """A file that keeps what is written; a growing buffer would copy it."""
+    """A file that keeps the written parts; a growing buffer would copy them."""
 
     write = list.append

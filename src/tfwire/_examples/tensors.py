@@ -242,7 +242,7 @@ def _numeric_content(content: Any, dtype: Dtype, count: int, what: str) -> Array
 def _string_content(content: Any, count: int, what: str) -> Array:
     """``count`` strings from their content form: all lengths as varints, then all bytes."""
     data = memoryview(content)
-    if count > len(data):  # a length takes a byte at least
+    if count > len(data):  # every length takes at least one byte
         raise _count_error(what, "strings", count, len(data))
     lengths = []
     position = 0
@@ -301,7 +301,7 @@ def _stored_values(proto: Any, dtype: Dtype, what: str) -> Array:
 
 
 def _refuse_other_lists(proto: Any, expected: str, what: str) -> None:
-    """Raises ParseError if the list of another type holds values, which would be ignored."""
+    """Raises ParseError if the list of another type holds values: they would be ignored."""
     for field, _ in proto.ListFields():
         if field.name.endswith("_val"):
             raise ParseError(

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-Name = str | bytes | None  # the feature that an error message names; None: it names none
+Name = str | bytes | None  # the feature that an error message names, if any
 NONE: int = lib.TFW_NONE
 BYTES: int = lib.TFW_BYTES
 FLOAT: int = lib.TFW_FLOAT
@@ -129,7 +129,7 @@ def joint_kind(kinds: Iterable[int], name: Name) -> int:
 
 
 def distinct_types(values: Sequence[Any]) -> set[type]:
-    """The types of values. Counting is fastest for a single type, the usual case."""
+    """The types of values. Counting is the fastest way for a single type, the usual case."""
     if len(values) > 1 and countOf(map(type, values), type(values[0])) == len(values):
         return {type(values[0])}
     return set(map(type, values))
@@ -266,7 +266,7 @@ def as_int64(values: Any, name: Name) -> Array:
 
 
 def as_float32(values: Any, name: Name) -> Array:
-    """Values as a contiguous float32 array of rank 1, rounded as C does: beyond the range inf.
+    """Values as a contiguous float32 array of rank 1, rounded as in C: infinity beyond the range.
 
     Raises:
         ValueError: An integer beyond the range of floats.
@@ -323,5 +323,5 @@ def string_bytes(value: Any, name: Name) -> bytes:
 
 
 def _exactly_bytes(value: bytes) -> bytes:
-    """A copy of a subclass's object, whose methods may not be true."""
+    """A plain copy of an object of a subclass, whose methods may return anything."""
     return value if type(value) is bytes else bytes.__getitem__(value, slice(None))

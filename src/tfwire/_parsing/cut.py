@@ -32,7 +32,7 @@ def results_of_batches(
         columns: Of all records.
         count: Number of records.
         size: Records of a batch; the last may have fewer.
-        finish: The last step for every result, of one batch or of many.
+        finish: Applied last to every result, of one batch or of many.
     """
     if count > size and isinstance(field, Dense):
         values = columns[field.column].values
@@ -83,7 +83,7 @@ def _parts(
 
 
 def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
-    """The batches of an array; reshaped, so that iterating needs no Python code."""
+    """The batches of an array, which is reshaped so that iterating runs in C."""
     whole, rest = divmod(count, size)
     if not rest:
         return iter(values.reshape(whole, size, *shape))

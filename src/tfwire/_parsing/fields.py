@@ -1,4 +1,4 @@
-"""Columns from C made into the arrays and tensors of a specification, with numpy.
+"""Makes the arrays and tensors of a specification from the columns of C, with numpy.
 
 Strings stay a BytesColumn until the end.
 """
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-# Padding is refused if it takes more than these bytes and more than this multiple of the values.
+# Padding is refused if it takes more than both limits: bytes, and a multiple of the values.
 _MAX_PADDING = 1 << 30
 _PADDING_OF_VALUES = 16
 
@@ -71,7 +71,7 @@ class Field(Protocol):
     """Makes the result of one feature from one or more columns.
 
     Attributes:
-        checked: Making a result raises ParseFailure if the columns do not fit each other.
+        checked: True if making a result raises ParseFailure for columns that do not fit each other.
     """
 
     @property
@@ -85,7 +85,7 @@ class Field(Protocol):
 
 
 def between(values: Any, begin: int, end: int) -> Any:
-    """Part of the values of rank 1, as views; a BytesColumn gets offsets of its own, from 0."""
+    """Part of the values of rank 1, as views; a BytesColumn gets new offsets, from 0."""
     if isinstance(values, np.ndarray):
         return values[begin:end]
     offsets = values.offsets[begin : end + 1]

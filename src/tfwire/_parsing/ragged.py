@@ -22,7 +22,7 @@ from tfwire._parsing.fields import Array, Column, with_shape
 
 __all__ = ["Partition", "Ragged"]
 
-# Rows without values cost a message no bytes: one row id could ask for any number of them.
+# Rows without values take no bytes in a message: one row id could ask for any number of them.
 _MAX_EMPTY_ROWS = 2**24
 
 
@@ -66,7 +66,7 @@ class PartitionNumbers(NamedTuple):
     counts: Array
 
     def per_value(self, per_record: Array) -> Array:
-        """An array with a number per record, as one with a number per value."""
+        """Turns an array with a number per record into one with a number per value."""
         return np.repeat(per_record, self.sizes)
 
     def firsts(self) -> Array:
@@ -186,7 +186,7 @@ class Ragged:
 
 
 def _level(columns: Sequence[Column], partition: Partition, counts: Array, check: _Check) -> Level:
-    """The rows that a partition makes of the inner rows, of which each record has counts."""
+    """The rows that a partition makes of the inner rows; counts is their number per record."""
     if partition.kind == "UniformRowLength":
         rows = check.divide(counts, partition.length)
         return Level(np.full(rows.sum(), partition.length), rows)

@@ -56,7 +56,7 @@ class SingleSession:
         self._bind(int64)
         self._bind(float32)
         long = self._compile(f"lambda: {self._result(short=False)}")
-        # A dict of its own: one shared with long would be a reference cycle.
+        # A separate dict: one shared with long would be a reference cycle.
         other = partial(_other, long, self._error, self._requests)
         self._names = {**self._names, "other": other}
         # Takes a message and returns its features; raises ParseFailure or MemoryError. All in one
@@ -86,7 +86,7 @@ class SingleSession:
     def _result(self, short: bool) -> str:
         """The source of the result: a dict display is faster than any loop.
 
-        It holds keys as literals; everything else in it is made here.
+        Keys are in it as literals; everything else is made here.
         """
         items, begin, end = [], "", 0
         for i, request in enumerate(self._requests):

@@ -32,7 +32,7 @@ class Snapshot:
     """
 
     def __init__(self, features: Mapping[Any, Any]) -> None:
-        self._owner = features  # so that no other object gets its id()
+        self._owner = features  # keeps it alive, so that no other object gets its id()
         self.features = dict(features.items())
         self._lists: list[tuple[list[Any], tuple[Any, ...]]] = []
         self._arrays: list[tuple[np.ndarray[Any, Any], Any]] = []
@@ -41,7 +41,7 @@ class Snapshot:
 
     def is_current(self, features: Mapping[Any, Any] | None) -> bool:
         """True if the specification was not changed since."""
-        # Compiled on the first call, which a specification that is used once does not get.
+        # Compiled at the first call: a specification that is used once needs none.
         self.is_current = self._compiled()  # type: ignore[assignment, method-assign]
         return self.is_current(features)
 
@@ -64,7 +64,7 @@ class Snapshot:
         """Notes what can be changed in a feature; False if that is not known."""
         try:
             known = as_feature(key, feature)
-        except Exception:  # of any kind; compiling the feature reports it
+        except Exception:  # of any kind; compiling the feature reports the error
             return False
         # A field of another class may be a property with a new value each time.
         named = known is feature or _is_named_tuple(type(feature))

@@ -78,7 +78,7 @@ def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[
     """Where the last whole record ends, at the end of the file or before a torn tail, and the
     CRC-32C of the file up to there."""
     end, count, crc32c = size, 0, 0
-    begins: list[int] = []  # offsets of the last records before the end, where known
+    begins: list[int] = []  # offsets of the last records before the end, if known
     while end:
         try:
             if not begins:
@@ -160,14 +160,14 @@ def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
 
 
 def _holds_records(path: Path, start: RecordPosition) -> bool:
-    """Whether any record verifies from a position on."""
+    """True if any record at or after a position verifies."""
     options = make_options("", True, "skip", None, None)
     with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:
         return file.next(1, ffi.new("tfw_batch *"))
 
 
 def _is_zero(fd: int, begin: int, end: int) -> bool:
-    """Whether a part of a file holds nothing but zeros."""
+    """True if a part of a file holds nothing but zeros."""
     while begin < end:
         data = os.pread(fd, min(_BLOCK_BYTES, end - begin), begin)
         if not data or data.count(0) < len(data):

@@ -76,7 +76,7 @@ class Draft:
             os.close(fd)
 
     def publish(self, target: str, like: Path | None = None) -> None:
-        """Has the complete file on disk and renames it.
+        """Syncs the complete file to disk and renames it.
 
         Args:
             target: The new path, in the same folder.
@@ -156,7 +156,7 @@ def _change_owner(fd: int, old: os.stat_result) -> bool:
         new = os.fstat(fd)
         if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
             break
-        with contextlib.suppress(OSError):  # only root may do all of it
+        with contextlib.suppress(OSError):  # only root may change both
             os.fchown(fd, owner, old.st_gid)
     return os.fstat(fd).st_gid == old.st_gid
 
@@ -167,7 +167,7 @@ def errors_naming(path: str, *numbers: int) -> Iterator[None]:
 
     Args:
         path: The file.
-        numbers: The errno of the errors to change, as ``NO_DESCRIPTORS``; without any, all.
+        numbers: The errno of the errors to change, such as ``NO_DESCRIPTORS``; none: all errors.
     """
     try:
         yield
@@ -178,7 +178,7 @@ def errors_naming(path: str, *numbers: int) -> Iterator[None]:
 
 
 def check_replaceable(path: str) -> None:
-    """Refuses to replace anything but a regular file, above all devices such as /dev/null.
+    """Refuses to replace anything but a regular file, in particular devices such as /dev/null.
 
     Raises:
         IsADirectoryError: It is a folder.

@@ -1,4 +1,4 @@
-"""Reading records of one file by number: by pread, or by decompressing up to them."""
+"""Reads records of one file by number: with pread, or by decompressing up to them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
 _FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
 RECORDS_PER_FETCH = 4096
 
-# The payload size from which reading header and footer by calls of their own costs less than
-# copying the payload out of the whole record.
+# From this payload size, reading header and footer separately costs less than copying the payload
+# out of the whole record.
 _LONG_PAYLOAD_BYTES = 1 << 15
 
 
@@ -38,7 +38,7 @@ class FileAccess:
     Args:
         source: The file. It is closed when this object and all its calls have ended.
         offsets: Of all records, and the end of the last.
-        known: Whether the offsets were found in this very file.
+        known: True if the offsets were found in this very file.
     """
 
     def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
@@ -47,7 +47,7 @@ class FileAccess:
         self._path: Path = source.path or ""
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items cost half of an array's
-        self._spare: list[tuple[Array, Array]] = []  # buffers that no call is using
+        self._spare: list[tuple[Array, Array]] = []  # buffers not in use
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -70,7 +70,7 @@ class FileAccess:
                     self._check_number(number)
                 return payload
         payload = b""  # frees its memory before it is read again
-        return self._fetch(np.array([number]))[0]  # raises what is wrong, or completes a short read
+        return self._fetch(np.array([number]))[0]  # raises the error, or completes a short read
 
     def again(self) -> FileAccess:
         """Access for another iterator."""
@@ -161,7 +161,7 @@ def _new_room(size: int) -> tuple[Array, Array]:
 
 
 class StreamAccess:
-    """Records of a compressed file, which is read up to them, and again for earlier ones.
+    """Records of a compressed file, which is read up to them; for earlier ones it is read again.
 
     One thread at a time reads. A forked child starts again from the beginning.
 

@@ -345,7 +345,7 @@ class RecordIndex:
         return len(self.offsets) - 1
 
     def __eq__(self, other: object) -> bool:
-        """Whether path, offsets and all other attributes are equal."""
+        """True if path, offsets and all other attributes are equal."""
         if not isinstance(other, RecordIndex):
             return NotImplemented
         return self._header() == other._header() and np.array_equal(self.offsets, other.offsets)
@@ -398,7 +398,7 @@ def index_beside(path: Any) -> str:
 
 
 def _index_path(path: Path, index_path: Any) -> Path:
-    """The path of an index: the given one, or the usual one beside the file."""
+    """The path of an index: the given one, or the default one beside the file."""
     return index_beside(path) if index_path is None else local_path("index_path", index_path)
 
 
@@ -420,8 +420,8 @@ def open_indexed(path: Any, location: str | None = None) -> FileSource:
 
 
 def _fingerprint(fd: int, offsets: Array, compression: Compression, size: int) -> int:
-    """CRC-32C of 16 bytes at each of some places all over a file: of a payload's checksum and the
-    next record's header, or in a compressed file of any bytes."""
+    """CRC-32C of 16 bytes at each of some places throughout a file: a payload's checksum and the
+    next record's header; in a compressed file, any bytes."""
     last, end = size - _SAMPLE_BYTES, len(offsets) - 1
     steps = range(_SAMPLES)
     if compression:

@@ -183,8 +183,8 @@ def read_text(path: Path, record_path: Path, size: int, compression: Compression
         record_path, size, compression: The record file.
 
     Raises:
-        DataLossError: The lines are not pairs of numbers, leave gaps, or are more than the records
-            that fit into the file.
+        DataLossError: The lines are not pairs of numbers, leave gaps, or are more than fit into the
+            file.
         OSError: It cannot be read.
     """
     ends = [np.zeros(1, np.int64)]
@@ -239,12 +239,12 @@ def _damaged(path: Path, text: str) -> DataLossError:
     return DataLossError(message, path=path, reason="index")
 
 
-# ---- Whether records have the offsets, and so the numbers, that an index says ----
+# ---- Do records have the offsets, and so the numbers, that an index says? ----
 #
-# A record at an offset of the index may verify and still have another number: if the file was
+# A record at an offset of the index may verify and still have another number, if the file was
 # replaced by one of the same size, in which one earlier record is longer and another one shorter.
 # So the headers before a record are compared with the index, once, unless the file is certainly the
-# one that was indexed, unchanged.
+# one that was indexed.
 
 # Two changes within this many nanoseconds may leave the same time: the clock of files ticks every
 # 1 to 10 ms.
@@ -259,7 +259,7 @@ class Layout:
     Args:
         source: The file.
         offsets: Of all records, and the end of the last.
-        known: Whether the offsets were found in this very file: nothing needs to be compared.
+        known: True if the offsets were found in this very file: nothing needs to be compared.
 
     Attributes:
         checked: How many records are known to lie where the index says.
@@ -306,7 +306,7 @@ def file_identity(status: os.stat_result) -> str | None:
 
 
 def save_identity(index_path: Path, identity: str | None) -> None:
-    """Notes at a saved index which file it is for, if the file system can."""
+    """Notes at a saved index which file it is for, if the file system allows it."""
     if identity is not None and hasattr(os, "setxattr"):
         with contextlib.suppress(OSError):
             os.setxattr(index_path, _ATTRIBUTE, identity.encode())

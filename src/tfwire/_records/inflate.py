@@ -19,16 +19,16 @@ __all__ = ["InflatedSource", "StreamDamage"]
 
 _CHUNK = 1 << 16
 
-# Input given to a stream at first; it doubles while the stream goes on. The unused rest is copied
-# when a stream ends, so short streams get little.
+# Bytes of input for the first call; they double while the stream goes on. The unused rest is copied
+# when a stream ends, so short streams should get little.
 _FIRST_INPUT = 1 << 9
 
-# Bytes that show whether a member begins, and what they must hold: the header of a record. With
-# more, the records of a short member would be lost if only its end is damaged.
+# Bytes that must inflate where a member is said to begin: the header of a record. If more were
+# asked for, a short member with a damaged end would lose its records.
 _PROBE = 1 << 10
 _PROOF = lib.TFW_HEADER_SIZE
 
-# Input tried first in the search for a fault; a gzip header alone takes 10 bytes.
+# Bytes of input in the first step of the search for a fault; a gzip header takes 10 bytes.
 _FIRST_TAKEN = 16
 
 # Largest output of one byte of input: 8 copies of 258 bytes.
@@ -38,11 +38,11 @@ _RAW = -15  # zlib's window_bits for a stream without header and checksum
 
 
 class StreamDamage(Exception):
-    """A compressed stream cannot be inflated further.
+    """Raised where a compressed stream cannot be inflated further.
 
     Attributes:
         offset: Where in the compressed file.
-        cut: Whether the file ends too early, and is not damaged otherwise.
+        cut: True if the file only ends too early.
     """
 
     def __init__(self, text: str, offset: int, cut: bool = False) -> None:
@@ -70,7 +70,7 @@ class _Input:
         self._crc, self._crc_end = 0, 0  # CRC-32C of the source up to an offset
 
     def __len__(self) -> int:
-        """The bytes in the window."""
+        """The number of bytes in the window."""
         return len(self._data) - self._at
 
     @property
@@ -146,7 +146,7 @@ class InflatedSource:
         self._inflater: Any = None  # None between streams
         self._exact = not source.rewindable or _fast is zlib  # zlib, ready for salvage
         self._damage: StreamDamage | None = None
-        self._repeated = 0  # bytes that were searched after they had been inflated
+        self._repeated = 0  # bytes searched again after they were inflated
 
     def read(self, size: int) -> bytes:
         """The next bytes, at most ``size``; b"" at the end.
@@ -170,9 +170,9 @@ class InflatedSource:
     def resume(self) -> int | None:
         """Goes on after damage, at the next gzip member that inflates.
 
-        The search begins just after the start of the damaged member, as the damage may have hidden
-        its end. It begins at the damage if the source cannot be rewound, or so much was searched
-        again already that the time would not stay linear.
+        The search begins just after the start of the damaged member, because the damage may hide
+        its end. It begins at the damage if the source cannot be rewound, or if so much was searched
+        again before that the time would not stay linear.
 
         Returns:
             Where that member begins in the compressed source; None: there is none.
@@ -210,9 +210,9 @@ class InflatedSource:
     # ---- Streams ------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Begins the next stream, after padding by zeros; False at the end."""
+        """Begins the next stream, after any padding with zeros; False at the end."""
         while True:
-            if self.offset > 0:  # the file may not begin with padding
+            if self.offset > 0:  # padding at the start of a file is refused
                 self._input.drop_zeros()
             if self._input:
                 self._begin_here()
@@ -228,7 +228,7 @@ class InflatedSource:
         self._inflater = make.decompressobj(wbits=self._bits)
 
     def _has_reserved_flags(self) -> bool:
-        """Whether zlib refuses the header, as RFC 1952 demands, but isal does not."""
+        """True if zlib refuses the header, as RFC 1952 demands, while isal does not."""
         if self._name != "GZIP":
             return False
         header = self._input.reach(4)
@@ -261,7 +261,7 @@ class InflatedSource:
         return piece
 
     def _again_with_zlib(self, size: int) -> bytes:
-        """Inflates the current stream by zlib, once more up to the current place and then on."""
+        """Inflates the current stream again with zlib, up to the current place and further."""
         self._exact = True
         left = produced = self._produced
         self._input.seek(self._member)
@@ -274,7 +274,7 @@ class InflatedSource:
             data = self._input.view(self._step)
             try:
                 piece = self._inflater.decompress(data, left)
-            except zlib.error as error:  # at an earlier place than isal
+            except zlib.error as error:  # zlib may find the fault at an earlier place than isal
                 self._fail(error)
                 return b""
             left -= len(self._advance(len(data), piece))
@@ -298,7 +298,7 @@ class InflatedSource:
     def _salvage(self, inflater: Any, data: memoryview, size: int, error: Exception) -> bytes:
         """What the failed call would have returned up to its fault.
 
-        Takes as much input as possible, and then as much output, for symbols that share a byte
+        Takes as much input as possible, then as much output as possible: symbols may share a byte
         with the fault.
         """
         pieces: list[bytes] = []
@@ -350,7 +350,7 @@ class InflatedSource:
                     return False
 
     def _inflates(self) -> bool:
-        """Whether a member seems to begin at the window: its first bytes inflate."""
+        """True if a member seems to begin at the window: its first bytes inflate."""
         try:
             zlib.decompressobj(wbits=self._bits).decompress(self._input.reach(_PROBE), _PROOF)
         except zlib.error:

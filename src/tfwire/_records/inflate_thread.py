@@ -1,8 +1,8 @@
-"""Compressed files inflated by a thread of their own, while another thread reads the records.
+"""Inflates a compressed file in a thread of its own, while another thread reads the records.
 
-isal and zlib release the GIL while they work, so inflating costs the reader nothing if there is
-another core. Small files, pipes and file objects (whose owner may not expect a thread) are inflated
-by the reader itself; so is everything on a single core.
+isal and zlib release the GIL while they work, so inflating costs the reader nothing if another core
+is free. Small files, pipes and file objects (whose owner may not expect a thread) are inflated by
+the reader itself; on a single core, everything is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedInflater"]
 
-# Bytes inflated at a time, and before a thread is started.
+# Bytes to inflate at a time, and before a thread is started.
 _UNIT = 1 << 20
 
 
@@ -30,7 +30,7 @@ class InflatedUnit(NamedTuple):
     Attributes:
         pieces: The bytes, last piece first.
         offset: How much of the compressed source was used for them.
-        last: Whether they are the last ones.
+        last: True if they are the last ones.
         error: What the source raised after them, or None.
     """
 
@@ -64,7 +64,7 @@ class ThreadedInflater:
         self._workers: Workers | None = None
         self._pieces: list[bytes] = []  # ready, last piece first
         self._given = 0  # bytes inflated, up to the end of these
-        self._alone = _UNIT  # how many of them without a thread
+        self._alone = _UNIT  # those that the reader itself inflated
         self._resumed = 0  # times
         self._lost = False  # whether bytes inflated after _given are lost
         self._error: Exception | None = None  # of the source, after the pieces
@@ -179,7 +179,7 @@ class ThreadedInflater:
 
 
 def _read(inflated: InflatedSource, size: int) -> InflatedUnit:
-    """Inflates this many bytes or somewhat fewer; the next call raises the damage after them."""
+    """Inflates up to this many bytes; the next call raises the damage after them."""
     pieces: list[bytes] = []
     last = False
     while size > 0 and not last:

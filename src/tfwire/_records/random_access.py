@@ -134,8 +134,8 @@ class TFRecordFile(_Records):
     """The records of one file as a sequence of bytes.
 
     Every read verifies the record's header, its length and its payload, so that even a wrong index
-    gives nothing but records of the file. Threads and forked processes may share it. Unpickling it
-    opens the file again.
+    returns only records of the file. Threads and forked processes may share it. Unpickling it opens
+    the file again.
 
     A compressed file is read up to the record that is asked for, and again from its beginning for
     an earlier one: ask for many records at once.
@@ -259,7 +259,7 @@ class TFRecordFiles(_Records):
         self._pid = os.getpid()
 
     def _file(self, number: int) -> TFRecordFile:
-        """An open file. One that is no longer kept closes when its last call has ended."""
+        """A file, open. A file that is no longer kept closes when the last call on it has ended."""
         with self._exclusive():
             if self._open is None:
                 raise ValueError("the files are closed")

@@ -39,7 +39,7 @@ class Receipt:
     record: a changed record goes unnoticed with probability 2^-32, and anyone can forge one.
 
     Args:
-        num_records: How many records.
+        num_records: The number of records.
         payload_bytes: Sum of their lengths.
         hash: Sum of a hash of every record's CRC-32C and length, modulo 2^64.
 

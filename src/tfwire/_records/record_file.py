@@ -70,7 +70,7 @@ class RecordFile:
         compression: "", "GZIP" or "ZLIB".
         tally: What the records delivered add up to; None unless the options ask for it.
         position: Where the record after the last batch begins.
-        at_hand: Whether it is a regular file: reading never waits for a writer.
+        at_hand: True for a regular file: reading never waits for a writer.
     """
 
     def __init__(
@@ -90,16 +90,16 @@ class RecordFile:
         self.position = self._native_position = _BEGINNING
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
-        self._left: Any = None  # a batch that was read to find the start, not yet delivered
-        self._long: LongReader | None = None  # while it replaces the native reader
+        self._left: Any = None  # a batch read to find the start, still to be delivered
+        self._long: LongReader | None = None  # set while it replaces the native reader
         self._resumed = False  # after damage that ended the native reader's input
-        self._went_back = 0  # bytes, to a member inside what had been inflated
+        self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
         self._num_skipped: int | None = 0  # by the native reader; None: it was not asked
         self._stretch: Stretch | None = None  # by which C reads without the native reader
         self._offered = False  # whether it has gone on from position
         self._at_end = False  # whether it has found the end of the file
-        self._cut = False  # whether a truncated compressed stream was treated as ended
+        self._cut = False  # True if a truncated compressed stream was treated as ended
         self._stream_regions = SkippedRegions()
         self._cut_regions = SkippedRegions()  # of a truncated stream, until its records end
         self._verify = not options.flags & lib.TFW_NO_DATA_CRC
@@ -155,7 +155,7 @@ class RecordFile:
         elif size is None or start.offset <= size:
             self._seek(start)
         number, begin = self.position
-        # How much of a damaged stream can be inflated depends a little on the size of the reads.
+        # The size of the reads has some influence on how much of a damaged stream can be inflated.
         begins_there = begin == start.offset or bool(self._stream_regions)
         if number != start.record_index or not begins_there:
             found = f"found record {number} at byte {begin}"
@@ -216,7 +216,7 @@ class RecordFile:
         return True
 
     def _go_on(self, status: int) -> bool:
-        """Does what the native reader asks for, or raises what it found; False at the end."""
+        """Does what the native reader asks for, or raises the damage it found; False at the end."""
         if status == lib.TFW_NEED_INPUT:
             self._feed()
         elif self._damage is not None:
@@ -312,7 +312,7 @@ class RecordFile:
             self._long = LongReader(self._source.fd, self.position, longest, self._verify)
         found = self._long.next()
         if found is None:
-            # If no long record was read, the native reader may be past damage already.
+            # If no long record was read, the native reader may already be past damage.
             if self._long.position != self._native_position:
                 self._seek(self._long.position)
             self._long = None
@@ -361,9 +361,9 @@ class RecordFile:
         check(lib.tfw_reader_commit(self._reader, got, self._error), self._error)
 
     def _meet(self, damage: StreamDamage) -> None:
-        """Handles a broken compressed stream. The native reader takes it as ended, and what follows
-        as new input: the start of a record before the damage and the bytes after the damage might
-        verify together, without being a record.
+        """Handles a broken compressed stream. For the native reader the stream has ended, and the
+        bytes after the damage are new input: otherwise the start of a record before the damage
+        might verify together with bytes after it, without being a record.
         """
         assert isinstance(self._source, ThreadedInflater)
         policy = self._options.on_corrupt
@@ -379,7 +379,7 @@ class RecordFile:
             self.path, begin, end, self.position.record_index, "compressed stream"
         )
         regions = SkippedRegions([region], 1, end - begin)
-        if ends:  # the writer may go on; the native reader finds out whether a record is torn
+        if ends:  # the writer may go on; the native reader finds out if a record is torn
             self._cut_regions = regions
         else:
             self._stream_regions.add(regions)
@@ -387,7 +387,7 @@ class RecordFile:
         self._went_back = 0 if resumed is None else max(0, damage.offset - resumed)
 
     def _end(self) -> None:
-        """Counts the truncated end of a stream as left out if a record is torn there."""
+        """Counts the truncated end of a stream as skipped if a record is torn there."""
         if torn_tail(self._reader, self.position.offset) is not None:
             self._stream_regions.add(self._cut_regions)
         self._cut_regions = SkippedRegions()
@@ -402,7 +402,7 @@ class RecordFile:
         return self._stream_regions.num_regions + self._num_skipped
 
     def skipped(self) -> SkippedRegions:
-        """The regions left out so far: of the compressed file, then of its content."""
+        """The regions skipped so far: of the compressed file, then of its content."""
         regions = SkippedRegions()
         regions.add(self._stream_regions)
         regions.add(skipped_regions(self._reader, self.path))
@@ -419,18 +419,18 @@ class RecordFile:
         return flipped_bits(self._reader, self.path)
 
     def _drop_duplicates(self, batch: Any) -> bool:
-        """Takes records off a batch that were delivered before; False: none is left."""
+        """Removes records from a batch that were delivered before; False if none is left."""
         assert self._duplicates is not None
         damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
         return self._duplicates.drop(batch, damaged)
 
 
-# ---- Records that come twice because the search for the next gzip member goes back ----
+# ---- Records that are found twice because the search for the next gzip member goes back ----
 #
 # Deflate stores what it cannot compress. If a member is torn inside a stored block, the block seems
 # to continue into the next members. If their records are stored too, they verify and are delivered,
 # after a gap for the member's header. Then inflating fails, the search goes back and finds the real
-# member there, and the same records come again from its beginning.
+# member, and its records are read a second time.
 
 # A stored block holds 65,535 bytes, and a record takes at least 16.
 _REMEMBERED_RECORDS = 65535 // FRAME
@@ -438,12 +438,12 @@ Array = np.ndarray[Any, Any]
 
 
 class DuplicateFilter:
-    """Remembers the records delivered last, and drops them from batches if they come again."""
+    """Remembers the last records delivered, and drops them from batches that repeat them."""
 
     def __init__(self) -> None:
         self._end = 0  # of the last record
-        self._again = np.empty(0, np.uint64)  # the keys of the records that come again
-        self._went_back = 0  # bytes of the file; the next record shows what comes again
+        self._again = np.empty(0, np.uint64)  # the keys of the records that are repeated
+        self._went_back = 0  # bytes of the file; the next record shows which records are repeated
         self._forget()
 
     def expect(self, num_bytes: int) -> None:
@@ -451,11 +451,11 @@ class DuplicateFilter:
         self._went_back = num_bytes
 
     def drop(self, batch: Any, damaged: bool) -> bool:
-        """Drops records that come again from the beginning of a ``tfw_batch *``.
+        """Drops repeated records from the beginning of a ``tfw_batch *``.
 
         Args:
             batch: Some records.
-            damaged: Whether anything was left out so far.
+            damaged: True if anything was skipped so far.
 
         Returns:
             Whether any records are left.
@@ -481,15 +481,15 @@ class DuplicateFilter:
         self._begins = np.concatenate([self._begins, begins])[-_REMEMBERED_RECORDS:]
 
     def _beginning_with(self, key: Any) -> Array:
-        """The last records delivered, from the one with this key that follows a gap. They were all
-        stored in the bytes that the search went back: records that take more are others."""
+        """The last records delivered, from the one with this key that follows a gap. All of them
+        were stored in the bytes that the search went back; a record that takes more is another."""
         sizes = FRAME + (self._keys >> np.uint64(32))
         fits = np.cumsum(sizes[::-1])[::-1] <= self._went_back
         found = np.flatnonzero(self._begins & fits & (self._keys == key))
         return self._keys[found[0] :] if len(found) else self._keys[:0]
 
     def _num_again(self, keys: Array) -> int:
-        """The number of records at the beginning of a batch that come again."""
+        """The number of repeated records at the beginning of a batch."""
         count = min(len(keys), len(self._again))
         other = np.flatnonzero(keys[:count] != self._again[:count])
         self._again = self._again[len(keys) :] if not len(other) else self._again[:0]

@@ -79,7 +79,7 @@ def repair_file(
             record.
         correct: Flip a bit back if that single bit explains why a record does not verify, and no
             other damage of one or two bits does.
-        accept_ambiguous: With ``correct``, also if one bit is not the only explanation.
+        accept_ambiguous: With ``correct``, flip a bit also if it is not the only explanation.
         overwrite: Replace out_path if it exists.
 
     Returns:

@@ -286,9 +286,9 @@ def _field(name: str, spec: str | None, conversion: str | None) -> str:
 
 
 _NAME_CHARACTERS = 4096  # no file system has longer paths
-# If the number of files is not known, names are checked as if there were so many: those of the
-# first files, up to two digits in any base, and of the last, which is as long as any. A format that
-# gives two longer numbers one name also does so for two of these: for a number and its first digit,
+# If the number of files is not known, names are checked as for this many files: those of the first
+# files, up to two digits in any base, and the name of the last, which is the longest. A format that
+# gives the same name to two longer numbers also does so here: for a number and its first digit,
 # padded with that digit.
 _ASSUMED_FILES = 1_000_000
 _SAMPLE_FILES = 257

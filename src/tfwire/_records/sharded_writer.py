@@ -66,8 +66,8 @@ class ShardedWriter(WriterBase):
         options: As for TFRecordWriter.
         compression_level: As for TFRecordWriter.
         index: Save a RecordIndex beside every file.
-        num_threads: Compress, write and index so many files at a time. The content of the files
-            does not depend on it. With ``shard_size``, a file is completed while the next one is
+        num_threads: Number of files to compress, write and index at a time. It does not change the
+            content of the files. With ``shard_size``, a file is completed while the next one is
             filled.
 
     A set may have more files than a process may open: a file is open only during a write.
@@ -330,7 +330,7 @@ class ShardedWriter(WriterBase):
         self._fail(ValueError("Writer is closed."))
 
     def _complete(self, number: int) -> None:
-        """Has a file and its index on disk."""
+        """Writes a file and its index to disk."""
         self._writers[number].close()
         if self._index:
             with errors_naming(index_beside(self._display_name(number))):
@@ -389,7 +389,7 @@ class _Workers:
     thread, in the order of submission. After a task that failed, no further task is begun.
 
     Args:
-        count: The number of threads; with 1 there is none, and ``submit`` does the task itself.
+        count: The number of threads; with 1, ``submit`` runs the task itself.
     """
 
     def __init__(self, count: int) -> None:

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Path = str | os.PathLike[str]
-# Bytes that a file object fills at a time: few enough to stay in the cache until they are copied.
+# Bytes to ask a file object for: few enough to stay in the cache until they are copied.
 _LENT = 1 << 18
 
 
@@ -46,7 +46,7 @@ class Source:
 
     Attributes:
         path: Its name for messages, or None.
-        rewindable: Whether ``rewind`` works.
+        rewindable: True if ``rewind`` works.
     """
 
     path: Path | None = None

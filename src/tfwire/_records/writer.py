@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["TFRecordWriter"]
 
 _COLLECTED_BYTES = 1 << 18  # before they are framed and written
-# A chunk of at least so many rows or records is written directly; a smaller one is collected.
+# A chunk with at least this many rows or records is written directly; a smaller one is collected.
 _MANY_ROWS = 64
 _MANY_RECORDS = 1024
-# From this mean length on payloads are not copied: writev takes header, payload and footer.
+# Payloads of at least this mean length are not copied: writev takes header, payload and footer.
 _LONG_MEAN_BYTES = 1 << 14
 
 
@@ -118,7 +118,7 @@ class TFRecordWriter(WriterBase):
         self._path = path
         self._pending: list[bytes] = []
         self._room = _COLLECTED_BYTES  # bytes that may still be collected
-        self._min_room: float = 0  # write() only collects while it leaves so much
+        self._min_room: float = 0  # write() only collects while this much room is left
         self._saved = False  # whether close() has written everything
         self._atomic = atomic
         self._sink, crc32c = open_sink(
@@ -250,7 +250,7 @@ class TFRecordWriter(WriterBase):
     # ---- The collected records ----------------------------------------------------------------
 
     def _write_collected(self, added: Sequence[bytes]) -> None:
-        """Writes the collected records, among them those that this call has just added."""
+        """Writes the collected records, including those that this call has just added."""
         with self._lock:
             if self._busy:  # the exception that follows says that they are not written
                 self._take_back(added)
@@ -300,7 +300,7 @@ class TFRecordWriter(WriterBase):
                 done += count
             if done == len(records) or type(records[done]) is not bytes:
                 break
-            self._write_long(records[done : done + 1])  # it does not fit into a block
+            self._write_long(records[done : done + 1])  # larger than a block
             done += 1
         return done
 
@@ -440,7 +440,7 @@ class TFRecordWriter(WriterBase):
     ) -> None:
         if error is None or (self._failure is None and not self._atomic):
             self.close()
-        elif not self._closed:  # the exception on its way says more than close could
+        elif not self._closed:  # the exception that is being raised says more
             self._discard()
 
     def __repr__(self) -> str:

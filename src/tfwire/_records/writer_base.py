@@ -1,4 +1,4 @@
-"""WriterBase, the base class of writers: locking, failures, forks, and writers left open."""
+"""WriterBase, the base class of writers: locks, failures, forks, and writers left open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WriterBase:
 
         Raises:
             RuntimeError: Called by a signal handler that interrupted an operation of this thread.
-                Waiting for that operation would be a deadlock.
+                Waiting for that operation would deadlock.
         """
         with self._lock:
             if self._busy:
@@ -97,7 +97,7 @@ class WriterBase:
     def _finalize(self) -> None:
         """Ends a writer that was never closed; warns where no caller can catch an exception."""
         reported = self._failure is not None
-        name = repr(self)  # it does not say "closed" yet
+        name = repr(self)  # so that it does not say "closed"
         try:
             self._end_unclosed()
         except Exception as error:

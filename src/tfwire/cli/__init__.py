@@ -1,4 +1,4 @@
-"""The tfwire command and the table of its subcommands, whose modules are imported on demand."""
+"""The tfwire command and the table of its subcommands, whose modules are imported when needed."""
 
 from __future__ import annotations
 

@@ -12,12 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = [
-    "OutputError",
-    "Progress",
-    "silence_output",
-    "standard_streams",
-]
+__all__ = ["OutputError", "Progress", "silence_output", "standard_streams"]
 
 
 class OutputError(Exception):

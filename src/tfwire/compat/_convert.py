@@ -48,7 +48,7 @@ _CLASSES_BY_KIND: dict[str, tuple[type, ...]] = {
 _SCALAR_KINDS = {bool: "b", int: "i", float: "f"}
 # The kinds of Python values that each kind of dtype takes.
 _ACCEPTED = {"b": "b", "i": "i", "u": "i", "f": "if", "c": "ifc", "O": "O", "V": "if"}
-# TensorFlow makes these of Python values, also of bools; others by way of the inferred dtype.
+# TensorFlow converts Python values, bools too, directly to these; to others by the inferred dtype.
 _DIRECT = {"int32", "int64", "uint64", "float16", "float32", "float64", "complex128"}
 
 
@@ -220,7 +220,7 @@ def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
     if dtype is None:
         return _infer(leaves, kinds)
     if not _accepts(dtype, kinds):
-        _infer(leaves, kinds)  # a value that makes no tensor at all is a ValueError
+        _infer(leaves, kinds)  # ValueError if it cannot be a tensor at all
         raise DtypeError(f"cannot convert {type(value).__name__} to a tensor of {as_dtype(dtype)}")
     if dtype.name in _DIRECT:
         return _of_numbers(leaves, dtype)
@@ -274,7 +274,7 @@ def _float(number: Any) -> float:
 
 
 def _infer(leaves: Array, kinds: set[str]) -> Array:
-    """An array of the first value's kind; floats among integers make all floats."""
+    """An array of the kind of the first value; integers among floats become floats."""
     if not kinds:
         return np.empty(leaves.shape, np.float32)
     first = _kind(type(leaves.flat[0]))

@@ -43,7 +43,7 @@ def assert_same_structure(
 
     Raises:
         ValueError: They do not.
-        TypeError: With ``check_types``: a tuple stands where the other has a list, say.
+        TypeError: With ``check_types``: for example, one has a tuple where the other has a list.
     """
     if is_nested(nest1) != is_nested(nest2):
         raise ValueError(f"structures differ: {nest1!r} and {nest2!r}")

@@ -23,13 +23,7 @@ from tfwire.compat._dtypes import numpy_dtype, of_numpy
 from tfwire.compat._errors import DtypeError, as_argument_error, refusing_arguments
 from tfwire.compat._missing import Explained
 
-__all__ = [
-    "Dimension",
-    "Tensor",
-    "TensorShape",
-    "binary",
-    "like",
-]
+__all__ = ["Dimension", "Tensor", "TensorShape", "binary", "like"]
 
 
 class Tensor(Explained, Held):

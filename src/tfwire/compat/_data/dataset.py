@@ -88,10 +88,10 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
 
     @property
     def element_spec(self) -> Any:
-        """The structure of an element with a TensorSpec, or its like, for every leaf.
+        """The structure of an element, with a TensorSpec or another spec for every leaf.
 
-        After a function of the user it is found by making the first two elements; None if there are
-        no elements.
+        After a user function, the first two elements are made to find it. None if there are no
+        elements.
         """
         return specs.element_spec(self._stage)
 
@@ -244,7 +244,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             datasets: Some datasets.
             weights: The weight of each: numbers, or a dataset of such lists; None: all the same. A
                 dataset of weight 0 is left out.
-            seed: Makes the choices repeat; they are not those that TensorFlow makes of it.
+            seed: Makes the choices reproducible. They differ from those of TensorFlow.
             stop_on_empty_dataset: End with the first dataset that ends, not with the last.
         """
         datasets = list(datasets)
@@ -253,7 +253,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             given = to_numpy(weights)
             if len(given) != len(datasets):
                 raise ValueError(f"expected {len(datasets)} weights, found {len(given)}")
-            if len(given) and not given.all():  # one that is never drawn would never end
+            if len(given) and not given.all():  # a dataset that is never drawn would never end
                 drawn = given.nonzero()[0] if given.any() else np.arange(1)
                 datasets = [datasets[i] for i in drawn]
                 given = given[drawn] if given.any() else np.ones(1)
@@ -356,7 +356,7 @@ def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
 
 
 def _arranged(structure: Any, parts: Any) -> Any:
-    """Parts in the places of the leaves of a structure."""
+    """A structure with these parts in place of its leaves."""
     following = iter(parts)
     return map_structure(lambda leaf: next(following), structure)
 

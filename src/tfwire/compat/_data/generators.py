@@ -27,21 +27,14 @@ from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import FailedPreconditionError
 from tfwire.compat._missing import Explained
 
-__all__ = [
-    "Generating",
-    "as_path",
-    "as_seed",
-    "require_dataset",
-    "scalar_bool",
-    "scalar_integer",
-]
+__all__ = ["Generating", "as_path", "as_seed", "require_dataset", "scalar_bool", "scalar_integer"]
 
 Elements = Iterator[Any]
 P = TypeVar("P", bound="Generating")
 
 
 class Generating(Explained, Pipeline[Any]):
-    """A pipeline that is continued by generator functions."""
+    """A pipeline whose further stages are generator functions."""
 
     _tf_name = "data.Dataset"
 
@@ -51,7 +44,7 @@ class Generating(Explained, Pipeline[Any]):
         """The dataset of what a generator function yields for the elements of this one.
 
         Args:
-            name: Of the transformation.
+            name: The name of the transformation.
             generate: Takes the arguments, the epoch and the iterators of this and other datasets.
             arguments: Its first arguments.
             others: More datasets to draw on.
@@ -91,7 +84,7 @@ def require_dataset(name: str, value: Any) -> None:
 
 
 def scalar_bool(call: Callable[[Any], Any], element: Any) -> np.bool_:
-    """What a predicate says of an element.
+    """The bool that a predicate returns for an element.
 
     Raises:
         InvalidArgumentError: It returns something other than one bool.
@@ -327,7 +320,7 @@ def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Element
 
 
 def drawn_choices(seed: int, epoch: str, weights: Elements) -> Elements:
-    """The number of a source for each list of weights, drawn by them."""
+    """The number of a source for each list of weights, drawn with these weights."""
     key = as_key(seed, epoch)
     for place, of_sources in enumerate(weights):
         bounds = np.cumsum(np.asarray(of_sources, np.float64))
@@ -398,7 +391,7 @@ def counted(expected: int, epoch: str, source: Elements) -> Elements:
 
 
 def listed(values: list[Any], epoch: str) -> Elements:
-    """Values that are in memory."""
+    """Values in memory."""
     return iter(values)
 
 

@@ -34,10 +34,10 @@ class Grouping(Generating):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> P:
-        """Datasets of up to ``size`` elements: a dataset for every leaf of an element.
+        """Windows of up to ``size`` elements, as a dataset for every leaf of an element.
 
         Args:
-            size: Elements of a window.
+            size: Elements per window.
             shift: Elements from the start of a window to the start of the next; None: ``size``.
             stride: Distance between the elements of a window.
             drop_remainder: Leave out windows of fewer elements.
@@ -81,11 +81,11 @@ class Grouping(Generating):
         Args:
             key_func: The key of an element, an int64.
             reduce_func: A dataset made of a key and of a dataset of elements with that key.
-            window_size: Elements of a group; the last groups have fewer.
+            window_size: Elements per group; the last groups may have fewer.
             window_size_func: The same as a function of the key.
 
         Raises:
-            ValueError: Both or none of the last two are given.
+            ValueError: Both or neither of the last two are given.
         """
         if (window_size is None) == (window_size_func is None):
             raise ValueError("give either `window_size` or `window_size_func`")
@@ -187,7 +187,7 @@ def _buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[int]]:
     """The boundaries and batch sizes as ints.
 
     Raises:
-        ValueError: Their counts do not fit, or the boundaries are not in order.
+        ValueError: Their numbers do not match, or the boundaries are not in order.
     """
     bounds, sizes = [int(b) for b in boundaries], [int(s) for s in batch_sizes]
     if len(sizes) != len(bounds) + 1:
@@ -227,7 +227,7 @@ class _Batching(NamedTuple):
 
 
 def _filled(shapes: Any, size: int) -> Any:
-    """Shapes with a size in place of None and -1."""
+    """Shapes with a size instead of None and -1."""
     if isinstance(shapes, dict):
         return {key: _filled(shape, size) for key, shape in shapes.items()}
     if isinstance(shapes, tuple) and not all(one is None or isinstance(one, int) for one in shapes):

@@ -59,7 +59,7 @@ def _whole(size: int, header: int, footer: int, path: str, compression: Any) -> 
 
 @contextmanager
 def _opened(path: str, compression: Any) -> Iterator[Any]:
-    """A file to read, inflated; what is wrong with a compressed one is a DataLossError."""
+    """A file to read, inflated; damage in a compressed one is a DataLossError."""
     name = compression_name(compression)
     try:
         with open(path, "rb") as file:
@@ -122,7 +122,7 @@ class FixedLengthRecordDataset(_FileDataset):
     Args:
         filenames: As for :class:`tfwire.TFRecordDataset`.
         record_bytes: Bytes of a record.
-        header_bytes, footer_bytes: Bytes at both ends of a file to pass over.
+        header_bytes, footer_bytes: Bytes to skip at both ends of a file.
         compression_type: None or "" for none, "GZIP", "ZLIB".
         buffer_size, num_parallel_reads: Accepted and ignored.
     """

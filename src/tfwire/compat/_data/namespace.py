@@ -18,7 +18,7 @@ __all__ = ["data"]
 
 
 def _applying(method: str) -> Any:
-    """The function of ``tf.data.experimental`` that makes what ``dataset.apply`` takes."""
+    """A function of ``tf.data.experimental`` whose result is for ``dataset.apply``."""
 
     def transformation(*args: Any, **kwargs: Any) -> Any:
         return lambda dataset: getattr(dataset, method)(*args, **kwargs)
@@ -65,7 +65,7 @@ def _assert_cardinality(expected_cardinality: Any) -> Any:
 
 
 def _checked(expected: int, dataset: Any) -> Any:
-    """A dataset that says how many elements it has, and raises where that is wrong."""
+    """A dataset with a stated number of elements, which raises if the number is wrong."""
     checking = partial(generators.counted, expected)
     facts = {"length": max(expected, 0) if expected >= 0 else None, "spec": dataset._stage.spec}
     return dataset._generated("assert_cardinality", checking, **facts)

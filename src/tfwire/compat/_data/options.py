@@ -1,4 +1,4 @@
-"""tf.data.Options: what steers TensorFlow's runtime is accepted here and changes nothing."""
+"""tf.data.Options: accepted, without effect; they steer TensorFlow's runtime."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Options(_Settings):
     }
 
     def merge(self, options: Options) -> Options:
-        """New options, those of the other where it has set some."""
+        """New options: those that the other has set, and these for the rest."""
         merged = Options()
         for one in (self, options):
             merged._take(one)

@@ -43,7 +43,7 @@ class TensorSpec(Explained):
     Args:
         shape: The sizes, None where one is not known; None for any shape.
         dtype: Any name of a dtype.
-        name: Kept, and not compared.
+        name: Kept, but not compared.
 
     Example:
         >>> import tfwire.compat as tf
@@ -186,7 +186,7 @@ _DESCRIBED = re.compile(r"(\w+)\[(.*)\]")
 
 
 def described(spec: Any) -> Any:
-    """A spec in a stage's words ("int64[28, ?]"); None where there are none."""
+    """A spec as the text of a stage ("int64[28, ?]"); None if there is no such text."""
     if type(spec) is not TensorSpec or spec.shape.rank is None:
         return None
     return describe(spec.dtype.as_numpy_dtype, spec.shape)
@@ -195,7 +195,7 @@ def described(spec: Any) -> Any:
 def element_spec(stage: Stage) -> Any:
     """The specs of the elements of a stage.
 
-    Where a function of the user makes the elements, the first two are made to find out. A size that
+    If a user function makes the elements, the first two are made to find out. A size that
     differs between them is None.
 
     Returns:
@@ -211,8 +211,8 @@ def element_spec(stage: Stage) -> Any:
 
 
 def of_rows(spec: Any) -> tuple[int | None, Any]:
-    """The number of rows in every element, and the spec of a row; None where a stage's spec does
-    not tell.
+    """The number of rows in every element, and the spec of a row; None if the spec of the stage
+    does not tell.
 
     Raises:
         InvalidArgumentError: A leaf is a scalar, or the numbers of rows differ.

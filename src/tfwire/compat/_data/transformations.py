@@ -1,4 +1,4 @@
-"""Further transformations of tf.data, and how many elements they have."""
+"""More transformations of tf.data, and the cardinality of datasets."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FurtherTransformations(Grouping, Keeping):
             map_func: Makes a dataset of an element.
             cycle_length: Number of datasets in turn; None or AUTOTUNE: one for each CPU, as in
                 TensorFlow.
-            block_length: Elements of a turn; None: one.
+            block_length: Elements per turn; None: one.
             num_parallel_calls, deterministic: Accepted; the order is always the same.
         """
         check_callable("map_func", map_func)
@@ -139,7 +139,7 @@ class FurtherTransformations(Grouping, Keeping):
     def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
         """Leaves out elements that raise: of a ``map``, and of the records below it.
 
-        After damage in a file comes the next file, as in TensorFlow.
+        After damage in a file, reading continues with the next file, as in TensorFlow.
 
         Args:
             log_warning: Warn of each error.
@@ -173,8 +173,8 @@ class FurtherTransformations(Grouping, Keeping):
         Args:
             class_func: The class of an element, from 0.
             target_dist: The probability of each class in the result.
-            initial_dist: The probability of each class in this dataset; None: counted on the way.
-            seed: Makes the choice repeat.
+            initial_dist: The probability of each class in this dataset; None: estimated.
+            seed: Makes the choice reproducible.
         """
         class_of = partial(scalar_integer, self._calling(class_func))
         target = np.asarray(to_numpy(target_dist), np.float64)

@@ -1,4 +1,4 @@
-"""tf.train.Coordinator, which stops the threads of the user."""
+"""tf.train.Coordinator, which stops the user's threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Coordinator(Explained):
     """Asks threads to stop, and raises the error that one of them stopped for.
 
     Args:
-        clean_stop_exception_types: Exceptions that are a reason to stop and no error; None:
+        clean_stop_exception_types: Exceptions that stop the threads and are not errors; None:
             OutOfRangeError, which readers raise at their end.
 
     Example:
@@ -98,7 +98,7 @@ class Coordinator(Explained):
         """Waits for the threads to end, then raises what a stop was requested with.
 
         Args:
-            threads: Threads to wait for beside those registered.
+            threads: Threads to wait for in addition to the registered ones.
             stop_grace_period_secs: How long threads may go on after a stop was requested.
             ignore_live_threads: Do not raise for threads that go on longer.
 

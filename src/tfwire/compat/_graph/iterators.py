@@ -18,9 +18,9 @@ class GraphIterator(SessionSource):
 
     Args:
         dataset: The dataset, or None if only its structure is known yet.
-        needs_initializer: Every session must run its ``initializer`` first; running it again begins
-            anew.
-        structure: That of an element, where there is no dataset yet: None for every tensor.
+        needs_initializer: Every session must run its ``initializer`` first; running it again starts
+            over.
+        structure: The structure of an element if there is no dataset yet: None for every tensor.
     """
 
     _tf_name = "data.Iterator"

@@ -102,4 +102,4 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Does nothing: graphs hold nothing."""
+    """Does nothing: a graph holds nothing."""

@@ -69,13 +69,13 @@ def start_queue_runners(
 
 # ---- Queues of values -------------------------------------------------------------------------
 class Queue(SessionSource):
-    """The rows of some tensors, over and over, in turn or in random order.
+    """The rows of some tensors, repeated, in order or in random order.
 
     Args:
         tensors: A structure of tensors; also deferred ones.
-        num_epochs: How often they come; None: endlessly.
+        num_epochs: How often they are repeated; None: endlessly.
         shuffle: Use another random order in every epoch.
-        seed: Makes the order repeat.
+        seed: Makes the order reproducible.
         name: Its name in errors.
     """
 
@@ -169,9 +169,9 @@ def string_input_producer(
 
     Args:
         string_tensor: The strings; also a deferred tensor, as that of ``match_filenames_once``.
-        num_epochs: How often they come; None: endlessly.
+        num_epochs: How often they are repeated; None: endlessly.
         shuffle: Use another random order in every epoch.
-        seed: Makes the order repeat.
+        seed: Makes the order reproducible.
         capacity, shared_name, cancel_op: Accepted and ignored.
 
     Raises:

@@ -46,7 +46,7 @@ class _Reading(SessionSource):
                 empty = 0
                 yield Tensor(key), Tensor(record)
             if empty > self._queue.size_of_epoch(session):
-                return  # files without records, over and over
+                return  # repeated files without records
 
 
 class ReaderBase(Explained):
@@ -111,7 +111,7 @@ class TextLineReader(ReaderBase):
     """Reads lines without their ends; keys are the file name, a colon and the number of the line.
 
     Args:
-        skip_header_lines: How many lines of each file to pass over.
+        skip_header_lines: How many lines of each file to skip.
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
@@ -123,8 +123,8 @@ class FixedLengthRecordReader(ReaderBase):
 
     Args:
         record_bytes: Bytes of a record.
-        header_bytes, footer_bytes: Bytes at both ends of a file to pass over.
-        hop_bytes: From the beginning of a record to the next; None or 0: ``record_bytes``.
+        header_bytes, footer_bytes: Bytes to skip at both ends of a file.
+        hop_bytes: Bytes from the start of a record to the next; None or 0: ``record_bytes``.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class Deferred(Tensor):
     exists: bool = False  # True once there is one; before, calls do not look for them in arguments
 
     def _evaluate(self, evaluation: Evaluation) -> Any:
-        """The value in one Session.run; asked for once."""
+        """The value in one Session.run, which calls this once."""
         args, kwargs = evaluation.value(self._inputs)
         return self._function(*args, **kwargs)
 
@@ -160,7 +160,7 @@ for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "matmul"):
 
 
 class Operation(Deferred):
-    """What is run for its effect; its value is None."""
+    """A node that is run for its effect; its value is None."""
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs it in a session or the default one."""
@@ -186,7 +186,7 @@ class Evaluation:
     """One evaluation of a graph: every node that is needed, once.
 
     Args:
-        session: Whose sources are drawn from.
+        session: The session whose sources are drawn from.
         fed: The values of some nodes, given by the user.
     """
 
@@ -195,7 +195,7 @@ class Evaluation:
         self._values: dict[Deferred, Any] = dict(fed)
 
     def value(self, structure: Any) -> Any:
-        """A structure with values in place of deferred ones."""
+        """A structure with its deferred values replaced by values."""
         if isinstance(structure, Deferred):
             if structure not in self._values:
                 # A function's result may be deferred itself, as that of tf.cond.
@@ -205,7 +205,7 @@ class Evaluation:
 
 
 def rebuilt(function: Callable[[Any], Any], structure: Any) -> Any:
-    """A list, tuple or dict with a function applied to its items; anything else as it is."""
+    """A list, tuple or dict with a function applied to its items; anything else unchanged."""
     if isinstance(structure, (list, tuple)):
         items = [function(item) for item in structure]
         if hasattr(structure, "_fields"):
@@ -232,7 +232,7 @@ def _holds_deferred(structure: Any) -> bool:
 
 @functools.cache
 def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is called at once with values, and deferred with a deferred one."""
+    """A function whose calls are deferred if an argument is; other calls run at once."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -244,7 +244,7 @@ def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def deferring_all(names: dict[str, Any]) -> None:
-    """Makes the public functions of a namespace deferring ones."""
+    """Makes the public functions of a namespace defer calls with deferred arguments."""
     for name, value in names.items():
         if isinstance(value, FunctionType) and not name.startswith("_"):
             names[name] = deferring(value)
@@ -265,7 +265,7 @@ _defaults = threading.local()
 
 
 class Session(Explained):
-    """Evaluates values of a graph. Each session draws from its sources anew.
+    """Evaluates values of a graph. Each session draws from its sources from the beginning.
 
     Args:
         target, graph, config: Accepted and ignored.
@@ -305,7 +305,7 @@ class Session(Explained):
             numpy values and bytes, in the structure of ``fetches``.
 
         Raises:
-            OutOfRangeError: A source has come to its end.
+            OutOfRangeError: A source has ended.
             TypeError: Something cannot be fetched.
             RuntimeError: The session is closed.
         """
@@ -337,7 +337,7 @@ class Session(Explained):
         return found
 
     def begin(self, source: Any, elements: Iterator[Any]) -> None:
-        """Begins a source anew."""
+        """Starts a source over."""
         _close(self._iterators.get(source))
         self._iterators[source] = elements
 
@@ -475,7 +475,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Place
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Placeholder:
-    """A placeholder with a value for runs that feed none."""
+    """A placeholder with a default value, for runs that do not feed it."""
     made = Placeholder(None, input)
     made.set_shape(shape)
     return made
