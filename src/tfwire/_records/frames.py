@@ -17,7 +17,7 @@ from tfwire._records.encoder import encoder
 __all__ = [
     "FRAME",
     "Packer",
-    "Spans",
+    "Payloads",
     "as_record",
     "as_records",
     "chunks",
@@ -167,7 +167,7 @@ def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
     yield memoryview(b"".join(pieces)), len(pieces) // 3
 
 
-class Spans:
+class Payloads:
     """Payloads that lie in one piece of memory; slices are of the same kind.
 
     Args:
@@ -182,8 +182,8 @@ class Spans:
     def __len__(self) -> int:
         return len(self._spans)
 
-    def __getitem__(self, key: slice) -> Spans:
-        return Spans(self._data, self._spans[key])
+    def __getitem__(self, key: slice) -> Payloads:
+        return Payloads(self._data, self._spans[key])
 
     def ends(self) -> list[int]:
         """Where each record would end in a file that holds them all."""

@@ -16,7 +16,7 @@ from tfwire._base.arguments import boolean, file_path, integer, show_path
 from tfwire._base.errors import public
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
-from tfwire._records.frames import Spans, as_record, as_records, chunks, ends_of_payloads
+from tfwire._records.frames import Payloads, as_record, as_records, chunks, ends_of_payloads
 from tfwire._records.index import RecordIndex, index_beside
 from tfwire._records.receipts import Receipt
 from tfwire._records.shard_set import (
@@ -209,9 +209,9 @@ class ShardedWriter(WriterBase):
         """
         with closing(encoder().encode_spans(columns, self._num_threads)) as blocks:
             for data, spans in blocks:
-                self._run(self._distribute, Spans(data, spans))
+                self._run(self._distribute, Payloads(data, spans))
 
-    def _distribute(self, payloads: Sequence[bytes] | Spans) -> None:
+    def _distribute(self, payloads: Sequence[bytes] | Payloads) -> None:
         self._check()
         if self._shard_size is None:
             self._write_round_robin(payloads)
@@ -223,22 +223,22 @@ class ShardedWriter(WriterBase):
         super()._fail(failure)
         self._workers.fail(failure)
 
-    def _write_round_robin(self, payloads: Sequence[bytes] | Spans) -> None:
+    def _write_round_robin(self, payloads: Sequence[bytes] | Payloads) -> None:
         """Writes one record to every file in turn."""
         count = len(self._writers)
         for i in range(min(count, len(payloads))):
             self._submit((self.num_records + i) % count, payloads[i::count])
 
-    def _submit(self, number: int, payloads: Sequence[bytes] | Spans) -> None:
+    def _submit(self, number: int, payloads: Sequence[bytes] | Payloads) -> None:
         """Has records written to a file."""
-        if isinstance(payloads, Spans):
+        if isinstance(payloads, Payloads):
             self._workers.submit(number, self._writers[number].write_spans, payloads)
         else:
             self._workers.submit(number, self._writers[number].write_many, payloads)
 
-    def _fill_in_turn(self, payloads: Sequence[bytes] | Spans, shard_size: int) -> None:
+    def _fill_in_turn(self, payloads: Sequence[bytes] | Payloads, shard_size: int) -> None:
         """Writes records to the last file; when it is full, to a new one."""
-        ends = payloads.ends() if isinstance(payloads, Spans) else ends_of_payloads(payloads)
+        ends = payloads.ends() if isinstance(payloads, Payloads) else ends_of_payloads(payloads)
         first, begin = 0, 0
         while first < len(payloads):
             last = bisect_right(ends, begin + shard_size - self._filled, first)

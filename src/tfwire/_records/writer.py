@@ -17,7 +17,7 @@ from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
     FRAME,
     Packer,
-    Spans,
+    Payloads,
     as_record,
     as_records,
     chunks,
@@ -202,7 +202,7 @@ class TFRecordWriter(WriterBase):
             for prepared in blocks:
                 self._run(self._write_prepared, prepared)
 
-    def write_spans(self, payloads: Spans) -> None:
+    def write_spans(self, payloads: Payloads) -> None:
         """Writes payloads that lie in one piece of memory. Not public."""
         self._run(self._write_pending)
         self._run(self._write_block, payloads.framed())
