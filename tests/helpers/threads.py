@@ -16,7 +16,9 @@ def wait_for(condition):
 
 
 def threads_of_tfwire():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("tfwire")]
+    """Those that run. Python keeps one that was interrupted while it started in its list."""
+    threads = threading.enumerate()
+    return [each for each in threads if each.name.startswith("tfwire") and each.is_alive()]
 
 
 class Consumer:

@@ -7,8 +7,6 @@ import gzip
 import operator
 import os
 import random
-import signal
-import sys
 import threading
 import time
 import zlib
@@ -42,9 +40,7 @@ def open_files() -> int:
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
     """Short files are inflated by threads, two units of a kilobyte ahead; none is left at the
-    end, and no file is open, unless a finalizer was interrupted: it cannot go on."""
-    lost = []  # types of what finalizers raised
-    monkeypatch.setattr(sys, "unraisablehook", lambda found: lost.append(found.exc_type))
+    end, and no file is open."""
     monkeypatch.setattr(inflate_thread, "_UNIT", 1000)
     monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
     monkeypatch.setattr(files_ahead, "_UNITS_PER_FILE", 2)
@@ -52,8 +48,7 @@ def small_units(monkeypatch):
     before = held()
     yield
     gc.collect()
-    assert set(lost) <= {KeyboardInterrupt}
-    assert lost or nothing_is_left(before)
+    assert nothing_is_left(before)
 
 
 def held() -> tuple[int, int]:
@@ -225,29 +220,6 @@ def test_both_sides_of_a_fork_go_on(intact, taken):
     rest = list(records)
     assert 0 == os.waitpid(child, 0)[1]
     assert RECORDS == head + rest
-
-
-def test_an_interrupt_at_any_moment_ends_the_reading_and_its_threads(intact):
-    interrupted, records = 0, None
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for number in range(60):
-            found = []
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0002 * (number + 1))
-                records = tfw.read_records(intact, buffer_size=500, num_threads=3)
-                for record in records:
-                    found.append(record)
-            except KeyboardInterrupt:
-                interrupted += 1
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            assert RECORDS[: len(found)] == found
-            if records is not None:
-                records.close()
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted
 
 
 @pytest.mark.parametrize("threads", [0, "2", 1.5])

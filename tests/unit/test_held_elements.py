@@ -109,6 +109,7 @@ def test_no_state_is_saved_while_a_shuffle_gives_its_buffer_before_an_error(tmp_
         resumed.load_state_dict(state)
         rest = [numbers[x] for element in resumed for x in np.ravel(element).tolist()]
         assert list(range(12)) == sorted([*map(numbers.__getitem__, before), *rest])
+    elements.close()  # the error refers to the iterator, and its thread to the error
 
 
 # ---- tfwire.compat ------------------------------------------------------------------------------
