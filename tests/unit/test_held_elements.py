@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import tfwire as tfw
 import tfwire.compat as tf
 from tfwire import Dataset, TFRecordDataset
+from threads import threads_of_tfwire, wait_for
 
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
 
@@ -109,7 +111,20 @@ def test_no_state_is_saved_while_a_shuffle_gives_its_buffer_before_an_error(tmp_
         resumed.load_state_dict(state)
         rest = [numbers[x] for element in resumed for x in np.ravel(element).tolist()]
         assert list(range(12)) == sorted([*map(numbers.__getitem__, before), *rest])
-    elements.close()  # the error refers to the iterator, and its thread to the error
+    del elements, resumed
+    gc.collect()
+    assert wait_for(lambda: not threads_of_tfwire())
+
+
+def test_an_error_that_is_raised_again_and_again_does_not_grow():
+    elements = iter(Dataset.range(12).map(FailingAt(5)).shuffle(100, seed=1))
+    next(elements)
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(RuntimeError) as raised:
+            elements.state_dict()
+        lengths.append(len(raised.traceback))
+    assert lengths[0] == lengths[2]
 
 
 # ---- tfwire.compat ------------------------------------------------------------------------------

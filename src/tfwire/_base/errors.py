@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import warnings
@@ -15,6 +16,7 @@ __all__ = [
     "InvalidArgumentError",
     "ParseError",
     "TfwireWarning",
+    "copied",
     "public",
     "warn",
 ]
@@ -165,3 +167,14 @@ def _stack_level() -> int:
 def _is_ours(module: object) -> bool:
     """True if a module belongs to tfwire. Code run by ``exec`` may have any object as its name."""
     return isinstance(module, str) and module.startswith("tfwire.")
+
+
+def copied(error: Exception) -> Exception:
+    """A copy of an error, to be raised while the error itself is kept for later.
+
+    What is raised refers to the frames on its way: with an error that a thread keeps, the thread
+    would keep the iterator, and an error that is raised again and again would grow."""
+    try:
+        return copy.copy(error).with_traceback(error.__traceback__)
+    except Exception:  # of a class that cannot be copied
+        return error

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from tfwire._base.errors import public
+from tfwire._base.errors import copied, public
 from tfwire._base.shared_iterator import EXECUTING, SharedIterator, State
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Stage
@@ -310,7 +310,7 @@ class _Position:
 
     def snapshot(self) -> Any:
         if self._error is not None:
-            raise self._error
+            raise copied(self._error)
         return self._found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
 from tfwire._data.stages import Cursor, Derived, Gathering, Stage
 from tfwire._data.states import COUNT, after, state_or
@@ -69,7 +70,7 @@ class _PrefetchCursor(Gathering):
 
     def place(self) -> Any:
         if self._given.error is not None:
-            raise self._given.error
+            raise copied(self._given.error)
         return self._given.place
 
     def raise_deferred(self) -> None:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from tfwire._base.arguments import integer
+from tfwire._base.errors import copied
 from tfwire._data.states import COUNT, state_or
 from tfwire._data.structure import check_shard
 
@@ -57,7 +58,7 @@ class Cursor:
         """Raises the error that this cursor or one below defers, if any. Then no position is known:
         where the error does not come again, the elements are others."""
         if self.deferred is not None:
-            raise self.deferred
+            raise copied(self.deferred)
         for cursor in self.parts():
             cursor.raise_deferred()
 
