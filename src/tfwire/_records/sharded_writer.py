@@ -29,7 +29,7 @@ from tfwire._records.shard_set import (
 )
 from tfwire._records.sinks import ShardSink
 from tfwire._records.sources import absolute, is_url
-from tfwire._records.writer import TFRecordWriter
+from tfwire._records.writer import TFRecordWriter, write_payloads
 from tfwire._records.writer_base import WriterBase, copy_error
 
 if TYPE_CHECKING:
@@ -231,10 +231,11 @@ class ShardedWriter(WriterBase):
 
     def _submit(self, number: int, payloads: Sequence[bytes] | Payloads) -> None:
         """Has records written to a file."""
+        writer = self._writers[number]
         if isinstance(payloads, Payloads):
-            self._workers.submit(number, self._writers[number].write_spans, payloads)
+            self._workers.submit(number, write_payloads, writer, payloads)
         else:
-            self._workers.submit(number, self._writers[number].write_many, payloads)
+            self._workers.submit(number, writer.write_many, payloads)
 
     def _fill_in_turn(self, payloads: Sequence[bytes] | Payloads, shard_size: int) -> None:
         """Writes records to the last file; when it is full, to a new one."""

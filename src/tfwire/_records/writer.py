@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import CompressionType, Output as OutputFile, Record, Row
     from tfwire._records.sinks import Sink
 
-__all__ = ["TFRecordWriter"]
+__all__ = ["TFRecordWriter", "write_payloads"]
 
 _COLLECTED_BYTES = 1 << 18  # before they are framed and written
 # A chunk with at least this many rows or records is written directly; a smaller one is collected.
@@ -201,11 +201,6 @@ class TFRecordWriter(WriterBase):
         with closing(encoder().encode_framed_in_threads(columns, threads, prepare)) as blocks:
             for prepared in blocks:
                 self._run(self._write_prepared, prepared)
-
-    def write_spans(self, payloads: Payloads) -> None:
-        """Writes payloads that lie in one piece of memory. Not public."""
-        self._run(self._write_pending)
-        self._run(self._write_block, payloads.framed())
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -445,3 +440,9 @@ class TFRecordWriter(WriterBase):
 
     def __repr__(self) -> str:
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
+
+
+def write_payloads(writer: TFRecordWriter, payloads: Payloads) -> None:
+    """Writes payloads that lie in one piece of memory, for a writer of several files."""
+    writer._run(writer._write_pending)
+    writer._run(writer._write_block, payloads.framed())
