@@ -19,7 +19,7 @@ enum { STRIDE = 64 };
 #ifdef TFW_TEST_FAULTS
 /* Test builds count the bytes that the search checksums. */
 uint64_t tfwi_test_hashed;
-#define COUNT_HASHED(len) (tfwi_test_hashed += (len))
+#define COUNT_HASHED(len) ((void)__atomic_fetch_add(&tfwi_test_hashed, (len), __ATOMIC_RELAXED))
 #else
 #define COUNT_HASHED(len) ((void)0)
 #endif
