@@ -99,7 +99,7 @@ def edited_once(value, chance):
         if kind == 0:
             del value[key]
         elif kind == 1 and isinstance(value, list):
-            value.append(value[key])
+            value.append(copy.copy(value[key]))
         elif kind == 2 and isinstance(value, list):
             chance.shuffle(value)
         else:
@@ -109,7 +109,7 @@ def edited_once(value, chance):
         return value + chance.choice([-100, -1, 1, 2, 10, 1000, 10**6, 2**40])
     if chance.random() < 0.02:
         return nested(chance.choice([10, 10_000]))
-    return chance.choice(WRONG)
+    return copy.deepcopy(chance.choice(WRONG))  # another edit may change it
 
 
 def nested(depth):
