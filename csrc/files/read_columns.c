@@ -34,6 +34,11 @@ static int check_stretch(const tfw_stretch *s, tfw_error *error) {
     return tfwi_check_flags(s->flags, TFW_NO_DATA_CRC, error);
 }
 
+/* Where the buffer's byte is; a buffer of no bytes may be NULL. */
+static uint8_t *byte_at(const tfw_stretch *s, size_t at) {
+    return at == 0 ? s->buffer : s->buffer + at;
+}
+
 /* How many of len bytes after the buffer's may be read of the file. */
 static size_t readable(const tfw_stretch *s, size_t len) {
     const uint64_t stop = s->stop < INT64_MAX ? s->stop : INT64_MAX;
@@ -93,7 +98,7 @@ int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_er
     const size_t first = at;
     while (status == TFW_OK && count < max_records) {
         size_t more = 0, consumed = 0, missing = max_records - count;
-        int scanned = tfwi_scan(s->buffer + at, s->end - at, s->max_record_size, TFW_NO_DATA_CRC,
+        int scanned = tfwi_scan(byte_at(s, at), s->end - at, s->max_record_size, TFW_NO_DATA_CRC,
                                 spans, missing < HEADER_SPANS ? missing : HEADER_SPANS, &more,
                                 &consumed, &found);
         count += more;
