@@ -12,9 +12,16 @@ import tensorflow
 
 import tfwire
 import tfwire.compat
+from tfwire.compat._graph.session import Session
 
 CASES = int(os.environ.get("TFWIRE_ORACLE_CASES", "150")) // 10
 SEED = int(os.environ.get("TFWIRE_ORACLE_SEED", "0"))
+
+
+@pytest.fixture(autouse=True)
+def no_eager_iterator(monkeypatch):
+    """Another test may have made one: then constants cannot be told from its elements."""
+    monkeypatch.setattr(Session, "eager_elements", False)
 
 
 @pytest.fixture(autouse=True)
