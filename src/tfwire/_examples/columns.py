@@ -314,10 +314,11 @@ class RaggedTensor:
         self.values: Array | BytesColumn | RaggedTensor = (
             as_array(values) if isinstance(values, list) else values
         )
+        # Tensors of other libraries stay what they are.
+        kind = row_splits.dtype.kind if isinstance(row_splits, np.ndarray) else ""
+        convert = isinstance(row_splits, (list, tuple)) or (kind and kind not in "iu")
         self.row_splits: IntegerArray = (
-            row_splits
-            if isinstance(row_splits, np.ndarray) and row_splits.dtype.kind in "iu"
-            else int64_array("row_splits", row_splits)
+            int64_array("row_splits", row_splits) if convert else row_splits  # type: ignore[assignment]
         )
 
     @property
