@@ -53,7 +53,8 @@ def crc32c(data: BytesLike, value: int = 0) -> int:
     if value and type(value) is not int:
         value = _index("value", value)
     try:
-        return _crc32c(value, memory, len(memory))  # type: ignore[no-any-return]
+        crc: int = _crc32c(value, memory, len(memory))
+        return crc
     except (TypeError, OverflowError):
         _check_numbers(value=value)
         raise

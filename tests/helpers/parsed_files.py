@@ -26,6 +26,17 @@ def write(path, records):
     return path
 
 
+def write_all(folder):
+    """The records in files of different sizes and compressions, one of them empty."""
+    paths = []
+    for i, (begin, end, options) in enumerate(
+        [(0, 3, None), (3, 3, None), (3, 120, "GZIP"), (120, 199, None), (199, 200, "ZLIB")]
+    ):
+        paths.append(folder / f"{i}.tfrecord")
+        tfw.write_records(paths[-1], RECORDS[begin:end], options)
+    return paths
+
+
 def numbers(batches):
     return [batch["n"].tolist() for batch in batches]
 

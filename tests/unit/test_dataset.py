@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from dataset_files import write_three
 from tfwire import Dataset, TFRecordDataset
 
 
@@ -244,14 +245,7 @@ def test_shuffle_never_moves_an_element_before_its_buffer():
 
 @pytest.fixture
 def files(tmp_path):
-    """Three files of 2, 0 and 3 Examples {"n": 0..}."""
-    paths = []
-    number = itertools.count()
-    for size in (2, 0, 3):
-        paths.append(tmp_path / f"{size}.tfrecord")
-        rows = [{"n": next(number)} for _ in range(size)]
-        tfw.write_records(paths[-1], tfw.encode_examples(rows))
-    return paths
+    return write_three(tmp_path)
 
 
 def test_a_dataset_is_true_whatever_is_in_it():

@@ -13,20 +13,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from dataset_files import SPEC, drain
 from tfwire import Dataset, TFRecordDataset
-
-SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
-
-
-def drain(elements):
-    """The values of elements up to their end or an error, and that error."""
-    found = []
-    try:
-        for element in elements:
-            found += np.ravel(element).tolist()
-    except Exception as error:
-        return found, error
-    return found, None
 
 
 def failing_at(number, result=lambda x: x):

@@ -1,6 +1,5 @@
 """Datasets of files: read in turn, parsed, indexed, shuffled whole."""
 
-import itertools
 import math
 import tracemalloc
 from collections import Counter
@@ -9,23 +8,14 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from dataset_files import SPEC, write_three
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.permutations import as_key, draws, permuted
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Three files of 2, 0 and 3 Examples {"n": 0..}."""
-    paths = []
-    number = itertools.count()
-    for size in (2, 0, 3):
-        paths.append(tmp_path / f"{size}.tfrecord")
-        rows = [{"n": next(number)} for _ in range(size)]
-        tfw.write_records(paths[-1], tfw.encode_examples(rows))
-    return paths
-
-
-SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
+    return write_three(tmp_path)
 
 
 def test_records_of_several_files(files):

@@ -11,21 +11,9 @@ import pytest
 
 import tfwire as tfw
 import tfwire.compat as tf
+from dataset_files import SPEC, drain
 from tfwire import Dataset, TFRecordDataset
 from threads import threads_of_tfwire, wait_for
-
-SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
-
-
-def drain(elements):
-    """The values of elements up to their end or an error, and that error."""
-    found = []
-    try:
-        for element in elements:
-            found += np.ravel(element).tolist()
-    except Exception as error:
-        return found, error
-    return found, None
 
 
 class FailingAt:

@@ -1,9 +1,7 @@
 """Iterators with threads that are interrupted, at any point, and at exit."""
 
-import dis
 import functools
 import gc
-import itertools
 import os
 import pathlib
 import signal
@@ -18,6 +16,7 @@ import pytest
 import iterators_with_threads as kinds
 import tfwire
 from command import ENVIRONMENT
+from interrupts import InterruptAt
 from iterators_with_threads import FILES, ITERATORS, PIPES, Gate, within_limit
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
@@ -140,31 +139,6 @@ def test_a_thread_that_was_interrupted_while_it_started_keeps_nothing(monkeypatc
     assert kept
     assert left() is None
     kept[0]._target()  # if it runs after all, it ends
-
-
-class InterruptAt:
-    """A trace function that raises KeyboardInterrupt at the number-th point of the package where
-    CPython may run a signal handler: after a call, and where a function begins."""
-
-    def __init__(self, number):
-        self.left = number
-
-    def __call__(self, frame, event, arg):
-        if not frame.f_code.co_filename.startswith(os.path.dirname(tfwire.__file__)):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode" and frame.f_lasti in points_of(frame.f_code):
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-        return self
-
-
-@functools.cache
-def points_of(code):
-    names = [(at.offset, at.opname) for at in dis.get_instructions(code)]
-    pairs = itertools.pairwise(names)
-    return {offset for (_, before), (offset, _) in pairs if before in ("CALL", "RESUME")}
 
 
 UNTHREADED = {

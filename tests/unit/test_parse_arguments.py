@@ -70,7 +70,7 @@ def test_a_wrong_argument_is_refused_by_its_name(name, wrong):
 )
 def test_the_allowed_words_are_named(name, allowed):
     call, _ = CASES[name]
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match="nonsense") as caught:
         call("nonsense")
     assert f"{name} must be {allowed}, found 'nonsense'" == str(caught.value)
 

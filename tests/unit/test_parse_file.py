@@ -9,7 +9,7 @@ import pytest
 
 import tfwire as tfw
 from cases.results import plain_dict
-from parsed_files import BAD, FEATURES, RECORDS, drain, numbers, write
+from parsed_files import BAD, FEATURES, RECORDS, drain, numbers, write, write_all
 from tfwire._parsing import builders as builder
 
 
@@ -20,14 +20,7 @@ def parser():
 
 @pytest.fixture
 def files(tmp_path):
-    """The records in files of different sizes and compressions, one of them empty."""
-    paths = []
-    for i, (begin, end, options) in enumerate(
-        [(0, 3, None), (3, 3, None), (3, 120, "GZIP"), (120, 199, None), (199, 200, "ZLIB")]
-    ):
-        paths.append(tmp_path / f"{i}.tfrecord")
-        tfw.write_records(paths[-1], RECORDS[begin:end], options)
-    return paths
+    return write_all(tmp_path)
 
 
 def chunks(values, size):

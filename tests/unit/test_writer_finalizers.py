@@ -3,9 +3,6 @@ the file is whole or ends after a whole record, and a warning says which writer 
 
 from __future__ import annotations
 
-import dis
-import functools
-import itertools
 import os
 import sys
 import warnings
@@ -14,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import tfwire as tfw
+from interrupts import InterruptAt
 
 RECORDS = [b"%d" % i * 100 for i in range(50)]
-FOLDER = os.path.dirname(tfw.__file__)
 DISCARDED = ("atomic", "shards")  # what is not closed is removed
 FIRST = 3  # points where the finalizer has not begun
 
@@ -27,31 +24,6 @@ KINDS = {
     "atomic": lambda folder: tfw.TFRecordWriter(folder / "out", atomic=True),
     "shards": lambda folder: tfw.ShardedWriter(folder / "out-{shard}", num_shards=2, index=True),
 }
-
-
-class InterruptAt:
-    """A trace function that raises KeyboardInterrupt at the number-th point of the package where
-    CPython may run a signal handler: after a call, and where a function begins."""
-
-    def __init__(self, number):
-        self.left = number
-
-    def __call__(self, frame, event, arg):
-        if not frame.f_code.co_filename.startswith(FOLDER):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode" and frame.f_lasti in points_of(frame.f_code):
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-        return self
-
-
-@functools.cache
-def points_of(code):
-    names = [(at.offset, at.opname) for at in dis.get_instructions(code)]
-    pairs = itertools.pairwise(names)
-    return {offset for (_, before), (offset, _) in pairs if before in ("CALL", "RESUME")}
 
 
 def open_files(folder):

@@ -52,12 +52,14 @@ class ParallelMap(SharedIterator[Result], Generic[Item, Result]):
 
     def step(self) -> Result:
         tasks = self._tasks
+        result: Result
         if self._num_threads <= 1:
-            result: Result = tasks.compute(tasks.read())
+            result = tasks.compute(tasks.read())
             return result
         if self._workers is None:
             self._workers = Workers(tasks.read, tasks.compute, self._num_threads, owner=self)
-        return self._workers.next()  # type: ignore[no-any-return]
+        result = self._workers.next()
+        return result
 
     def close(self) -> None:
         """Ends the iteration and its threads. Another thread that waits gets StopIteration."""

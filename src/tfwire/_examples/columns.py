@@ -314,12 +314,7 @@ class RaggedTensor:
         self.values: Array | BytesColumn | RaggedTensor = (
             as_array(values) if isinstance(values, list) else values
         )
-        # Tensors of other libraries stay what they are.
-        kind = row_splits.dtype.kind if isinstance(row_splits, np.ndarray) else ""
-        convert = isinstance(row_splits, (list, tuple)) or (kind and kind not in "iu")
-        self.row_splits: IntegerArray = (
-            int64_array("row_splits", row_splits) if convert else row_splits  # type: ignore[assignment]
-        )
+        self.row_splits: IntegerArray = _as_splits(row_splits)
 
     @property
     def nested_row_splits(self) -> tuple[IntegerArray, ...]:
@@ -426,3 +421,13 @@ def _slice_bounds(index: slice, count: int) -> tuple[int, int]:
     if step != 1:
         raise ValueError("slices of rows have no step")
     return begin, max(begin, end)
+
+
+def _as_splits(row_splits: Any) -> IntegerArray:
+    """Row splits as an array of integers; tensors of other libraries stay what they are."""
+    if isinstance(row_splits, np.ndarray):
+        convert = row_splits.dtype.kind not in "iu"
+    else:
+        convert = isinstance(row_splits, (list, tuple))
+    splits: IntegerArray = int64_array("row_splits", row_splits) if convert else row_splits
+    return splits

@@ -36,7 +36,8 @@ _NON_FINITE |= {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}  # TensorFlow tak
 _FLOAT32_OVERFLOW = (2 - 2**-24) * 2.0**127  # rounds to infinity
 
 
-@overload  # a str is a sequence of str too
+# A str is a sequence of str too: the first of the two that fit is meant.
+@overload
 def decode_json_example(  # type: ignore[overload-overlap]
     json_examples: str | bytes | bytearray | memoryview, name: str | None = None
 ) -> bytes: ...

@@ -41,7 +41,8 @@ class Snapshot:
 
     def is_current(self, features: Mapping[Any, Any] | None) -> bool:
         """True if the specification was not changed since."""
-        # Compiled at the first call: a specification that is used once needs none.
+        # Compiled at the first call: a specification that is used once needs none. The method of
+        # this object is replaced by the function, which mypy takes for a mistake.
         self.is_current = self._compiled()  # type: ignore[assignment, method-assign]
         return self.is_current(features)
 

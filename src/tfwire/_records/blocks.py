@@ -44,7 +44,8 @@ def numbers_of(batch: Any) -> Sequence[int]:
     """The numbers of all records."""
     if not batch.numbers:
         return range(batch.first_record, batch.first_record + batch.count)
-    return ffi.unpack(batch.numbers, batch.count)  # type: ignore[no-any-return]
+    numbers: list[int] = ffi.unpack(batch.numbers, batch.count)
+    return numbers
 
 
 def position_of(batch: Any, index: int) -> RecordPosition:

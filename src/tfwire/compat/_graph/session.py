@@ -106,7 +106,8 @@ class Deferred(Tensor):
     def __getitem__(self, key: Any) -> Deferred:
         return Deferred(operator.getitem, self, key)
 
-    # Equality is identity, as in TensorFlow 1, so that a tensor can be a key of feed_dict.
+    # Equality is identity, as in TensorFlow 1, so that a tensor can be a key of feed_dict. mypy
+    # takes __hash__ for that of a class with an __eq__ of its own, which has none.
     __eq__: Callable[[Deferred, object], bool] = object.__eq__
     __ne__: Callable[[Deferred, object], bool] = object.__ne__
     __hash__: Callable[[Deferred], int] = object.__hash__  # type: ignore[assignment]
