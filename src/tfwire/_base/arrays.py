@@ -54,8 +54,8 @@ def int64_array(name: str, values: Any) -> Array:
     try:
         numbers = np.fromiter(map(operator.index, objects.flat), np.int64, objects.size)
     except TypeError:
-        plain = isinstance(values, np.ndarray)
-        found = f"an array of {array.dtype}" if plain else type(values).__name__
+        found = "an array" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"
+        found += "" if array.dtype.kind == "O" else f" of {array.dtype}"
         raise TypeError(f"{name} must be integers, found {found}") from None
     except OverflowError:
         raise ValueError(f"{name} must be within int64") from None
