@@ -12,6 +12,7 @@ import functools
 import io
 import os
 import random
+import resource
 import signal
 import sys
 import threading
@@ -46,7 +47,7 @@ class Gate:
 class GatedPipe:
     """The end of a pipe into which a thread puts records, as many as pass the gate."""
 
-    kept = None  # a list of all pipes while interrupts come: Python loses one that hits __del__
+    kept = None  # where interrupts come, a list of all pipes: Python loses one that hits __del__
 
     def __init__(self, gate):
         if GatedPipe.kept is not None:
@@ -195,9 +196,12 @@ def interrupt(name, tries, seed, folder):
     """Interrupts an iterator at random moments; what comes of it must be an interrupt or nothing,
     and the iterator can be closed afterwards, by any thread."""
     path, chance = write(Path(folder) / "interrupted"), random.Random(seed)
+    GatedPipe.kept = []  # to the end: the garbage of one try may be collected during the next
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each try keeps a pipe open
     interrupted = 0
     for _ in range(tries):
-        elements, GatedPipe.kept = None, []
+        elements = None
         waits = name in PIPES or chance.random() < 0.3
         places = 20 if "repeated" in name else 40  # elements that reach the gate
         gate = Gate(chance.randrange(places) if waits else None)
@@ -216,7 +220,6 @@ def interrupt(name, tries, seed, folder):
         gate_open_later = threading.Timer(0.2, gate.opened.set)
         gate_open_later.start()
         sender.join()
-        GatedPipe.kept = None
         if elements is not None:
             close = chance.choice([elements.close, functools.partial(list, elements)])
             within_limit(close)
@@ -224,6 +227,9 @@ def interrupt(name, tries, seed, folder):
             assert [] == list(elements)
         gate.opened.set()
         gate_open_later.cancel()
+    for thread in set(threading.enumerate()) - {threading.current_thread()}:
+        if thread.is_alive():  # one that was interrupted in start() never is
+            thread.join(LIMIT)  # one that writes to a pipe while Python ends would say so
     print(interrupted)
 
 
