@@ -72,12 +72,13 @@ def test_a_parser_keeps_no_large_memory_when_it_is_idle():
     limit = spare.limit
     array = spare.empty((limit,), np.dtype(np.uint8))
     assert array.flags.owndata
-    spare.limit_to(2 * limit)
+    reader = Spare()  # any object
+    spare.begin(reader, 1)
     array = spare.empty((limit,), np.dtype(np.uint8))
     block = weakref.ref(array.base)
     del array
     assert block() is not None
-    spare.limit_to(limit)
+    spare.end(reader)
     assert block() is None
 
 

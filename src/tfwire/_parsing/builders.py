@@ -7,14 +7,13 @@ files, pipes, what follows damage) the reader gives windows: verified records in
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._base.errors import ParseError
 from tfwire._base.native import check, ffi, lib
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
-from tfwire._parsing.session import Session
+from tfwire._parsing.session import Schema, Session
 from tfwire._parsing.spare import IDLE_LIMIT
 from tfwire._parsing.spec import Plan
 from tfwire._records.blocks import Window
@@ -30,6 +29,7 @@ class Parsing(Protocol):
     """What this module needs of a parser."""
 
     _plans: Sequence[Plan | None]
+    _schemas: tuple[Schema | None, ...]
     _sessions: list[Session]
     _blocks: list[Block]
 
@@ -80,10 +80,16 @@ class Builders:
         batch_size: Records of a batch.
         left_out: Notes records that do not fit; None: they are errors.
         drop_remainder: Leave out a last batch of fewer records.
+        num_threads: How many threads use them.
     """
 
     def __init__(
-        self, parser: Parsing, batch_size: int, left_out: LeftOut | None, drop_remainder: bool
+        self,
+        parser: Parsing,
+        batch_size: int,
+        left_out: LeftOut | None,
+        drop_remainder: bool,
+        num_threads: int,
     ) -> None:
         self.parser = parser
         self.batch_size = batch_size
@@ -98,6 +104,11 @@ class Builders:
         )
         self._unused: list[Builder] = []
         self._lent: list[Block] = []
+        self._spares = [
+            s for schema in parser._schemas if schema is not None for s in schema.spares
+        ]
+        for spare in self._spares:
+            spare.begin(self, num_threads)
 
     def get(self) -> Builder:
         try:
@@ -118,6 +129,8 @@ class Builders:
         """Gives sessions and blocks back to the parser. No builder is used after that."""
         while self._unused:
             self._unused.pop().release()
+        for spare in self._spares:
+            spare.end(self)
         blocks = self.parser._blocks
         while self._lent:
             blocks.append(self._lent.pop())
@@ -134,7 +147,6 @@ class Builder:
     def __init__(self, home: Builders) -> None:
         self._home = home
         self._session = home.parser._acquire()
-        self._session.limit_memory(sys.maxsize)
         self._room = 0
         self.count = 0
 
@@ -252,7 +264,6 @@ class Builder:
             home.put(self)
 
     def release(self) -> None:
-        self._session.limit_memory(IDLE_LIMIT)
         self._home.parser._sessions.append(self._session)
 
     def _error(self, failure: ParseFailure, window: Window, index: int) -> ParseError:

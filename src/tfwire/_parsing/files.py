@@ -48,7 +48,7 @@ class FileBatches(SharedIterator[Batch]):
         self._last = False
         self._left_out = LeftOut()
         self._builders = Builders(
-            parser, batch_size, self._left_out if skip else None, drop_remainder
+            parser, batch_size, self._left_out if skip else None, drop_remainder, num_threads
         )
         self._ahead: Workers | None = None
         self._warnings: deque[str] = deque()  # from other threads

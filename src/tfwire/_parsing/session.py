@@ -117,12 +117,6 @@ class Session:
         for part in self.parts:
             part.grow(capacity, count)
 
-    def limit_memory(self, size: int) -> None:
-        """Largest block kept for reuse, in bytes."""
-        for part in self.parts:
-            for spare in part.spares:
-                spare.limit_to(size)
-
     def parse(self, data: Any, data_len: int, spans: Any, count: int, flags: int = 0) -> None:
         """Appends the records of a batch.
 
@@ -266,7 +260,7 @@ class Columns:
             self.lent[i] = 1
         self.column = ffi.new("tfw_column *")
         self.finished = ffi.new("tfw_column[]", len(self.plan.requests))
-        self.spares = [Spare() for _ in self.plan.requests]
+        self.spares = schema.spares
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
         self.checked = [field for field in self.plan.fields.values() if field.checked]
 
@@ -386,10 +380,12 @@ Out = Mapping[str, Array] | Mapping[bytes, Array]
 
 
 class Schema:
-    """The tfw_schema of a plan: immutable, for any number of threads."""
+    """The tfw_schema of a plan, which is immutable, and memory for its columns; for any number of
+    threads."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.spares = [Spare() for _ in plan.requests]
         features = ffi.new("tfw_feature[]", len(plan.requests))
         pinned = [
             _describe(feature, request)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,17 @@ Array = np.ndarray[Any, Any]
 LARGE = 1 << 15
 # Largest block that a parser keeps while it is not reading files.
 IDLE_LIMIT = 1 << 24
-# One that the user has, one being filled, one between them.
-_MAX_BLOCKS = 3
+# One that the user has, and one that is dropped for it. Each thread that parses fills another one,
+# and one is ready.
+_NUM_BLOCKS = 3
 
 
-def _references(blocks: list[Array], i: int) -> int:
-    return sys.getrefcount(blocks[i])
+def _references(held: list[Array]) -> int:
+    return sys.getrefcount(held[0])
 
 
 # References to an array that only a list holds. Every view holds the array that it shows.
-_UNSEEN = _references([np.empty(0)], 0)
+_UNSEEN = _references([np.empty(0)])
 
 
 def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -39,7 +42,7 @@ def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 class Spare:
-    """Blocks of memory for the results of one column.
+    """Blocks of memory for the results of one column, shared by the threads that fill it.
 
     Attributes:
         limit: Size of the largest block that is kept.
@@ -47,29 +50,71 @@ class Spare:
 
     def __init__(self) -> None:
         self.limit = IDLE_LIMIT
-        self._blocks: list[Array] = []
-        self._grown: deque[tuple[Any, int]] = deque(maxlen=2)  # given back by any thread
+        self._most = _NUM_BLOCKS
+        self._readers: weakref.WeakSet[object] = weakref.WeakSet()
+        # Whoever looks at a block takes it out first: two threads never find the same one unseen.
+        self._blocks: deque[Array] = deque()
+        self._grown: deque[tuple[Any, int]] = deque()
 
-    def limit_to(self, size: int) -> None:
-        """Keeps only blocks of at most this size, now and from now on."""
-        self.limit = size
-        self._blocks = [block for block in self._blocks if block.nbytes <= size]
-        if any(capacity > size for _, capacity in self._grown):
-            self._grown.clear()
+    def begin(self, reader: object, num_threads: int) -> None:
+        """Keeps blocks of any size, until ``end``.
+
+        Args:
+            reader: What reads files; it may also be dropped.
+            num_threads: How many threads fill columns for it.
+        """
+        self._readers.add(reader)
+        self.limit = sys.maxsize
+        self._most = max(self._most, _NUM_BLOCKS + num_threads)
+
+    def end(self, reader: object) -> None:
+        """Keeps only what an idle parser may, unless another reader goes on."""
+        self._readers.discard(reader)
+        if not self._readers:
+            self.limit = IDLE_LIMIT
+            with suppress(IndexError):  # a batch that is being parsed looks too
+                for _ in range(len(self._blocks)):
+                    self._keep(self._blocks.popleft())
+            with suppress(IndexError):
+                for _ in range(len(self._grown)):
+                    self._keep_grown(*self._grown.popleft())
+
+    def _keep(self, block: Array) -> None:
+        if block.nbytes <= self.limit:
+            self._blocks.append(block)
+            if len(self._blocks) > self._most:
+                with suppress(IndexError):
+                    self._blocks.popleft()
+
+    def _keep_grown(self, owner: Any, size: int) -> None:
+        if size <= self.limit:
+            self._grown.append((owner, size))
+            if len(self._grown) > self._most:
+                with suppress(IndexError):
+                    self._grown.popleft()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """As ``np.empty``. For one thread at a time."""
+        """As ``np.empty``."""
         size = math.prod(shape) * dtype.itemsize
         # More than needed: the next batch may be a little larger.
         capacity = size + size // 8
         if size < LARGE or capacity > self.limit:
             return np.empty(shape, dtype)
-        for i in range(len(self._blocks)):
-            if _references(self._blocks, i) == _UNSEEN and self._blocks[i].nbytes >= size:
-                return _over(self._blocks[i], shape, dtype)
+        for _ in range(len(self._blocks)):
+            try:
+                held = [self._blocks.popleft()]
+            except IndexError:  # other threads look too
+                break
+            fits = _references(held) == _UNSEEN and held[0].nbytes >= size
+            block = held[0]
+            array = _over(block, shape, dtype) if fits else None
+            self._keep(block)
+            if array is not None:
+                return array
         block = np.empty(capacity, np.uint8)
-        self._blocks = [*self._blocks[1 - _MAX_BLOCKS :], block]
-        return _over(block, shape, dtype)
+        array = _over(block, shape, dtype)
+        self._keep(block)
+        return array
 
     def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
         """As ``native.adopt``, for memory that goes back to C through ``grown_block``."""
@@ -77,9 +122,7 @@ class Spare:
             return adopt(memory, count, dtype)
 
         def release(memory: Any) -> None:
-            owner = ffi.gc(memory, lib.tfw_free, capacity)
-            if capacity <= self.limit:
-                self._grown.append((owner, capacity))
+            self._keep_grown(ffi.gc(memory, lib.tfw_free, capacity), capacity)
 
         owner = ffi.gc(memory, release, capacity)
         return np.frombuffer(ffi.buffer(owner, count * np.dtype(dtype).itemsize), dtype)
