@@ -95,16 +95,18 @@ def _strings(
     column: BytesColumn, shape: tuple[int, ...], count: int, size: int
 ) -> Iterator[BytesColumn]:
     """The batches of a BytesColumn: views of its bytes, with offsets from 0."""
-    width = math.prod(shape)
     data, offsets = column.data, column.offsets
+    strings = size * math.prod(shape)  # of a batch
+    whole, rest = divmod(count, size)
+    ends = offsets[::strings] if strings else np.zeros(whole + 1, np.int64)
+    # The offsets of a batch begin with the end of the batch before.
+    windows = np.lib.stride_tricks.sliding_window_view(offsets, strings + 1)[:: max(strings, 1)]
+    own = iter(windows[:whole] - ends[:whole, np.newaxis])
+    trusted, batch_shape = BytesColumn._trusted, (size, *shape)
     begin = 0
-    ends = offsets[size * width :: size * width].tolist() if width else []
-    ends += [int(offsets[-1])] * (-(-count // size) - len(ends))
-    for i, end in enumerate(ends):
-        first = i * size
-        rows = min(size, count - first)
-        own = offsets[first * width : (first + rows) * width + 1]
-        yield BytesColumn._trusted(
-            data[begin:end], own - begin if begin else own.copy(), (rows, *shape)
-        )
+    for end, row in zip(ends[1 : whole + 1].tolist(), own, strict=True):
+        yield trusted(data[begin:end], row, batch_shape)
         begin = end
+    if rest:
+        last = offsets[whole * strings :]
+        yield trusted(data[begin : int(last[-1])], last - begin, (rest, *shape))
