@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import gzip
 import operator
@@ -43,7 +44,7 @@ def small_units(monkeypatch):
     end, and no file is open."""
     monkeypatch.setattr(inflate_thread, "_UNIT", 1000)
     monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
-    monkeypatch.setattr(files_ahead, "_UNITS_PER_FILE", 2)
+    monkeypatch.setattr(files_ahead, "_WAITING", 2)
     monkeypatch.setattr(files_ahead, "_AHEAD_BYTES", 1)
     before = held()
     yield
@@ -226,3 +227,20 @@ def test_both_sides_of_a_fork_go_on(intact, taken):
 def test_wrong_numbers_of_threads_are_refused(threads):
     with pytest.raises((TypeError, ValueError), match="num_threads"):
         tfw.read_records(["missing"], num_threads=threads)
+
+
+def test_less_of_a_file_that_inflates_to_much_more_waits_for_the_reader(tmp_path, monkeypatch):
+    waiting = []
+    start = inflate_thread.ThreadedInflater.start
+    monkeypatch.setattr(
+        inflate_thread.ThreadedInflater,
+        "start",
+        lambda self, most=None: (waiting.append(most), start(self, most)),
+    )
+    monkeypatch.setattr(files_ahead, "_WAITING", 5)
+    content = file_of(PARTS[0])
+    much = gzip.compress(content * 100)
+    files = [gzip.compress(content, 0), much, b"\x1f\x8b\x08", zlib.compress(content)]
+    with contextlib.suppress(tfw.DataLossError):
+        next(tfw.read_records(write(tmp_path, files), num_threads=4))
+    assert [5, 2, 5, 5] == waiting

@@ -55,7 +55,7 @@ class FileBatches(SharedIterator[Batch]):
         read: Callable[[], Any]
         parse: Callable[[Any], Any] | None = None
         if num_threads > 1 and not skip:
-            parallel = Parallel(self._builders, reader, verify)
+            parallel = Parallel(self._builders, reader, verify, num_threads)
             read, parse = parallel.read, parallel.parse
         else:
             read = Sequential(self._builders, reader).step

@@ -198,7 +198,7 @@ class BaseParser(Generic[Batch, Single]):
         reader = BatchReader(
             paths,
             compression_type,
-            verify=verify and not apart,
+            verify=verify,
             on_corrupt=on_corrupt,
             max_record_size=max_record_size,
             buffer_size=_BUFFER_SIZE,

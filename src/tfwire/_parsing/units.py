@@ -24,6 +24,9 @@ _ROOM = 4096
 _UNIT_BYTES = 1 << 20
 # With threads, every unit also costs waiting for the GIL.
 _PARALLEL_UNIT_BYTES = 1 << 21
+# So many threads are kept busy by inflating. The one whose turn it is to read parses what was
+# inflated, while it is in the cache: to copy it for others would cost more than half of parsing.
+_FEW_THREADS = 3
 _FRAME_SIZE = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
 
@@ -50,14 +53,21 @@ class Sizes:
 
 
 class Sequential:
-    """Units read and parsed in one thread, in the reader's buffer."""
+    """Units read and parsed in one thread, in the reader's buffer.
 
-    def __init__(self, builders: Builders, reader: BatchReader) -> None:
+    Args:
+        builders: For the thread.
+        reader: Of the files.
+        windows: C reads no file by itself: the reader gives all records.
+    """
+
+    def __init__(self, builders: Builders, reader: BatchReader, *, windows: bool = False) -> None:
         self._builders = builders
         self._reader = reader
         self._sizes = Sizes(reader, builders.batch_size, _UNIT_BYTES)
         self._room = _ROOM
-        self._stretch = None if builders.needs_windows else builders.block().passing
+        windows = windows or builders.needs_windows
+        self._stretch = None if windows else builders.block().passing
 
     def step(self) -> Outcome:
         """The next batches. The last is incomplete at the end or before an error."""
@@ -109,20 +119,29 @@ class Parallel:
 
     Args:
         builders: For the threads.
-        reader: Of the files; it does not verify the checksums of payloads.
-        verify: Verify them when parsing.
+        reader: Of the files.
+        verify: Verify the checksums of payloads when they are parsed, where the reader can leave
+            that to them.
+        num_threads: How many threads parse.
     """
 
-    def __init__(self, builders: Builders, reader: BatchReader, verify: bool) -> None:
+    def __init__(
+        self, builders: Builders, reader: BatchReader, verify: bool, num_threads: int
+    ) -> None:
         self._builders = builders
         self._reader = reader
-        self._flags = 0 if verify else lib.TFW_NO_DATA_CRC
+        self._verify = verify
         self._sizes = Sizes(reader, builders.batch_size, _PARALLEL_UNIT_BYTES)
         self._blocks = builders.parser._blocks
+        self._in_turn = num_threads <= _FEW_THREADS
+        self._sequential = Sequential(builders, reader, windows=True)
 
-    def read(self) -> Unit:
-        """The records of the next batches; fewer at the end or before an error."""
+    def read(self) -> Unit | Outcome:
+        """The records of the next batches, or the batches; fewer at the end or before an error."""
+        if self._in_turn and self._reader.at_compressed:
+            return self._sequential.step()
         block = self._blocks.pop() if self._blocks else Block()
+        block.takes_unverified = self._verify
         marks: list[tuple[int, int]] = []
         goal, error = self._sizes.num_records(), None
         try:
@@ -136,14 +155,16 @@ class Parallel:
         self._sizes.note(block.num_records, block.num_bytes)
         return Unit(block, marks, error, block.num_records < goal)
 
-    def parse(self, unit: Unit) -> Outcome:
+    def parse(self, unit: Unit | Outcome) -> Outcome:
         """The batches of a unit; in any thread."""
+        if isinstance(unit, Outcome):
+            return unit
         block, marks, error, last = unit
         num_skipped = marks[-1][1]
         builder = self._builders.get()
         try:
             builder.begin(block.num_records, block.num_records)
-            for stretch, num_records in block.stretches(self._flags):
+            for stretch, num_records in block.stretches(0 if self._verify else lib.TFW_NO_DATA_CRC):
                 builder.read_all(stretch, num_records)
         except Exception as found:
             error = found

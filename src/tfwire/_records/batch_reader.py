@@ -191,6 +191,11 @@ class BatchReader:
         return self._file is None or self._file.at_hand
 
     @property
+    def at_compressed(self) -> bool:
+        """Whether the current file is compressed."""
+        return self._file is not None and bool(self._file.compression)
+
+    @property
     def num_skipped(self) -> int:
         """How many regions were left out so far. Only for the thread that reads."""
         file = self._file

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.inflate_thread import ThreadedInflater
-from tfwire._records.sources import is_path, is_url, open_regular
+from tfwire._records.sources import FileSource, is_path, is_url, open_regular
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
 
 __all__ = ["FilesAhead"]
 
-# Inflated units of each file that wait for the reader. Many keep all threads at work, but they are
-# fresh memory, out of the cache: W1 takes a quarter more CPU time. Two threads and the reader keep
-# two cores busy in any case; then two units hide the beginning of a file.
-_UNITS_PER_FILE = 16
-_UNITS_OF_TWO = 2
+# Inflated units of each file that wait for the reader.
+_WAITING = 16
+# Of files that inflate to more than so many times their size. Inflating them is little work, but
+# fresh memory, out of the cache: with many units it takes half as long again (W7).
+_LARGE_RATIO = 4
+_FEW_WAITING = 2
 # A smaller file is inflated by the reader: that costs less than a thread.
 _AHEAD_BYTES = 1 << 16
 
@@ -44,7 +45,6 @@ class FilesAhead(Iterator[Any]):
         self._left = deque(paths)
         self._compression = compression
         self._num_files = num_files
-        self._units = _UNITS_OF_TWO if num_files == 2 else _UNITS_PER_FILE
         self._inflating: deque[ThreadedInflater | None] = deque()  # of the first paths left
         self._current: ThreadedInflater | None = None
 
@@ -89,7 +89,20 @@ class FilesAhead(Iterator[Any]):
             compression = detect_compression(source.peek(DETECT_SIZE)) if name == "auto" else name
             if compression:
                 inflater = ThreadedInflater(source, compression)
-                inflater.start(self._units)
+                few = _ratio(source, compression) > _LARGE_RATIO
+                inflater.start(_FEW_WAITING if few else _WAITING)
                 return inflater
             source.close()
         return None
+
+
+def _ratio(source: FileSource, compression: Compression) -> float:
+    """How many times its size a file inflates to, by the end of its last gzip member; 0: unknown.
+    A hint: the file may be damaged, or have several members."""
+    size = source.size() or 0
+    if compression != "GZIP" or size < 4:
+        return 0
+    try:
+        return int.from_bytes(os.pread(source.fd, 4, size - 4), "little") / size
+    except OSError:  # the reader will report it
+        return 0

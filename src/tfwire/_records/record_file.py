@@ -261,9 +261,11 @@ class RecordFile:
                 return True
 
     def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
-        """As next, but appends the records to a block. Where only headers are verified, they go
-        there straight from a regular file."""
-        headers_only = self._options.flags == lib.TFW_NO_DATA_CRC and self.tally is None
+        """As next, but appends the records to a block. Where it takes records of which only the
+        headers were verified, they go there straight from a regular file."""
+        flags = self._options.flags
+        headers_only = flags == lib.TFW_NO_DATA_CRC or (flags == 0 and block.takes_unverified)
+        headers_only &= self.tally is None
         if headers_only and not self._fed:
             assert isinstance(self._source, FileSource)
             longest = self._options.max_record_size

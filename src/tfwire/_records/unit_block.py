@@ -37,6 +37,7 @@ class Run(NamedTuple):
         held: Their bytes in the block: where they begin and end.
         source: The file, if they are not kept; else None.
         stop: Where the last one ends in the file.
+        verified: Whether their payloads were verified.
     """
 
     path: Path | None
@@ -45,6 +46,7 @@ class Run(NamedTuple):
     held: tuple[int, int]
     source: FileSource | None = None
     stop: int = NO_STOP
+    verified: bool = False
 
 
 class Block:
@@ -54,6 +56,7 @@ class Block:
         num_records: How many there are.
         num_bytes: Their size, with frames.
         passing: For records that are not kept.
+        takes_unverified: Whether payloads may be verified when the records are parsed.
     """
 
     def __init__(self) -> None:
@@ -63,6 +66,7 @@ class Block:
         self._count, self._error = ffi.new("size_t *"), new_error()
         self._offset = ffi.new("uint64_t *")
         self._mean = 0  # bytes of a record
+        self.takes_unverified = False
         self.clear()
 
     @property
@@ -82,7 +86,7 @@ class Block:
         self.num_bytes: int = 0
 
     def add(self, batch: Any, path: Path | None) -> None:
-        """Copies a ``tfw_batch``."""
+        """Copies a ``tfw_batch``, which the reader has verified as it was asked to."""
         for first, end in runs_of(batch):
             last = batch.spans[end - 1]
             begin = batch.spans[first].offset - lib.TFW_HEADER_SIZE
@@ -92,7 +96,7 @@ class Block:
             self._data[to : to + size] = np.frombuffer(source, np.uint8)
             self._end += size
             start = RecordPosition(number_of(batch, first), batch.offset + begin)
-            self._note(Run(path, start, end - first, (to, to + size)), size)
+            self._note(Run(path, start, end - first, (to, to + size), verified=True), size)
 
     def _reserve(self, size: int) -> int:
         """Makes room after the records kept; returns where it begins."""
@@ -188,11 +192,12 @@ class Block:
         """The records, for C to read; each stretch is valid until the next, and how many it has.
 
         Args:
-            flags: For tfw_scan.
+            flags: For tfw_scan, of records that were not verified.
         """
         for run in self._runs:
             stretch, fd = self._kept, -1
             if run.source is not None:
                 stretch, fd = self.passing, run.source.fd
-            stretch.begin(fd, run.path, run.start, flags, 0, run.held, run.stop)
+            crc = lib.TFW_NO_DATA_CRC if run.verified else flags
+            stretch.begin(fd, run.path, run.start, crc, 0, run.held, run.stop)
             yield stretch, run.num_records
