@@ -132,6 +132,17 @@ def test_batches_that_are_dropped_give_their_memory_to_the_next(path):
     assert all(len(addresses) <= 8 for addresses in found.values()), found
 
 
+def test_threads_share_the_memory_of_a_parser():
+    parser = tfw.Parser(FEATURES)
+    one, other = parser._acquire(), parser._acquire()  # as two threads do
+    found = []
+    for session in (one, other, one):
+        session.begin(1000)
+        found.append(address(session.columns[0].arrays[0]))
+        session.columns[0].arrays.clear()
+    assert found == [found[0]] * 3
+
+
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_batches_share_no_entry(path, num_threads):
     """Several are cut from one allocation: what is written to one, no other sees."""
