@@ -162,7 +162,9 @@ def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
 def _slices(messages: tuple[Any, ...]) -> Iterator[Spans]:
     for first in range(0, len(messages), _SLICE):
         some = messages[first : first + _SLICE]
-        yield _addresses(some, first) or _joined_spans(_bytes_objects(some, first), first)
+        yield _bytes_in_place(some, BYTES_LAYOUT, first) or _joined_spans(
+            _bytes_objects(some, first), first
+        )
 
 
 def _bytes_layout() -> Any:
@@ -177,25 +179,21 @@ def _bytes_layout() -> Any:
     head, word = object.__basicsize__, ffi.sizeof("uintptr_t")
     layout = ffi.new("tfw_object_layout *", (id(bytes), head - word, head, bytes.__basicsize__ - 1))
     example = bytes(range(256))
-    spans = _addresses((example,), 0, layout)
+    spans = _bytes_in_place((example,), layout)
     return layout if spans is not None and spans.message(0)[:] == example else None
 
 
-def _addresses(messages: tuple[Any, ...], first: int, layout: Any = None) -> Spans | None:
+def _bytes_in_place(objects: Sequence[Any], layout: Any, first: int = 0) -> Spans | None:
     """Bytes objects in place; None if one is of another type. Copying the messages would cost as
     much as parsing them."""
-    strings = _bytes_in_place(messages, layout or BYTES_LAYOUT)
-    return None if strings is None else strings.spans(0, len(strings))._replace(first=first)
-
-
-def _bytes_in_place(objects: Sequence[Any], layout: Any) -> StringTable | None:
     if layout is None:
         return None
     addresses, held = addresses_of(objects)
     table = np.empty((len(held), 2), np.uint64)
     spans = ffi.from_buffer("tfw_span[]", table)
-    status = lib.tfw_object_spans(addresses, len(held), layout, spans)
-    return StringTable(table, held) if status == lib.TFW_OK else None
+    if lib.tfw_object_spans(addresses, len(held), layout, spans) != lib.TFW_OK:
+        return None
+    return Spans((held, table), _NOWHERE, 0, spans, len(held), first, lib.TFW_ADDRESSES)
 
 
 def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
@@ -207,8 +205,9 @@ def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
     strings = _bytes_in_place(objects, BYTES_LAYOUT)
     if strings is None:
         return None
-    offsets = to_splits(strings.table[:, 1].view(np.int64))
-    return copy_strings(strings.table, int(offsets[-1])), offsets
+    _held, table = strings.owner
+    offsets = to_splits(table[:, 1].view(np.int64))
+    return copy_strings(table, int(offsets[-1])), offsets
 
 
 def to_splits(lengths: Array) -> Array:

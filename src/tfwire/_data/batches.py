@@ -13,6 +13,7 @@ from tfwire._data.sources import Records
 from tfwire._data.stages import (
     Cursor,
     Derived,
+    GatheringElements,
     MapCursor,
     Repeat,
     Shard,
@@ -152,17 +153,14 @@ class Batch(Derived):
         return f"batch({self.count}, {self.drop_remainder})"
 
 
-class _BatchCursor(Through):
+class _BatchCursor(Through, GatheringElements):
     def __init__(self, below: Cursor, stage: Batch, collate: Collate) -> None:
         super().__init__(below)
         self._size = stage.count
         self._drop_remainder = stage.drop_remainder
         self._collate = collate
 
-    def take(self, count: int) -> list[Any]:
-        return self.gather(self._batches(count), count)
-
-    def _batches(self, count: int) -> Iterator[Any]:
+    def elements(self, count: int) -> Iterator[Any]:
         size = self._size
         while count > 0 and (elements := self._below.take(count * size)):
             if self._drop_remainder:

@@ -175,23 +175,21 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         self._piece = _Piece()
 
     def step(self) -> Iterator[Any]:
-        if not self._piece.left:
-            try:
-                self._draw()
-            except OSError as error:
-                theirs = self._translated(error)
-                if theirs is error:
-                    raise
-                raise theirs from error
-        return self._piece.elements
-
-    def _draw(self) -> None:
-        cursor, quiet = self._opened(), self._stage.quiet
-        if quiet and self._piece.after is None:
-            self._piece = _Piece(after=_Position(cursor))
-        before = self._piece.after
-        begin = time.perf_counter()
-        elements = cursor.take(self._size)
+        if self._piece.left:
+            return self._piece.elements
+        quiet = self._stage.quiet
+        try:
+            cursor = self._opened()
+            if quiet and self._piece.after is None:
+                self._piece = _Piece(after=_Position(cursor))
+            before = self._piece.after
+            begin = time.perf_counter()
+            elements = cursor.take(self._size)
+        except OSError as error:
+            theirs = self._translated(error)
+            if theirs is error:
+                raise
+            raise theirs from error
         if not elements:
             raise StopIteration
         if quiet:
@@ -201,6 +199,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         after = _Position(cursor) if quiet else None
         # In one assignment: an interrupt may come at any point.
         self._piece = _Piece(iter(elements), len(elements), before, after)
+        return self._piece.elements
 
     def reentered(self) -> Iterator[Any]:
         # An error raised here would end the chain and lose the step's elements.

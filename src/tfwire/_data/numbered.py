@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._base.arguments import choice, show_path
 from tfwire._base.errors import DataLossError
-from tfwire._data.stages import Cursor, Gathering, Stage
+from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
 
 __all__ = ["IndexedRecords", "NumberedCursor", "check_rule", "file_facts", "share"]
@@ -113,7 +113,7 @@ def _at_once(files: Any) -> int:
     return min(4096, max(16, (1 << 23) * len(files) // max(num_bytes, 1)))
 
 
-class NumberedCursor(Gathering):
+class NumberedCursor(GatheringPieces):
     """Indexed records, read many at a time.
 
     Args:
@@ -133,11 +133,11 @@ class NumberedCursor(Gathering):
         self._fetched = at
 
     def take(self, count: int) -> list[bytes]:
-        found = self.collect(self._some, count)
+        found = super().take(count)
         self._at += len(found)
         return found
 
-    def _some(self, count: int) -> list[bytes] | None:
+    def piece(self, count: int) -> list[bytes] | None:
         if piece := list(islice(self._ready, count)):
             return piece
         if self._fetched >= self._stage.length:

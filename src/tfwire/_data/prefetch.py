@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
-from tfwire._data.stages import Cursor, Derived, Gathering, Stage
+from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, after, state_or
 
 __all__ = ["Prefetch", "Replayed", "defer", "elements_of"]
@@ -44,7 +44,7 @@ class _Drawn(NamedTuple):
         return not self.elements
 
 
-class _PrefetchCursor(Gathering):
+class _PrefetchCursor(GatheringPieces):
     def __init__(self, below: Cursor, count: int) -> None:
         self._ahead: Workers | None = None
         self._below = below
@@ -52,10 +52,7 @@ class _PrefetchCursor(Gathering):
         self._count = count
         self._ended = False
 
-    def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> list[Any] | None:
         if self._ended:
             return None
         if self._ahead is None:  # once the first element is asked for
@@ -168,7 +165,7 @@ class Replayed(Stage):
         return self.name
 
 
-class _ReplayedCursor(Gathering):
+class _ReplayedCursor(GatheringElements):
     """Elements of a function.
 
     Attributes:
@@ -182,11 +179,14 @@ class _ReplayedCursor(Gathering):
         self._count = count
         self.opened: set[Cursor] = set()
 
+    def elements(self, count: int) -> Iterator[Any]:
+        return self._elements
+
     def take(self, count: int) -> list[Any]:
         outer = getattr(_running, "cursor", None)
         _running.cursor = self
         try:
-            found = self.gather(self._elements, count)
+            found = super().take(count)
         finally:
             _running.cursor = outer
         self._count += len(found)

@@ -15,7 +15,7 @@ from tfwire._base.strings import StringTable, copy_strings
 from tfwire._data.numbered import IndexedRecords, NumberedCursor
 from tfwire._data.permutations import as_key, draws, permuted, randrange
 from tfwire._data.sources import Records
-from tfwire._data.stages import Cursor, Derived, Gathering, Stage
+from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import table_of
@@ -96,7 +96,7 @@ class _OrderCursor(NumberedCursor):
         return [self._seed, super().place()]
 
 
-class _BufferCursor(Gathering):
+class _BufferCursor(GatheringPieces):
     """Elements in a buffer.
 
     A snapshot holds their numbers and a snapshot of the source before the first of them. To go on
@@ -136,10 +136,7 @@ class _BufferCursor(Gathering):
     def _settle(self, elements: Array) -> None:
         """Releases memory that these elements do not need."""
 
-    def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> list[Any] | None:
         if not len(self._next.numbers):
             self._next = self._draw(max(count, self._at_once))
         given, self._next = self._next.split(count)
@@ -369,7 +366,7 @@ class Buffer:
 _SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use
 
 
-class PackedRecords(Gathering):
+class PackedRecords(GatheringPieces):
     """The records of files, one file after the other, in blocks of memory.
 
     Args:
@@ -396,11 +393,8 @@ class PackedRecords(Gathering):
             return None
         return self._stage.reader(self._number, start, self._markers)
 
-    def take(self, count: int) -> Any:
+    def piece(self, count: int) -> Any:
         """The next records, as StringTable."""
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> Any:
         if self._reader is None:
             return None
         batch = self._reader.next(count)

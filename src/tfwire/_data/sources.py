@@ -16,7 +16,7 @@ import numpy as np
 from tfwire._base.errors import DataLossError
 from tfwire._base.strings import as_array
 from tfwire._data.numbered import file_facts, share
-from tfwire._data.stages import Cursor, Gathering, Stage
+from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.batch_reader import BatchReader
@@ -30,7 +30,7 @@ _COPIED_BYTES = 2048
 _RECORDS_PER_PASS = 256  # records dropped at a time
 
 
-class _Counting(Gathering):
+class _Counting(GatheringElements):
     """A cursor whose position is the number of elements given.
 
     Args:
@@ -42,8 +42,11 @@ class _Counting(Gathering):
         self._elements = elements
         self._count = count
 
+    def elements(self, count: int) -> Iterator[Any]:
+        return self._elements
+
     def take(self, count: int) -> list[Any]:
-        found = self.gather(self._elements, count)
+        found = super().take(count)
         self._count += len(found)
         return found
 
@@ -245,7 +248,7 @@ class Records(Stage):
         return f"TFRecordDataset({facts}, cycle={self.cycle}){self._share}"
 
 
-class _File(Gathering):
+class _File(GatheringElements):
     """The records of one file.
 
     Args:
@@ -271,9 +274,12 @@ class _File(Gathering):
         while given > 0:
             given -= self._pass_over(min(given, _RECORDS_PER_PASS))
 
+    def elements(self, count: int) -> Iterator[bytes]:
+        return self._iterator
+
     def take(self, count: int) -> list[bytes]:
         if not self._ready:
-            return self.gather(self._iterator, count)
+            return super().take(count)
         first, self._given = self._given, self._given + count
         found = self._ready[first : self._given]
         if self._given >= len(self._ready):
@@ -293,7 +299,7 @@ class _File(Gathering):
         if not self._ready and self._error is None:
             self._before, self._given = self.place(), 0
             with suppress(Exception):  # take raises it
-                self._ready = self.gather(self._iterator, count)
+                self._ready = super().take(count)
         return len(self._ready) - self._given if self._ready else 0
 
     def place(self) -> Any:
@@ -308,7 +314,7 @@ class _File(Gathering):
         self._records.close()
 
 
-class _FilesInTurn(Gathering):
+class _FilesInTurn(GatheringPieces):
     """One file after the other."""
 
     def __init__(self, stage: Records, at: Any) -> None:
@@ -322,10 +328,7 @@ class _FilesInTurn(Gathering):
             return None
         return _File(self._stage, self._markers, self._number, place)
 
-    def take(self, count: int) -> list[bytes]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[bytes] | None:
+    def piece(self, count: int) -> list[bytes] | None:
         if self._file is None:
             return None
         piece = self._file.take(count)
@@ -343,7 +346,7 @@ class _FilesInTurn(Gathering):
         return () if file is None else (file,)
 
 
-class _FileCycle(Gathering):
+class _FileCycle(GatheringPieces):
     """Records of several files in turn, in the order of TensorFlow's num_parallel_reads.
     A file that has ended loses its turn: the next file takes its slot, and the turn passes on."""
 
@@ -388,10 +391,7 @@ class _FileCycle(Gathering):
     def _file(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
         return _File(self._stage, self._markers, number, place)
 
-    def take(self, count: int) -> list[bytes]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[bytes] | None:
+    def piece(self, count: int) -> list[bytes] | None:
         files = [file for file in self._files if file is not None]
         if not files:
             return None

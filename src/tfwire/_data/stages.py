@@ -1,4 +1,4 @@
-"""Stages of a pipeline that take elements one by one.
+"""Stages of a pipeline: what a stage is, and those that choose, change or combine elements.
 
 A stage is a description; a cursor is one pass through it. Cursors are pulled: ``take(n)`` consumes
 exactly what n elements need from the stages below. So the positions of the cursors are the position
@@ -23,6 +23,8 @@ __all__ = [
     "Derived",
     "Filter",
     "Gathering",
+    "GatheringElements",
+    "GatheringPieces",
     "Map",
     "MapCursor",
     "Repeat",
@@ -33,6 +35,9 @@ __all__ = [
     "Through",
     "Zip",
 ]
+
+_ELEMENTS_PER_SKIP = 256  # elements skipped at a time
+_END = "end"  # the position of a cursor that has ended
 
 
 class Cursor:
@@ -155,10 +160,7 @@ class Derived(Stage):
 
 
 class Gathering(Cursor):
-    """A cursor that raises an error after the elements before it, and again on every later call.
-
-    Subclasses define ``take``, by ``gather`` or ``collect``, and ``place``.
-    """
+    """A cursor that raises an error after the elements before it, and on every later call."""
 
     _error: Exception | None = None
 
@@ -181,25 +183,38 @@ class Gathering(Cursor):
         if self._error is not None:
             raise self._error
 
-    def gather(self, iterator: Iterator[Any], count: int) -> list[Any]:
-        """count elements of an iterator."""
+
+class GatheringElements(Gathering):
+    """A cursor whose elements come one by one."""
+
+    @abstractmethod
+    def elements(self, count: int) -> Iterator[Any]:
+        """The next elements: count of them or more, or all that are left."""
+
+    def take(self, count: int) -> list[Any]:
         self.raise_pending()
         found: list[Any] = []
         try:
-            found.extend(islice(iterator, count))
+            found.extend(islice(self.elements(count), count))
         except Exception as error:
             self._error = error
             if not found:
                 raise
         return found
 
-    def collect(self, some: Callable[[int], list[Any] | None], count: int) -> list[Any]:
-        """count elements from a function that gives up to as many as asked for, perhaps none, and
-        None at the end."""
+
+class GatheringPieces(Gathering):
+    """A cursor whose elements come in pieces."""
+
+    @abstractmethod
+    def piece(self, count: int) -> list[Any] | None:
+        """The next elements, up to count, perhaps none; None at the end."""
+
+    def take(self, count: int) -> list[Any]:
         self.raise_pending()
         found: list[Any] = []
         try:
-            while len(found) < count and (piece := some(count - len(found))) is not None:
+            while len(found) < count and (piece := self.piece(count - len(found))) is not None:
                 if piece:  # a list, or a StringTable: see PackedRecords
                     found = found + piece if found else piece
         except Exception as error:
@@ -209,12 +224,8 @@ class Gathering(Cursor):
         return found
 
 
-_ELEMENTS_PER_SKIP = 256  # elements skipped at a time
-_END = "end"  # the position of a cursor that has ended
-
-
-class Through(Gathering):
-    """A cursor whose position is that of the cursor below."""
+class Through(Cursor):
+    """A cursor on one other, by default with its position."""
 
     def __init__(self, below: Cursor) -> None:
         self._below = below
@@ -239,14 +250,15 @@ class Map(Derived):
         return MapCursor(self.source.open(epoch, at), self.arguments[0])
 
 
-class MapCursor(Through):
+class MapCursor(Through, GatheringElements):
     def __init__(self, below: Cursor, function: Callable[[Any], Any]) -> None:
         super().__init__(below)
         self._function = function
 
-    def take(self, count: int) -> list[Any]:
-        # In a generator, a StopIteration that the function raises is an error and not the end.
-        return self.gather((self._function(e) for e in self._below.take(count)), count)
+    def elements(self, count: int) -> Iterator[Any]:
+        # A generator: a StopIteration that the function raises is an error and not the end.
+        for element in self._below.take(count):
+            yield self._function(element)
 
 
 class Filter(Derived):
@@ -261,16 +273,12 @@ class Filter(Derived):
         return _FilterCursor(self.source.open(epoch, at), self.arguments[0])
 
 
-class _FilterCursor(Through):
+class _FilterCursor(Through, GatheringElements):
     def __init__(self, below: Cursor, predicate: Callable[[Any], Any]) -> None:
         super().__init__(below)
         self._predicate = predicate
 
-    def take(self, count: int) -> list[Any]:
-        # A generator, as in map.
-        return self.gather(self._accepted(count), count)
-
-    def _accepted(self, count: int) -> Iterator[Any]:
+    def elements(self, count: int) -> Iterator[Any]:  # a generator, as in map
         while count and (piece := self._below.take(count)):
             for element in piece:
                 if self._predicate(element):
@@ -308,7 +316,7 @@ class _TakeCursor(Through):
         self._given += len(found)
         return found
 
-    def place(self) -> Any:
+    def snapshot(self) -> Any:
         return [self._given, self._below.snapshot()]
 
 
@@ -343,7 +351,7 @@ class _SkipCursor(Through):
             self._left -= len(piece)
         return self._below.take(count)
 
-    def place(self) -> Any:
+    def snapshot(self) -> Any:
         return [self._left, self._below.snapshot()]
 
 
@@ -362,7 +370,7 @@ class Shard(Derived):
         return _ShardCursor(self.source.open(epoch, at), self.num_shards, self.index)
 
 
-class _ShardCursor(Through):
+class _ShardCursor(Through, GatheringPieces):
     """Takes whole rounds, so that every snapshot is taken at the start of a round."""
 
     def __init__(self, below: Cursor, num_shards: int, index: int) -> None:
@@ -370,10 +378,7 @@ class _ShardCursor(Through):
         self._num_shards = num_shards
         self._index = index
 
-    def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> list[Any] | None:
         rounds = min(count, max(1, _ELEMENTS_PER_SKIP // self._num_shards))
         piece = self._below.take(rounds * self._num_shards)
         return piece[self._index :: self._num_shards] if piece else None
@@ -394,7 +399,7 @@ class Repeat(Derived):
         return _RepeatCursor(self, epoch, at)
 
 
-class _RepeatCursor(Gathering):
+class _RepeatCursor(GatheringPieces):
     def __init__(self, stage: Repeat, epoch: str, at: Any) -> None:
         self._stage = stage
         self._outer = epoch
@@ -409,10 +414,7 @@ class _RepeatCursor(Gathering):
             return None
         return self._stage.source.open(f"{self._outer}.{self._epoch}", at)
 
-    def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> list[Any] | None:
         if self._below is None:
             return None
         piece = self._below.take(count)
@@ -460,7 +462,7 @@ class Zip(Stage):
         return _ZipCursor(below)
 
 
-class _ZipCursor(Gathering):
+class _ZipCursor(GatheringPieces):
     """It may take more elements of the others than the shortest has. So the positions of the others
     mean nothing once the shortest has ended or failed."""
 
@@ -468,10 +470,7 @@ class _ZipCursor(Gathering):
         self._below = below
         self._ended = not below
 
-    def take(self, count: int) -> list[Any]:
-        return self.collect(self._some, count)
-
-    def _some(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> list[Any] | None:
         self.raise_pending()
         if self._ended:
             return None

@@ -147,8 +147,19 @@ class RowEncoder:
             while True:
                 if len(self._buffer.out) < size:
                     self._buffer = EncodeBuffer(size)
-                status = encoder.encode(
-                    stream, self._sort_keys, self._room, self._buffer.out, spans
+                status = lib.tfw_rows_encode(
+                    encoder.rows,
+                    stream,
+                    len(stream),
+                    0 if self._sort_keys else lib.TFW_KEEP_ORDER,
+                    *self._room,
+                    self._buffer.out,
+                    len(self._buffer.out),
+                    ffi.from_buffer("tfw_span[]", spans),
+                    len(spans),
+                    encoder.done,
+                    encoder.length,
+                    encoder.error,
                 )
                 if status != lib.TFW_NEED_SPACE:
                     break
@@ -209,26 +220,6 @@ class _NativeRows:
         self.span = ffi.new("tfw_span *")
         self.done = ffi.new("size_t *")
         self.length = ffi.new("size_t *")
-
-    def encode(
-        self, stream: bytes, sort_keys: bool, room: tuple[int, int], buffer: Any, spans: Any
-    ) -> int:
-        """Encodes the rows of a stream, as many as there are spans, and returns C's status."""
-        status: int = lib.tfw_rows_encode(
-            self.rows,
-            stream,
-            len(stream),
-            0 if sort_keys else lib.TFW_KEEP_ORDER,
-            *room,
-            buffer,
-            len(buffer),
-            ffi.from_buffer("tfw_span[]", spans),
-            len(spans),
-            self.done,
-            self.length,
-            self.error,
-        )
-        return status
 
 
 # Encoders that no thread is using. A list's pop and append are atomic.

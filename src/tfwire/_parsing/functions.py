@@ -311,7 +311,8 @@ def parse_example(
     known = _parsers.get(id(features))
     if known is None or not known[0].is_current(features):
         known = _compile(features)
-    parsed: dict[Key, Value] = known[1]._parse(serialized, None, example_names)
+    parsed: dict[Key, Value]
+    [parsed] = known[1]._parse_batches(serialized, None, None, example_names)
     return parsed
 
 
@@ -407,7 +408,7 @@ def parse_sequence_example(
     """
     parser = _cached_sequence_parser(context_features, sequence_features)
     parsed: tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]
-    parsed = parser._parse(serialized, None, example_names)
+    [parsed] = parser._parse_batches(serialized, None, None, example_names)
     return parsed
 
 

@@ -117,7 +117,8 @@ class BaseParser(Generic[Batch, Single]):
             ParseError: A message does not fit; ``record_index`` is its number.
             TypeError, ValueError: ``serialized`` or ``out`` has a wrong type or shape.
         """
-        parsed: Batch | Single = self._parse(serialized, out, None)
+        parsed: Batch | Single
+        [parsed] = self._parse_batches(serialized, None, out)
         return parsed
 
     def parse_single(self, serialized: BytesLike | SupportsSerialize) -> Single:
@@ -216,19 +217,16 @@ class BaseParser(Generic[Batch, Single]):
             drop_remainder=drop_remainder,
         )
 
-    def _parse(self, serialized: Any, out: Out | None, names: Any) -> Any:
-        serialized = unwrap(serialized)
-        if is_scalar(serialized):
-            return self._parse_single(serialized, names)
-        if names is not None:
-            names = names_of(names)
-        [batch] = self._parse_batches(serialized, None, out, names)
-        return batch
-
     def _parse_batches(
         self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None
     ) -> list[Any]:
-        """As parse, cut into batches of a size; None: one batch, which may be empty."""
+        """As parse, cut into batches of a size; None: one batch, which may be empty, or one
+        message."""
+        serialized = unwrap(serialized)
+        if is_scalar(serialized):
+            return [self._parse_single(serialized, names)]
+        if names is not None:
+            names = names_of(names)
         count, slices = slices_of(serialized)
         session = self._acquire()
         try:
