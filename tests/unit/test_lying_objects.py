@@ -189,7 +189,7 @@ def test_a_list_of_messages_that_lies_about_its_length(length):
 
 def test_slices_that_hold_another_number_of_messages_are_refused(monkeypatch):
     """As they would where a list is changed by another thread after it was counted."""
-    honest = parser_module.slices_of
-    monkeypatch.setattr(parser_module, "slices_of", lambda some: (3, honest(some)[1]))
+    honest = parser_module.message_slices
+    monkeypatch.setattr(parser_module, "message_slices", lambda some: (3, honest(some)[1]))
     with pytest.raises(ValueError, match="3 messages at first, then 2"):
         tfw.parse_example([MESSAGE] * 2, FIXED)

@@ -12,14 +12,14 @@ import pytest
 import tfwire as tfw
 from tfwire._base import strings as _spans
 from tfwire._base.native import ffi, lib
-from tfwire._base.strings import as_message, slices_of
+from tfwire._base.strings import as_message, message_slices
 
 MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
 
 def read(serialized):
     """The strings that C would see."""
-    count, slices = slices_of(serialized)
+    count, slices = message_slices(serialized)
     strings = []
     for spans in slices:
         assert len(strings) == spans.first
@@ -75,7 +75,7 @@ def test_long_messages_are_joined():
 def test_many_bytes_come_in_slices(sizes):
     messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     assert messages == read(messages)
-    slices = len(list(slices_of(messages)[1]))
+    slices = len(list(message_slices(messages)[1]))
     assert slices == -(-len(sizes) // 4096)
 
 
@@ -95,19 +95,19 @@ def test_where_the_layout_of_bytes_is_unknown_they_are_joined(monkeypatch):
     monkeypatch.setattr(sys.implementation, "name", "another")
     monkeypatch.setattr(_spans, "BYTES_LAYOUT", _spans._bytes_layout())
     assert MESSAGES == read(MESSAGES)
-    (spans,) = slices_of(MESSAGES)[1]
+    (spans,) = message_slices(MESSAGES)[1]
     assert spans.flags == 0
 
 
 def test_bytes_objects_are_read_where_they_are():
-    (spans,) = slices_of(MESSAGES)[1]
+    (spans,) = message_slices(MESSAGES)[1]
     assert spans.flags == lib.TFW_ADDRESSES
     begins = [ffi.cast("uintptr_t", ffi.from_buffer(message)) for message in MESSAGES]
     assert list(map(int, begins)) == [spans.spans[i].offset for i in range(len(MESSAGES))]
 
 
 def test_messages_live_as_long_as_their_spans():
-    (spans,) = slices_of([bytes([65 + i]) * 100 for i in range(3)])[1]
+    (spans,) = message_slices([bytes([65 + i]) * 100 for i in range(3)])[1]
     gc.collect()
     assert [b"A" * 100, b"B" * 100, b"C" * 100] == [spans.message(i)[:] for i in range(3)]
 
@@ -120,7 +120,7 @@ def test_a_column_is_copied_piece_by_piece(sizes):
     column = SimpleNamespace(data=data, offsets=offsets)
     expected = [data[i:j].tobytes() for i, j in pairwise(offsets)]
     assert expected == read(column)
-    for spans in slices_of(column)[1]:
+    for spans in message_slices(column)[1]:
         assert spans.data_len <= 1 << 20
         begin = int(ffi.cast("uintptr_t", spans.data))
         assert not data.ctypes.data <= begin < data.ctypes.data + data.nbytes
@@ -137,14 +137,14 @@ def test_a_column_over_a_bytes_object_is_read_where_it_is(sizes):
     for found, in_place in [(array, True), (array[:], True), (copied, False)]:
         column = tfw.BytesColumn(found, offsets)
         assert expected == read(column)
-        for spans in slices_of(column)[1]:
+        for spans in message_slices(column)[1]:
             begin = int(ffi.cast("uintptr_t", spans.data))
             assert in_place == (found.ctypes.data == begin)
 
 
 def test_a_list_that_changes_is_the_one_that_was_given():
     messages = [b"a%d" % i for i in range(10_000)]
-    count, slices = slices_of(messages)
+    count, slices = message_slices(messages)
     messages.clear()
     strings = [s.message(i)[:] for s in slices for i in range(s.num_spans)]
     assert strings == [b"a%d" % i for i in range(count)]

@@ -24,7 +24,7 @@ __all__ = [
     "bytes_array",
     "checked_column",
     "first_leaf",
-    "slices_of",
+    "message_slices",
     "strings_from_spans",
     "strings_of_objects",
     "to_splits",
@@ -133,7 +133,7 @@ def as_message(value: Any, what: str = "a serialized message") -> bytes:
     return value if type(value) is bytes else memoryview(value).tobytes()
 
 
-def slices_of(serialized: Any) -> tuple[int, Iterator[Spans]]:
+def message_slices(serialized: Any) -> tuple[int, Iterator[Spans]]:
     """Many byte strings as Spans, with as little work per string as Python allows.
 
     Other threads may change the arguments meanwhile: the list is copied at once, and strings that

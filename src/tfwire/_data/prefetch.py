@@ -12,7 +12,7 @@ from tfwire._base.workers import Workers
 from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, after, state_or
 
-__all__ = ["Prefetch", "Replayed", "defer", "elements_of"]
+__all__ = ["Prefetch", "Replayed", "defer", "stage_elements"]
 
 
 class Prefetch(Derived):
@@ -108,7 +108,7 @@ def defer(error: Exception) -> None:
         cursor.deferred = error
 
 
-def elements_of(stage: Stage, epoch: str) -> Iterator[Any]:
+def stage_elements(stage: Stage, epoch: str) -> Iterator[Any]:
     """The elements of one pass through a stage. Closing the generator closes the pass."""
     cursor = stage.open(epoch)
     running: _ReplayedCursor | None = getattr(_running, "cursor", None)
@@ -158,7 +158,7 @@ class Replayed(Stage):
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         count = state_or(at, COUNT, 0)
-        below = [elements_of(source, epoch) for source in self.sources]
+        below = [stage_elements(source, epoch) for source in self.sources]
         return _ReplayedCursor(self._generate(epoch, *below), below, count)
 
     def describe(self) -> str:

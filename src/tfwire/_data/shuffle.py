@@ -18,7 +18,7 @@ from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import table_of
+from tfwire._records.blocks import span_table
 from tfwire._records.damage import RecordPosition
 from tfwire._records.markers import Markers
 
@@ -407,7 +407,7 @@ class PackedRecords(GatheringPieces):
 
     def _keep(self, batch: Any) -> Array:
         """The table of a batch's records, copied in one piece, with their frames."""
-        spans = table_of(batch)
+        spans = span_table(batch)
         begin, end = int(spans[0, 0]), int(spans[-1].sum())
         block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
         self._blocks.append(block)

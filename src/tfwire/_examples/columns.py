@@ -231,7 +231,7 @@ class SparseTensor(NamedTuple):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the values, object for strings."""
-        return _dtype_of(self.values)
+        return _values_dtype(self.values)
 
     def to_dense(self, default_value: object = None, *, max_padding: int | None = 1 << 30) -> Array:
         """A dense array, with the default value in all other places.
@@ -343,7 +343,7 @@ class RaggedTensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the values, object for strings."""
-        return _dtype_of(self.flat_values)
+        return _values_dtype(self.flat_values)
 
     def row_lengths(self) -> IntegerArray:
         """The length of every row, in the dtype of the row splits."""
@@ -390,7 +390,7 @@ class RaggedTensor:
         return f"RaggedTensor(shape={self.shape}, dtype={self.dtype}, {shown})"
 
 
-def _dtype_of(values: Values) -> np.dtype[Any]:
+def _values_dtype(values: Values) -> np.dtype[Any]:
     values = as_array(values) if isinstance(values, list) else values
     return getattr(values, "dtype", np.dtype(object))
 

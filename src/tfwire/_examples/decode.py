@@ -13,7 +13,7 @@ import numpy as np
 
 from tfwire._base.errors import ParseError
 from tfwire._base.native import adopt, check, ffi, lib, new_error, text
-from tfwire._base.strings import as_message, slices_of
+from tfwire._base.strings import as_message, message_slices
 from tfwire._examples.values import BYTES, FLOAT, INT64, Array
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def decode_examples(serialized: Messages) -> list[dict[str, DecodedValues]]:
     """
     call, decoded = _Call(), []
     with _collecting_later():
-        for s in slices_of(serialized)[1]:
+        for s in message_slices(serialized)[1]:
             decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, s.flags, s.first)
     return decoded
 

@@ -13,7 +13,7 @@ from tfwire._base.arguments import show_key
 from tfwire._base.errors import ParseError
 from tfwire._base.native import lib, text
 
-__all__ = ["ParseFailure", "Place", "keys_of", "parse_error", "raise_failure"]
+__all__ = ["ParseFailure", "Place", "message_keys", "parse_error", "raise_failure"]
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -108,7 +108,7 @@ def show_keys(keys: list[Any]) -> str:
     return ", ".join(show_key(key) for key in keys[:_MAX_KEYS]) + more
 
 
-def keys_of(message: Any, sequence: bool, lists: bool) -> list[Any] | None:
+def message_keys(message: Any, sequence: bool, lists: bool) -> list[Any] | None:
     """The keys of a message, which is decoded whole for them; None if it is damaged."""
     from tfwire._examples.decode import decode_example, decode_sequence_example
 

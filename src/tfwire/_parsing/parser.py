@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
-from tfwire._base.strings import Spans, slices_of
+from tfwire._base.strings import Spans, message_slices
 from tfwire._parsing.cut import results_of_batches
-from tfwire._parsing.failure import ParseFailure, Place, keys_of, parse_error
+from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, with_objects
 from tfwire._parsing.files import FileBatches
 from tfwire._parsing.session import Out, Schema, Session
 from tfwire._parsing.single import (
     SingleSession,
+    batch_names,
     is_scalar,
-    names_of,
     single_message,
     single_name,
     unwrap,
@@ -226,8 +226,8 @@ class BaseParser(Generic[Batch, Single]):
         if is_scalar(serialized):
             return [self._parse_single(serialized, names)]
         if names is not None:
-            names = names_of(names)
-        count, slices = slices_of(serialized)
+            names = batch_names(names)
+        count, slices = message_slices(serialized)
         session = self._acquire()
         try:
             session.begin(count, out)
@@ -325,4 +325,4 @@ class BaseParser(Generic[Batch, Single]):
         """The keys of a message, if a feature is missing from it."""
         if failure.reason != "missing":
             return None
-        return keys_of(message, sequence=len(self._plans) == 2, lists=failure.list)
+        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)

@@ -21,7 +21,7 @@ from tfwire._parsing.features import DType, float32, int64, string
 from tfwire._parsing.session import Schema, borrow, create_columns
 from tfwire._parsing.spec import Request
 
-__all__ = ["SingleSession", "is_scalar", "names_of", "single_message", "single_name", "unwrap"]
+__all__ = ["SingleSession", "batch_names", "is_scalar", "single_message", "single_name", "unwrap"]
 
 # Longer strings are copied one by one.
 _STRINGS_SIZE = 4096
@@ -184,7 +184,7 @@ def single_message(serialized: Any) -> bytes:
     return as_message(serialized)
 
 
-def names_of(names: Any) -> tuple[str | bytes, ...]:
+def batch_names(names: Any) -> tuple[str | bytes, ...]:
     """The argument ``example_names`` of a batch.
 
     Raises:
@@ -214,7 +214,7 @@ def single_name(name: Any) -> str | bytes:
         name = name.tolist()
     if isinstance(name, (str, bytes)):
         return name
-    names = names_of(name)
+    names = batch_names(name)
     if len(names) != 1:
         raise TypeError(f"example_names must be one name, found {len(names)}")
     return names[0]

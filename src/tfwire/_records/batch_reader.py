@@ -22,7 +22,7 @@ from tfwire._base.arguments import printable
 from tfwire._base.errors import warn
 from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
-from tfwire._records.blocks import LONG, LongRecord, numbers_of, position_of, table_of
+from tfwire._records.blocks import LONG, LongRecord, record_numbers, record_position, span_table
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.files_ahead import FilesAhead
 from tfwire._records.markers import Markers
@@ -181,7 +181,7 @@ class BatchReader:
 
     def _look_for_marker(self, path: Any) -> None:
         if self._markers is not None and is_path(path) and not is_url(path):
-            problem = self._markers.problem_of(path)
+            problem = self._markers.find_problem(path)
             if problem is not None:
                 self.warn(problem)
 
@@ -373,7 +373,7 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
             strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
             return strings
         data = ffi.buffer(batch.data, batch.data_len)
-        return [data[begin : begin + length] for begin, length in table_of(batch).tolist()]
+        return [data[begin : begin + length] for begin, length in span_table(batch).tolist()]
 
     def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
         """The records that are left, as (path, index, offset, record)."""
@@ -389,9 +389,9 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         if self._long is not None:
             numbers, offsets = [self._long.position[0]], [self._long.position[1]]
         else:
-            numbers = numbers_of(self._batch)
+            numbers = record_numbers(self._batch)
             header = self._batch.offset - lib.TFW_HEADER_SIZE
-            offsets = (table_of(self._batch)[:, 0] + header).tolist()
+            offsets = (span_table(self._batch)[:, 0] + header).tolist()
         done = len(offsets) - len(records)
         path = itertools.repeat(self.reader.path, len(records))
         self._current = iter(records)
@@ -408,7 +408,7 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
             return self.reader.position
         if self._long is not None:
             return self._long.position
-        return position_of(self._batch, self._batch.count - left)
+        return record_position(self._batch, self._batch.count - left)
 
     def receipt(self) -> Receipt:
         """The receipt of the records handed out. Call it by ``exclusively``."""

@@ -19,17 +19,17 @@ __all__ = [
     "Window",
     "drop_first",
     "number_of",
-    "numbers_of",
     "position_after",
-    "position_of",
+    "record_numbers",
+    "record_position",
     "runs_of",
+    "span_table",
     "split",
-    "table_of",
     "window_of",
 ]
 
 
-def table_of(batch: Any) -> np.ndarray[Any, Any]:
+def span_table(batch: Any) -> np.ndarray[Any, Any]:
     """Offset and length of every record: int64 of shape (n, 2), a view of the memory of C."""
     size = batch.count * ffi.sizeof("tfw_span")
     return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)
@@ -40,7 +40,7 @@ def number_of(batch: Any, index: int) -> int:
     return int(batch.numbers[index] if batch.numbers else batch.first_record + index)
 
 
-def numbers_of(batch: Any) -> Sequence[int]:
+def record_numbers(batch: Any) -> Sequence[int]:
     """The numbers of all records."""
     if not batch.numbers:
         return range(batch.first_record, batch.first_record + batch.count)
@@ -48,7 +48,7 @@ def numbers_of(batch: Any) -> Sequence[int]:
     return numbers
 
 
-def position_of(batch: Any, index: int) -> RecordPosition:
+def record_position(batch: Any, index: int) -> RecordPosition:
     """Where a record begins."""
     offset = batch.offset + batch.spans[index].offset - lib.TFW_HEADER_SIZE
     return RecordPosition(number_of(batch, index), offset)
@@ -56,7 +56,7 @@ def position_of(batch: Any, index: int) -> RecordPosition:
 
 def position_after(batch: Any) -> RecordPosition:
     """Where the last record ends."""
-    number, begin = position_of(batch, batch.count - 1)
+    number, begin = record_position(batch, batch.count - 1)
     length = batch.spans[batch.count - 1].length
     return RecordPosition(number + 1, begin + lib.TFW_HEADER_SIZE + length + lib.TFW_FOOTER_SIZE)
 
@@ -65,7 +65,7 @@ def runs_of(batch: Any) -> Iterator[tuple[int, int]]:
     """The runs of records that follow each other without a gap: first and end of each."""
     if not batch.numbers:
         return iter([(0, batch.count)])
-    breaks = np.flatnonzero(np.diff(numbers_of(batch)) != 1) + 1
+    breaks = np.flatnonzero(np.diff(record_numbers(batch)) != 1) + 1
     ends = [*breaks.tolist(), batch.count]
     return iter(zip([0, *ends[:-1]], ends, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.native import ffi, lib
-from tfwire._records.blocks import drop_first, position_after, position_of, table_of
+from tfwire._records.blocks import drop_first, position_after, record_position, span_table
 from tfwire._records.frames import FRAME
 
 __all__ = ["DuplicateFilter"]
@@ -84,7 +84,7 @@ class DuplicateFilter:
 
 def _record_keys(batch: Any) -> Array:
     """One uint64 per record: its length and its checksum."""
-    offsets, lengths = table_of(batch).T
+    offsets, lengths = span_table(batch).T
     data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
     footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE)]
     keys: Array = lengths.astype(np.uint64) << np.uint64(32) | footers.view(np.uint32)[:, 0]
@@ -93,8 +93,8 @@ def _record_keys(batch: Any) -> Array:
 
 def _begin_runs(batch: Any, end: int) -> Array:
     """Whether there is a gap before each record; ``end`` is where the last batch ended."""
-    offsets, lengths = table_of(batch).T
+    offsets, lengths = span_table(batch).T
     begins = np.empty(len(offsets), bool)
-    begins[0] = position_of(batch, 0).offset != end
+    begins[0] = record_position(batch, 0).offset != end
     begins[1:] = offsets[1:] != (offsets + lengths)[:-1] + FRAME
     return begins

@@ -13,7 +13,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import table_of
+from tfwire._records.blocks import span_table
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import Layout
 from tfwire._records.sources import FileSource, Path, read_at
@@ -226,7 +226,7 @@ class StreamAccess:
 
     def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
         within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]
-        rows = table_of(batch)[within - batch.first_record]
+        rows = span_table(batch)[within - batch.first_record]
         begins = rows[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
         ends = begins + rows[:, 1] + FRAME
         wrong = (begins != self._offsets[within]) | (ends != self._offsets[within + 1])

@@ -14,7 +14,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import table_of
+from tfwire._records.blocks import span_table
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
 from tfwire._records.sinks import replace_file
@@ -425,7 +425,7 @@ def offsets_in_stream(path: Any, compression: Compression, checked: Check = neve
     with BatchReader(path, compression, verify=False, max_record_size=None) as reader:
         while (batch := reader.next()) is not None:
             checked()
-            table = table_of(batch)
+            table = span_table(batch)
             chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
             end = int(chunks[-1][-1] + table[-1, 1] + FRAME)
     return np.concatenate([*chunks, np.array([end])])

@@ -66,7 +66,7 @@ class Markers:
     def __init__(self) -> None:
         self._names: dict[str, Container[str]] = {}
 
-    def problem_of(self, path: str | bytes | os.PathLike[str]) -> str | None:
+    def find_problem(self, path: str | bytes | os.PathLike[str]) -> str | None:
         """What is wrong with the set of a file; None: nothing, or it was reported before.
 
         Args:

@@ -245,7 +245,7 @@ class TFRecordFiles(_Records):
         markers = Markers()
         self._locations = list(map(absolute, self.paths))  # valid also after a chdir
         for path in self.paths:
-            _warn_of(path, markers)
+            _warn_if_half_published(path, markers)
         with ParallelMap(_saved_or_built, self.paths, num_threads) as indexes:
             self.indexes: list[RecordIndex] = list(indexes)
         self._begin(max_open_files)
@@ -341,12 +341,12 @@ def _wrong_key(key: Any) -> TypeError:
 
 def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
     """The index saved beside a file if it fits, else a new one."""
-    _warn_of(path, markers)
+    _warn_if_half_published(path, markers)
     return _saved_or_built(path, never_stopped)
 
 
-def _warn_of(path: Any, markers: Markers) -> None:
-    if (problem := markers.problem_of(path)) is not None:
+def _warn_if_half_published(path: Any, markers: Markers) -> None:
+    if (problem := markers.find_problem(path)) is not None:
         warn(problem)
 
 

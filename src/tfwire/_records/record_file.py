@@ -11,9 +11,9 @@ from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.blocks import (
     LongReader,
     LongRecord,
-    numbers_of,
     position_after,
-    position_of,
+    record_numbers,
+    record_position,
     split,
 )
 from tfwire._records.compression import DETECT_SIZE, detect_compression
@@ -174,10 +174,10 @@ class RecordFile:
             if not self.next(left, batch):
                 return
         if left < 0:  # damaged records are counted too, and some were left out on the way
-            done = split(batch, bisect_left(numbers_of(batch), number))
+            done = split(batch, bisect_left(record_numbers(batch), number))
             before = position_after(done) if done.count else before
             self._left = batch
-            self.position = before if before == start else position_of(batch, 0)
+            self.position = before if before == start else record_position(batch, 0)
 
     def _seek(self, position: RecordPosition) -> None:
         number, offset = self.position = self._native_position = position

@@ -159,7 +159,7 @@ def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
 
     markers = Markers()
     local = (name for name in names if name != "-" and not is_url(name))
-    problems = [problem for name in local if (problem := markers.problem_of(name)) is not None]
+    problems = [problem for name in local if (problem := markers.find_problem(name)) is not None]
     for problem in problems:
         complain(options, problem)
     return bool(problems)

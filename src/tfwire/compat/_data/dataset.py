@@ -347,7 +347,7 @@ class DatasetWriter:
 
 
 def _spec_words(leaf: Any) -> str | None:
-    return None if isinstance(leaf, dataset.Dataset) else specs.described(specs.spec_of(leaf))
+    return None if isinstance(leaf, dataset.Dataset) else specs.described(specs.leaf_spec(leaf))
 
 
 def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:

@@ -20,7 +20,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
 from tfwire._data.iterator import Pipeline
 from tfwire._data.permutations import as_key, draws
-from tfwire._data.prefetch import Replayed, defer, elements_of
+from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.structure import leaves, map_structure
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire.compat._convert import to_array, to_numpy
@@ -75,7 +75,7 @@ class Generating(Explained, Pipeline[Any]):
 def _open_inner(call: Callable[[Any], Any], element: Any, epoch: str) -> Iterator[Any]:
     inner = call(element)
     require_dataset("the result of map_func", inner)
-    return elements_of(inner._stage, epoch)
+    return stage_elements(inner._stage, epoch)
 
 
 def require_dataset(name: str, value: Any) -> None:
@@ -401,7 +401,7 @@ def cached(kept: list[list[Any]], stage: Any, epoch: str) -> Elements:
         yield from kept[0]
         return
     found = []
-    for element in elements_of(stage, "cache"):
+    for element in stage_elements(stage, "cache"):
         found.append(element)
         yield element
     kept[:] = [found]

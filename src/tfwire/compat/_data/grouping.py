@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire._data.prefetch import elements_of
+from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
 from tfwire._examples.columns import RaggedTensor
 from tfwire.compat._convert import to_numpy
@@ -101,7 +101,7 @@ class Grouping(Generating):
     ) -> Iterator[Any]:
         reduced = reduce_func(_key(key), self._listed(elements, self._stage.spec))
         require_dataset("the result of reduce_func", reduced)
-        return elements_of(reduced._stage, epoch)
+        return stage_elements(reduced._stage, epoch)
 
     def bucket_by_sequence_length(
         self: P,
@@ -138,7 +138,7 @@ class Grouping(Generating):
     def _open_bucket(
         self, batching: _Batching, key: int, elements: list[Any], epoch: str
     ) -> Iterator[Any]:
-        return elements_of(batching(key, self._listed(elements, self._stage.spec))._stage, epoch)
+        return stage_elements(batching(key, self._listed(elements, self._stage.spec))._stage, epoch)
 
     def ragged_batch(
         self: P,

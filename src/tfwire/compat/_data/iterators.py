@@ -7,7 +7,7 @@ from typing import Any
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.structure import map_structure
-from tfwire.compat._data.specs import spec_of
+from tfwire.compat._data.specs import leaf_spec
 from tfwire.compat._errors import OutOfRangeError, as_tensorflow
 from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
@@ -109,7 +109,7 @@ class Optional:
 
     @property
     def element_spec(self) -> Any:
-        return map_structure(spec_of, self.get_value())
+        return map_structure(leaf_spec, self.get_value())
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:

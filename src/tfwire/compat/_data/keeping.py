@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tfwire as tfw
-from tfwire._data.prefetch import Replayed, elements_of
+from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Stage
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire.compat._data import generators
@@ -115,7 +115,7 @@ def _kept(path: str, compression: Any, stage: Any, epoch: str) -> Iterator[Any]:
     """The elements of a stage; the first whole pass writes them to a file."""
     if os.path.exists(path):
         return load(path)
-    return _saving(path, compression, elements_of(stage, "cache"))
+    return _saving(path, compression, stage_elements(stage, "cache"))
 
 
 def _saving(path: str, compression: Any, elements: Iterator[Any]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._data.prefetch import elements_of
+from tfwire._data.prefetch import stage_elements
 from tfwire._data.stages import Stage
 from tfwire._data.structure import describe, leaves, map_structure, zip_structures
 from tfwire._examples import columns
@@ -31,9 +31,9 @@ __all__ = [
     "described",
     "element_spec",
     "fits",
+    "leaf_spec",
     "of_rows",
     "of_types",
-    "spec_of",
 ]
 
 
@@ -60,7 +60,7 @@ class TensorSpec(Explained):
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """The spec of a tensor."""
         value = to_numpy(tensor)
-        return cls(np.shape(value), _dtype_of(value), name)
+        return cls(np.shape(value), _leaf_dtype(value), name)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
@@ -165,11 +165,11 @@ class DatasetSpec(Explained):
 
 
 # ---- Specs of values --------------------------------------------------------------------------
-def spec_of(leaf: Any) -> Any:
+def leaf_spec(leaf: Any) -> Any:
     """The spec of a leaf: of a tensor, a SparseTensor, a RaggedTensor or a dataset."""
     plain = getattr(leaf, "plain", leaf)
     if isinstance(plain, columns.SparseTensor):
-        return SparseTensorSpec(plain.shape, _dtype_of(plain.values))
+        return SparseTensorSpec(plain.shape, _leaf_dtype(plain.values))
     if isinstance(plain, columns.RaggedTensor):
         return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank)
     if hasattr(leaf, "as_numpy_iterator"):
@@ -177,7 +177,7 @@ def spec_of(leaf: Any) -> Any:
     return TensorSpec.from_tensor(leaf)
 
 
-def _dtype_of(value: Any) -> Any:
+def _leaf_dtype(value: Any) -> Any:
     return np.dtype(object) if isinstance(value, bytes) else value.dtype
 
 
@@ -203,9 +203,9 @@ def element_spec(stage: Stage) -> Any:
     """
     if _is_known(stage.spec):
         return map_structure(_from_words, stage.spec)
-    elements = elements_of(stage, "spec")
+    elements = stage_elements(stage, "spec")
     with translating_files():
-        found = [map_structure(spec_of, element) for element in islice(elements, 2)]
+        found = [map_structure(leaf_spec, element) for element in islice(elements, 2)]
     elements.close()  # type: ignore[attr-defined]
     return zip_structures(_common, *found) if found else None
 

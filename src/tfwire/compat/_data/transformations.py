@@ -290,7 +290,7 @@ def _next_state(function: str, state: Any, following: Any) -> Any:
     """A state that a function returned; it must have the structure and dtypes of the one before."""
 
     def checked(before: Any, after: Any) -> Any:
-        expected, found = _dtype_of(before), _dtype_of(after)
+        expected, found = _leaf_dtype(before), _leaf_dtype(after)
         if expected != found:
             raise TypeError(f"`{function}` must return a state of {expected}, found {found}")
         return after
@@ -299,5 +299,5 @@ def _next_state(function: str, state: Any, following: Any) -> Any:
         return zip_structures(checked, state, following)
 
 
-def _dtype_of(leaf: Any) -> DType:
+def _leaf_dtype(leaf: Any) -> DType:
     return as_dtype(object if isinstance(leaf, bytes) else leaf.dtype)
