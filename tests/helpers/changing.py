@@ -34,7 +34,7 @@ import numpy as np
 
 import tfwire as tfw
 from reference import frame
-from tfwire._records import inflate_thread
+from tfwire._records import inflate_ahead
 from tfwire._records.index import RecordIndex
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
 
@@ -296,7 +296,7 @@ class Caller:
 
 def search(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
     """Calls for so many seconds; what they add up to."""
-    inflate_thread._UNIT, inflate_thread._num_cores = 5_000, lambda: 2  # threads for short files
+    inflate_ahead._UNIT, inflate_ahead._num_cores = 5_000, lambda: 2  # threads for short files
     for name in NAMES:
         (folder / name).touch()
     parent = os.getpid()

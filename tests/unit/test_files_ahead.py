@@ -17,7 +17,7 @@ import pytest
 import tfwire as tfw
 from reading import read_outcome
 from reference import file_of
-from tfwire._records import files_ahead, inflate_thread
+from tfwire._records import inflate_ahead
 
 THREADS = [2, 3, 8]
 CHANCE = random.Random(5)
@@ -42,10 +42,10 @@ def open_files() -> int:
 def small_units(monkeypatch):
     """Short files are inflated by threads, two units of a kilobyte ahead; none is left at the
     end, and no file is open."""
-    monkeypatch.setattr(inflate_thread, "_UNIT", 1000)
-    monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
-    monkeypatch.setattr(files_ahead, "_WAITING", 2)
-    monkeypatch.setattr(files_ahead, "_AHEAD_BYTES", 1)
+    monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    monkeypatch.setattr(inflate_ahead, "_WAITING", 2)
+    monkeypatch.setattr(inflate_ahead, "_AHEAD_BYTES", 1)
     before = held()
     yield
     gc.collect()
@@ -131,13 +131,13 @@ def test_batches_do_not_depend_on_the_number_of_threads(paths, policy):
 @pytest.mark.parametrize("threads", THREADS)
 def test_so_many_files_are_inflated_at_a_time_and_each_only_so_far(intact, threads, monkeypatch):
     units = {}
-    read = inflate_thread._read
+    read = inflate_ahead._read
 
     def counting(inflated, size):
         units[inflated] = units.get(inflated, 0) + 1
         return read(inflated, size)
 
-    monkeypatch.setattr(inflate_thread, "_read", counting)
+    monkeypatch.setattr(inflate_ahead, "_read", counting)
     records = tfw.read_records(intact, buffer_size=500, num_threads=threads)
     assert PARTS[0][0] == next(records)
     files = min(threads, len(intact))
@@ -231,13 +231,13 @@ def test_wrong_numbers_of_threads_are_refused(threads):
 
 def test_less_of_a_file_that_inflates_to_much_more_waits_for_the_reader(tmp_path, monkeypatch):
     waiting = []
-    start = inflate_thread.ThreadedInflater.start
+    start = inflate_ahead.ThreadedInflater.start
     monkeypatch.setattr(
-        inflate_thread.ThreadedInflater,
+        inflate_ahead.ThreadedInflater,
         "start",
         lambda self, most=None: (waiting.append(most), start(self, most)),
     )
-    monkeypatch.setattr(files_ahead, "_WAITING", 5)
+    monkeypatch.setattr(inflate_ahead, "_WAITING", 5)
     content = file_of(PARTS[0])
     much = gzip.compress(content * 100)
     files = [gzip.compress(content, 0), much, b"\x1f\x8b\x08", zlib.compress(content)]

@@ -16,7 +16,7 @@ import pytest
 import tfwire as tfw
 from reading import read_outcome
 from reference import frame
-from tfwire._records import inflate_thread
+from tfwire._records import inflate_ahead
 from tfwire._records.sources import FileSource, ObjectSource
 
 RECORDS = [random.Random(i).randbytes(i * 61 % 1500) + bytes(i % 700) for i in range(300)]
@@ -32,8 +32,8 @@ def num_threads() -> int:
 @pytest.fixture(autouse=True)
 def thread(monkeypatch):
     """A thread from the first kilobyte on, and none at the end."""
-    monkeypatch.setattr(inflate_thread, "_UNIT", 1000)
-    monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
+    monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
     before = num_threads()
     yield
     gc.collect()
@@ -57,9 +57,9 @@ def small_reader(path, **options):
 def check_against_no_thread(path, monkeypatch, policy):
     """Returns what is found, with the thread and without it."""
     found = read_outcome(path, on_corrupt=policy, buffer_size=500)
-    monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 1)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 1)
     expected = read_outcome(path, on_corrupt=policy, buffer_size=500)
-    monkeypatch.setattr(inflate_thread, "_num_cores", lambda: 2)
+    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
     assert expected.records == found.records
     assert expected.damage == found.damage
     if policy == "stop":  # the region ends with what had been inflated, which is not the same
@@ -83,10 +83,10 @@ def test_much_damage_begins_few_threads(tmp_path, monkeypatch):
     good, member = gzip.compress(CONTENT), gzip.compress(frame(b"x" * 50))
     (tmp_path / "data").write_bytes(good + member[:-1] * 500)
     begun = []
-    begin = inflate_thread.Workers
-    monkeypatch.setattr(inflate_thread, "_UNIT", len(CONTENT) // 2)
+    begin = inflate_ahead.Workers
+    monkeypatch.setattr(inflate_ahead, "_UNIT", len(CONTENT) // 2)
     monkeypatch.setattr(
-        inflate_thread, "Workers", lambda *args, **kwargs: begun.append(1) or begin(*args, **kwargs)
+        inflate_ahead, "Workers", lambda *args, **kwargs: begun.append(1) or begin(*args, **kwargs)
     )
     found = read_outcome(tmp_path / "data", on_corrupt="skip", buffer_size=500)
     assert [*RECORDS, *[b"x" * 50] * 500] == found.records
@@ -214,7 +214,7 @@ def test_a_file_that_became_shorter_before_a_forked_side_reads_on_is_damaged(pat
 
 def test_an_interrupt_at_any_moment_ends_the_reading_and_its_thread(path, monkeypatch):
     """Also in the waits for the thread, which takes its time here."""
-    read = inflate_thread._read
+    read = inflate_ahead._read
 
     def read_slowly(inflated, size):
         time.sleep(0.0005)
@@ -223,7 +223,7 @@ def test_an_interrupt_at_any_moment_ends_the_reading_and_its_thread(path, monkey
     def interrupt(number, frame):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inflate_thread, "_read", read_slowly)
+    monkeypatch.setattr(inflate_ahead, "_read", read_slowly)
     before = signal.signal(signal.SIGALRM, interrupt)
     interrupted = 0
     try:
@@ -282,7 +282,7 @@ def read_all(source, size):
 def test_what_was_inflated_before_an_error_of_the_source_comes_first():
     content = random.Random(1).randbytes(100_000)
     source = ObjectSource(Failing(gzip.compress(content), 70_000))
-    inflated = inflate_thread.ThreadedInflater(source, "GZIP")
+    inflated = inflate_ahead.ThreadedInflater(source, "GZIP")
     found, error = read_all(inflated, 1 << 20)
     assert "of the disk" in str(error)
     assert len(found) > 69_000
@@ -292,7 +292,7 @@ def test_what_was_inflated_before_an_error_of_the_source_comes_first():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_an_interrupt_loses_nothing_that_the_thread_has_inflated(path, error):
     name = "GZIP" if path.read_bytes()[0] == 0x1F else "ZLIB"
-    inflated = inflate_thread.ThreadedInflater(FileSource(path), name)
+    inflated = inflate_ahead.ThreadedInflater(FileSource(path), name)
     found, buffer = b"", bytearray(700)
     while inflated._workers is None or len(found) < 20_000:
         found += buffer[: inflated.readinto(buffer)]

@@ -20,7 +20,7 @@ from interrupts import InterruptAt
 from iterators_with_threads import FILES, ITERATORS, PIPES, Gate, within_limit
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
-from tfwire._records import inflate_thread
+from tfwire._records import inflate_ahead
 from threads import Consumer, opened, threads_of_tfwire, wait_for
 
 pytestmark = [
@@ -239,7 +239,7 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_an_iterator_at_its_end_has_no_finalizer_to_run(name, path, monkeypatch):
     """Python loses an interrupt that arrives in a finalizer."""
-    monkeypatch.setattr(inflate_thread, "_UNIT", 100)
+    monkeypatch.setattr(inflate_ahead, "_UNIT", 100)
     held = [READERS[name](Gate(), path)]
     assert "__del__" not in calls_during(lambda: held.append(list(held[0])))
     assert len(held[1]) > 1

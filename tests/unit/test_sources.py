@@ -292,8 +292,8 @@ def test_a_pipe_that_is_not_waited_for_leaves_nothing_open(tmp_path):
 _HELD = """
 import builtins, gzip, io, os, sys
 import tfwire as tfw
-from tfwire._records import inflate_thread
-inflate_thread._UNIT, inflate_thread._num_cores = 100, lambda: 2
+from tfwire._records import inflate_ahead
+inflate_ahead._UNIT, inflate_ahead._num_cores = 100, lambda: 2
 builtins.held = held = [
     tfw.read_records("plain"), tfw.read_records("gzip", buffer_size=100),
     tfw.read_records(io.BytesIO(open("plain", "rb").read())),

@@ -24,7 +24,7 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.blocks import LONG, LongRecord, record_numbers, record_position, span_table
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
-from tfwire._records.files_ahead import FilesAhead
+from tfwire._records.inflate_ahead import FilesAhead
 from tfwire._records.markers import Markers
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt, Tally

@@ -31,7 +31,7 @@ from tfwire._records.damage import (
 )
 from tfwire._records.duplicates import DuplicateFilter
 from tfwire._records.inflate import StreamDamage
-from tfwire._records.inflate_thread import ThreadedInflater
+from tfwire._records.inflate_ahead import ThreadedInflater
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
