@@ -431,7 +431,7 @@ TFW_API void tfw_schema_free(tfw_schema *schema);
 
 /* Columns under construction: one per feature of a schema. Dense int64 and float columns are
  * written into memory that the caller binds; all others grow. A record that fails leaves nothing
- * behind. */
+ * in them. */
 typedef struct tfw_columns tfw_columns;
 
 /* Flags of tfw_columns_create. */
@@ -447,7 +447,8 @@ TFW_API void tfw_columns_free(tfw_columns *columns);
 /* Forgets all records; bound memory stays bound, and grown memory is kept for reuse. */
 TFW_API void tfw_columns_clear(tfw_columns *columns);
 
-/* Forgets all records but the first so many; without effect if there are fewer. */
+/* Forgets the records after the first ones; records: how many to keep. Without effect if there are
+ * fewer. */
 TFW_API void tfw_columns_truncate(tfw_columns *columns, size_t records);
 
 /* Where a dense int64 or float column's records go: capacity records of count values each. */

@@ -10,7 +10,7 @@ typedef struct tfwi_plan {
     tfw_input in;
     tfwi_prefix entry;
     tfwi_prefix step; /* feature lists only */
-    /* So many features from this one on are one number in every record. */
+    /* How many features, from this one on, are one number in every record. */
     size_t run;
     size_t run_bound; /* room that they take at most */
 } tfwi_plan;

@@ -59,7 +59,7 @@ uint8_t *tfwi_prefix_put(const tfwi_prefix *prefix, unsigned lengths, size_t len
 uint8_t *tfwi_prefix_place(tfwi_prefix *prefix, unsigned lengths, uint8_t *start,
                            const uint8_t *end);
 
-/* Templates are written in blocks of so many words, as one vector where possible. */
+/* Words of a block: templates are written in blocks, each as one vector where possible. */
 #define TFWI_TEMPLATE_BLOCK 4
 
 /* Writes a template for values of len bytes; touches less than a block past it. */

@@ -112,7 +112,7 @@ TFWI_INLINE bool put_buffer(decoder *d, int32_t kind, size_t begin, size_t end) 
     return PUT(d, OP_NEXT_BUFFER);
 }
 
-/* Completes a value, of which the last kind that was set counts. */
+/* Completes a value; the last kind that was set counts. */
 TFWI_INLINE bool value_end(decoder *d, int32_t kind) {
     switch (kind) {
     case TFW_INT64: return put_buffer(d, kind, d->value.int64s, d->int64s.count);
@@ -168,8 +168,8 @@ static bool put_feature_list(decoder *d, tfwi_entry *entry) {
 
 typedef bool put_value(decoder *d, tfwi_entry *entry);
 
-/* The entries of a map, or of a piece of one. Of a key's entries the last counts: so it is with
- * maps, and so it is with SETITEMS. */
+/* The entries of a map, or of a piece of one. The last entry of a key counts, as protobuf's maps
+ * and SETITEMS have it. */
 TFWI_INLINE bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
     tfwi_field field;
     while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &d->fault)) {
@@ -214,7 +214,7 @@ static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsign
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-/* Decodes messages until one is malformed, of which nothing remains. */
+/* Decodes messages until one is malformed; nothing of that one remains. */
 static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
                          size_t *out_done) {
     for (*out_done = 0; *out_done < count; ++*out_done) {
@@ -229,7 +229,7 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
     return true;
 }
 
-/* An array of the dicts, unless the caller has kept it. */
+/* An array of the last call, unless the caller has kept it. */
 #define LENT(data, room) {.of = (data), .capacity = (data) != NULL ? (room) : 0}
 
 static decoder decoder_of(const tfw_dicts *dicts) {
@@ -242,7 +242,7 @@ static decoder decoder_of(const tfw_dicts *dicts) {
     };
 }
 
-/* Gives the arrays back, as they are by now. */
+/* Returns the arrays, which may have moved. */
 static void give_back(const decoder *d, tfw_dicts *out_dicts) {
     *out_dicts = (tfw_dicts){
         .pickle = d->pickle.stream.of,

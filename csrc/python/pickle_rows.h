@@ -20,7 +20,7 @@
 #define TFWI_UNKNOWN TFW_E_UNSUPPORTED /* a row for Python */
 #define TFWI_UNUSUAL 100               /* a row for the machine; no value of enum tfw_status */
 
-#define TFWI_PICKLE_FRAME_SIZE 9 /* the opcode and a length that is of no use here */
+#define TFWI_PICKLE_FRAME_SIZE 9 /* the opcode, and a length that is not needed here */
 
 /* What a value is. The types of scalars are the kinds of features. */
 enum tfwi_item_type {

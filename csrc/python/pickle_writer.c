@@ -4,8 +4,8 @@
 
 #define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
 
-/* A key that finds no slot within so many probes is written out each time: no choice of keys makes
- * the search long. */
+/* The most probes for the slot of a key. A key that finds none is written out each time: no choice
+ * of keys makes the search long. */
 #define MEMO_PROBES 8
 static const tfwi_seed unseeded = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)};
 #define MEMO_SLOTS 64 /* at first */

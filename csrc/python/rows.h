@@ -27,8 +27,8 @@ struct tfw_rows {
 /* A key's use from which on its template pays. */
 #define TFWI_TEMPLATE_USES 4
 
-/* Finds the order of the pairs, whose keys are not those of the row before. TFWI_UNKNOWN: a key is
- * there twice; TFW_E_MEMORY. */
+/* Finds the order of the pairs, whose keys are not those of the row before. TFWI_UNKNOWN: a key
+ * occurs twice; TFW_E_MEMORY. */
 int tfwi_rows_order(tfw_rows *r);
 
 /* Makes the prefix of a key and a kind at its first use, the template at a later one. */

@@ -5,8 +5,8 @@
 #include "records/scan.h"
 #include "records/window.h"
 
-/* Room for one more item. Of very many only the newest is kept beside the first ones, so that
- * damage everywhere takes no more memory than damage here and there. */
+/* Room for one more item. Beyond a limit only the newest is kept in addition to the first ones, so
+ * that memory stays bounded however much is damaged. */
 #define ROOM_FOR_ONE(items)                                           \
     ((items).count -= (items).count == TFW_MOST_REGIONS ? 1 : 0, TFWI_RESERVE_MORE(items, 1))
 
@@ -99,7 +99,7 @@ static int length_is_right(const tfw_reader *reader, uint64_t size, bool *out_ri
     return TFW_OK;
 }
 
-/* Leaves out the damaged record at begin: exactly it, or all up to the next one that verifies. */
+/* Leaves out the damaged record at begin: it alone, or all bytes up to the next that verifies. */
 static int skip_damaged(tfw_reader *reader) {
     uint64_t begin = tfwi_file_offset(reader, reader->begin);
     uint64_t claimed = 0;
@@ -139,8 +139,8 @@ int tfwi_reader_meet_damage(tfw_reader *reader) {
     return finish_with_damage(reader);
 }
 
-/* Notes a flipped bit and flips it back, unless it is ambiguous and such are not wanted. The record
- * at begin then verifies when it is scanned again. */
+/* Notes a flipped bit and flips it back, unless it is ambiguous and ambiguous ones are refused. The
+ * record at begin then verifies when it is scanned again. */
 static int apply_flip(tfw_reader *reader, tfw_flip flip) {
     if (!ROOM_FOR_ONE(reader->flips)) {
         return TFW_E_MEMORY;

@@ -87,8 +87,8 @@ void tfw_reader_free(tfw_reader *reader) {
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* As tfwi_scan, within what a record with a wrong length claimed. It was checksummed already: with
- * many such records, all that follows would be checksummed again for each. */
+/* As tfwi_scan, within the bytes that a record with a wrong length claimed. These were checksummed
+ * already: with many such records, everything after them would be checksummed again for each. */
 static int scan_doubtful(tfw_reader *reader, tfw_span *spans, size_t capacity, size_t *out_count,
                          size_t *out_consumed, tfw_error *found) {
     int status = tfwi_scan(tfwi_window(reader) + reader->begin, reader->end - reader->begin,

@@ -64,9 +64,9 @@ TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned
     return status;
 }
 
-/* The checksums do not depend on each other, so many are computed at a time. Where they are fast,
- * lengths are looked at last: in arbitrary bytes they make unpredictable branches. Where checksums
- * are slow, the length alone rules out most places. */
+/* The checksums do not depend on each other, so that several are computed at a time. Where they are
+ * fast, lengths are looked at last: in arbitrary bytes they make unpredictable branches. Where
+ * checksums are slow, the length alone rules out most places. */
 TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
     for (size_t i = 0; i < count; i++) {
         uint64_t length = tfwi_load64(data + i);

@@ -53,7 +53,7 @@ int tfwi_reader_make_room(tfw_reader *reader) {
     return TFW_OK;
 }
 
-/* How much to take in next. A long record is read to its end and the next header, so that
+/* How much to read next. A long record is read to its end and the next header, so that
  * nothing of what follows has to be moved. */
 static size_t input_size(const tfw_reader *reader) {
     size_t room = reader->capacity - reader->end;
@@ -83,8 +83,8 @@ ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset) = pread;
 #define pread tfwi_test_pread
 #endif
 
-/* A file that is shorter than what was read of it has been cut, or lies about its size: neither
- * helps. Asked once per input that arrives, as there may be damage every few bytes. */
+/* A file that is shorter than what was read of it has been cut, or reports a wrong size: then the
+ * end is not known. Asked once per input that arrives, as there may be damage every few bytes. */
 uint64_t tfwi_reader_input_end(tfw_reader *reader) {
     uint64_t read_so_far = tfwi_file_offset(reader, reader->end);
     if (reader->ended) {

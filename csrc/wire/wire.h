@@ -105,12 +105,12 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 #endif
 }
 
-/* Memory for a packed block is reserved in steps of so many values: a block of n bytes holds n
- * values, or n / 10. */
+/* Values for which memory is reserved at a time: a packed block of n bytes holds between n / 10 and
+ * n values. */
 #define TFWI_VARINTS_AT_ONCE 512
 
-/* Reads varints of [p, end) into out until end or until room of them are written; returns where
- * it stopped and how many that were. */
+/* Reads varints of [p, end) into out, up to end and at most room of them; returns where it stopped,
+ * and how many it wrote. */
 const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
                                  size_t *out_count, tfwi_fault *fault);
 

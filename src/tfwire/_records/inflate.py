@@ -171,8 +171,8 @@ class InflatedSource:
         """Goes on after damage, at the next gzip member that inflates.
 
         The search begins just after the start of the damaged member, because the damage may hide
-        its end. It begins at the damage if the source cannot be rewound, or if so much was searched
-        again before that the time would not stay linear.
+        its end. It begins at the damage if the source cannot be rewound, or if searching again
+        would no longer take linear time.
 
         Returns:
             Where that member begins in the compressed source; None: there is none.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
 
 _BEGIN = 4096  # bytes at the beginning of a followed file that are compared
-_LONGEST_SLEEP = 1e6  # seconds; Python cannot sleep for ever
+_LONGEST_SLEEP = 1e6  # seconds; Python refuses to sleep much longer
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
@@ -92,7 +92,7 @@ def read_records(
         receipt: Compute the iterator's ``receipt`` and ``file_crc32c``.
         start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
             file or a file object is read up to there.
-        num_threads: Of a list of compressed files, so many are inflated at a time, each up to 16
+        num_threads: Of a list of compressed files, this many are inflated at a time, each up to 16
             MiB ahead of the records (2 MiB with two threads). They are opened earlier then; nothing
             else depends on it.
 

@@ -232,8 +232,8 @@ class RecordFile:
         return True
 
     def summarize(self, summary: Summary, max_bytes: int) -> bool:
-        """Adds the next records, of about so many bytes, to a summary. Python is entered once for
-        all of them, except in compressed files.
+        """Adds the next records, about max_bytes of them, to a summary, in one call of C except for
+        compressed files.
 
         Returns:
             False at the end of the file.

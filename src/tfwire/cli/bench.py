@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _MOST_SECONDS = 86_400
-_MOST_FEATURES = 10_000  # that are parsed; a specification with so many takes 50 MB
+_MOST_FEATURES = 10_000  # that are parsed; a specification with 10,000 takes 50 MB
 
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
