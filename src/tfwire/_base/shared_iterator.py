@@ -12,8 +12,9 @@ An iterator is in one of these states:
     new, running -> running   a step returns something
     new, running -> ended     a step raises StopIteration
     new, running -> failed    a step raises anything else, also KeyboardInterrupt; or the step
-                              itself asks the iterator for its next result, which raises
-                              ValueError (a step of a dataset goes on)
+                              itself asks the iterator for its next result, or a thread does that
+                              the step may wait for, which raises ValueError (a step of a dataset
+                              goes on)
     any          -> closed    close(), by any thread, at any time, also in a signal handler
     any          -> forked    in the child
     new, running, closed -> new    a state is loaded
@@ -32,15 +33,16 @@ import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import TypeVar
 
+from tfwire._base.serving import EXECUTING, methods_inside, services, services_of
 from tfwire._base.workers import PATIENCE, acquirable
 
-__all__ = ["EXECUTING", "SharedIterator", "State"]
+__all__ = ["SharedIterator", "State"]
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -59,7 +61,8 @@ class State(Enum):
 
 # The times in seconds that close() waits for a thread inside, whose read may never return.
 _WAITS = (0.01, 0.1, PATIENCE)
-EXECUTING = "the iterator is already executing, in this very thread"
+# Seconds after which a thread that works for iterators looks again whether this one waits for it.
+_TURN = 0.02
 _FORKED = "a thread was using this iterator during the fork; start again"
 _GOING = (State.RUNNING, State.NEW)
 
@@ -83,7 +86,7 @@ class SharedIterator(Iterator[Item]):
         self._unreleased.put(None)
         self._lock = threading.Lock()
         self._inside = 0  # the thread that holds the lock; 0: none
-        self._reentered = False  # by the thread inside, during its step
+        self._reentered = False  # by a step of its own; see reentered
         self._exits: SimpleQueue[None] = SimpleQueue()
         self._pid = os.getpid()
 
@@ -103,15 +106,19 @@ class SharedIterator(Iterator[Item]):
         """Releases files and threads. Called once, with no thread inside."""
 
     def reentered(self) -> Item:
-        """Called when the thread inside asks for a result during its step: in a function that the
-        step calls, or in a signal handler. The step fails too: a chain over this iterator would be
-        at its end, and lose the step's result."""
+        """Called when a step asks for the next result: in a function that it calls, in a signal
+        handler, or in a thread that it may wait for. The step fails too: a chain over this iterator
+        would be at its end, and lose the step's result."""
         self._reentered = True
         raise ValueError(EXECUTING)
 
-    def entered(self) -> bool:
-        """Whether this thread is inside."""
-        return self._inside == get_ident()
+    def executing(self) -> bool:
+        """Whether this thread is inside, or works for this iterator or for the thread inside."""
+        thread = get_ident()
+        return self._inside == thread or any(
+            service.serves(self) or 0 != self._inside == service.consumer
+            for service in services_of(thread)
+        )
 
     def closed_error(self) -> Exception:
         """What ``next`` raises when the iterator is closed."""
@@ -135,13 +142,17 @@ class SharedIterator(Iterator[Item]):
             raise self.closed_error()
         if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)
+        turn: AbstractContextManager[object] = self._lock
+        if services and thread in services:
+            if (own := self._turn()) is None:
+                return self.reentered()
+            turn = own
         try:
-            with self._lock:
+            with turn:
                 self._inside = thread
                 try:
                     if self._closed or self._progress not in _GOING:
                         raise StopIteration
-                    self._reentered = False
                     result = self.step()
                     if self._closed:
                         raise StopIteration
@@ -158,7 +169,18 @@ class SharedIterator(Iterator[Item]):
                 raise self.closed_error() from None
             raise
         finally:
-            self._leave()
+            if self._closed:
+                self._leave()
+
+    def _turn(self) -> AbstractContextManager[object] | None:
+        """The lock, acquired, for a thread that works for some iterator; None if this one may wait
+        for the thread. An iterator that another thread made may begin to wait at any time."""
+        while not self.executing():
+            if self._lock.acquire(timeout=_TURN):
+                turn = ExitStack()
+                turn.callback(self._lock.release)
+                return turn
+        return None
 
     def _end(self, error: BaseException) -> None:
         """Notes how the iterator ended, if it is not at its end already."""
@@ -178,30 +200,35 @@ class SharedIterator(Iterator[Item]):
             raise ValueError(EXECUTING)
         if self._forked():
             raise RuntimeError(_FORKED)
+        turn = self._turn() if thread in services else self._lock
+        if turn is None:
+            raise ValueError(EXECUTING)
         try:
-            with self._lock:
+            with turn:
                 self._inside = thread
                 try:
                     return function(*arguments)
                 finally:
                     self._inside = 0
         finally:
-            self._leave()
+            if self._closed:
+                self._leave()
 
     def _leave(self) -> None:
-        """Releases, if the iterator was closed while this thread was inside."""
-        if self._closed and not self._unreleased.empty():
+        """Releases, where the iterator was closed while this thread was inside."""
+        if not self._unreleased.empty():
             self._exits.put(None)
             self._release_once()
 
     def close(self) -> None:
-        """Ends the iteration. Waits for a thread inside, but not forever."""
+        """Ends the iteration. Waits for a thread inside, but not forever, and not where that one
+        may wait for this thread."""
         self._closed = True
         if self._forked():
             return
         for seconds in _WAITS:
             self.stop()  # every time: a step may have begun to wait since the last call
-            if self._inside in (0, get_ident()):
+            if not self._inside or self.executing():
                 break
             with suppress(Empty):
                 self._exits.get(timeout=seconds)
@@ -244,3 +271,6 @@ class SharedIterator(Iterator[Item]):
             return self._pid != os.getpid()  # or a thread of this process has just entered
         self._pid = os.getpid()
         return False
+
+
+methods_inside |= {SharedIterator.__next__.__code__, SharedIterator.exclusively.__code__}

@@ -10,8 +10,11 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
+
+from tfwire._base.serving import EXECUTING, Service, services
 
 __all__ = ["PATIENCE", "Workers", "acquirable"]
 
@@ -45,6 +48,7 @@ class Workers:
 
     Attributes:
         stopped: Whether ``stop`` was called, or ``next`` was interrupted.
+        service: What the threads work for.
 
     Raises:
         RuntimeError: No thread can be started.
@@ -66,6 +70,7 @@ class Workers:
         self._units: SimpleQueue[Any] = SimpleQueue()  # a queue per result; None: no more
         self._exits: SimpleQueue[None] = SimpleQueue()  # an entry per thread that has ended
         self.stopped = False
+        self.service = Service(owner)
         self._read_all = False
         self._release: Callable[[], None] | None = None
         self._counting = threading.Lock()
@@ -111,11 +116,16 @@ class Workers:
         Raises:
             RuntimeError: There is none: the last one was returned, this object was stopped
                 (perhaps during the wait), or the process forked and the threads are in the parent.
+            ValueError: The threads wait for the one that calls this.
             BaseException: What ``read`` or ``work`` raised.
         """
         if self.forked:
             raise RuntimeError("the threads of this iterator did not survive the fork; start again")
+        service = self.service
+        service.consumer = thread = get_ident()
         try:
+            if thread in services and service.needs(thread):
+                raise ValueError(EXECUTING)
             unit = self._units.get()
             if unit is None or self.stopped:
                 self._units.put(None)
@@ -124,6 +134,8 @@ class Workers:
         except BaseException:  # also an interrupt: it may have lost a result, so none may follow
             self.stop()
             raise
+        finally:
+            service.consumer = 0
         self._room.put(True)
         if error is not None:
             raise error
@@ -140,7 +152,10 @@ class Workers:
 
         Raises:
             RuntimeError: The process was forked while a thread was reading.
+            ValueError: The threads wait for the one that calls this.
         """
+        if self.service.needs(get_ident()):
+            raise ValueError(EXECUTING)
         if self.forked and not acquirable(self._reading):
             raise RuntimeError("a thread was using this iterator during the fork; start again")
         return self._reading
@@ -156,7 +171,8 @@ class Workers:
         self._dropped.detach()
 
     def close(self, release: Callable[[], None] | None = None) -> None:
-        """Stops the threads and waits for them, but not forever.
+        """Stops the threads and waits for them, but not forever, and not where they wait for the
+        thread that calls this.
 
         Args:
             release: Called once when all threads have ended: before this method returns or, if a
@@ -168,7 +184,8 @@ class Workers:
         self._release = release
         self.stop()
         try:
-            self._wait()
+            if not self.service.needs(get_ident()):
+                self._wait()
         finally:
             self._leave()
 
@@ -184,8 +201,9 @@ class Workers:
 
     def _run(self) -> None:
         try:
-            while self._room.get() and self._do_one():
-                pass
+            with self.service:
+                while self._room.get() and self._do_one():
+                    pass
         finally:
             self._room.put(False)  # the next thread must see the end too
             self._units.put(None)

@@ -10,7 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tfwire._base.errors import copied, public
-from tfwire._base.shared_iterator import EXECUTING, SharedIterator, State
+from tfwire._base.serving import EXECUTING
+from tfwire._base.shared_iterator import SharedIterator, State
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Stage
 from tfwire._data.states import COUNT, MISSING, check_state, plain
@@ -332,14 +333,14 @@ class _Piece(NamedTuple):
 
 
 class _RefusingPiece(Iterator[Any]):
-    """A piece that raises an error in the thread that is inside a step. For other threads it is
+    """A piece that raises an error in the threads that a step may wait for. For other threads it is
     empty, so that they wait for the step as usual."""
 
     def __init__(self, pieces: _Pieces) -> None:
         self._pieces = pieces
 
     def __next__(self) -> Any:
-        if self._pieces.entered():
+        if self._pieces.executing():
             raise ValueError(EXECUTING)
         raise StopIteration
 

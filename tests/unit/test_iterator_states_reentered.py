@@ -1,0 +1,229 @@
+"""Functions and file objects of an iterator that use the iterator itself, in whichever thread they
+run: a clear error for both sides, and nobody waits for himself."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+
+import iterators_with_threads as kinds
+import tfwire as tfw
+from iterators_with_threads import DATASETS, FILES, GatedFile, within_limit
+from tfwire import Dataset
+from tfwire._base import shared_iterator, workers
+from threads import Consumer, threads_of_tfwire, wait_for
+
+MESSAGE = "already executing"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return kinds.write(tmp_path / "records")
+
+
+@pytest.fixture(autouse=True)
+def endless_patience(monkeypatch):
+    """So that one which waits for itself for a second only is noticed too. No thread is left."""
+    monkeypatch.setattr(workers, "PATIENCE", 2 * kinds.LIMIT)
+    monkeypatch.setattr(shared_iterator, "_WAITS", (2 * kinds.LIMIT,))
+    yield
+    if threads_of_tfwire():
+        gc.collect()
+    assert wait_for(lambda: not threads_of_tfwire())
+
+
+class Using:
+    """In the place of a gate: from the third element on, uses the iterator that calls it."""
+
+    def __init__(self, use, swallows=False):
+        self._use, self._swallows = use, swallows
+        self._made = threading.Event()
+        self.met = []  # the errors of the uses
+
+    def on(self, elements):
+        """Says which iterator, which may have threads already."""
+        self._elements = elements
+        self._made.set()
+        return elements
+
+    def __call__(self, number):
+        assert self._made.wait(kinds.LIMIT)
+        if number >= 2:
+            try:
+                self._use(self._elements)
+            except ValueError as error:
+                self.met.append(str(error))
+                if not self._swallows:
+                    raise
+        return number
+
+
+def ask(elements):
+    return next(elements, None)
+
+
+def drawn(elements):
+    """The elements up to an error, and the error."""
+    consumer = Consumer(elements)
+    consumer.join()
+    return consumer.found, consumer.error
+
+
+def assert_refused(error):
+    assert isinstance(error, ValueError), error
+    assert MESSAGE in str(error)
+
+
+KINDS = {**DATASETS, **FILES}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_cannot_be_asked_for_its_next_result(name, path):
+    using = Using(ask)
+    elements = using.on(KINDS[name](using, path))
+    found, error = drawn(elements)
+    assert_refused(error)
+    assert len(found) <= 3
+    assert using.met
+    assert [] == within_limit(list, elements)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_error_that_is_swallowed_harms_datasets_only_little(name, path):
+    """A step of a dataset goes on; others fail, since they may have lost a result."""
+    using = Using(ask, swallows=True)
+    found, error = drawn(using.on(KINDS[name](using, path)))
+    if name in DATASETS or name == "records":
+        assert (40, None) == (len(found), error)
+    else:
+        assert_refused(error)
+    assert all(MESSAGE in message for message in using.met)
+    assert using.met
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_can_be_closed(name, path):
+    """It waits neither for itself nor for the thread that waits for it."""
+    using = Using(lambda elements: elements.close())
+    elements = using.on(KINDS[name](using, path))
+    found, error = drawn(elements)
+    assert error is None
+    assert len(found) <= 3
+    assert [] == within_limit(list, elements)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("use", ["state_dict", "load_state_dict"])
+def test_it_can_neither_be_saved_nor_loaded(name, path, use):
+    state = DATASETS[name](Using(None), path).state_dict()
+    arguments = [state] if use == "load_state_dict" else []
+    using = Using(lambda elements: getattr(elements, use)(*arguments), swallows=True)
+    found, error = drawn(using.on(DATASETS[name](using, path)))
+    assert (40, None) == (len(found), error)
+    assert len(using.met) >= 36
+    assert all(MESSAGE in message for message in using.met)
+
+
+def test_the_receipt_of_what_its_threads_read_has_to_wait(path):
+    using = Using(lambda batches: batches.receipt)
+    batches = using.on(kinds.parsed(using, path, num_threads=2, receipt=True))
+    found, error = drawn(batches)
+    assert_refused(error)
+    assert len(found) <= 3
+
+
+# ---- Several iterators ------------------------------------------------------------------------
+
+
+def parsed_by_threads(using, path):
+    return kinds.parsed(using, path, num_threads=2)
+
+
+def parsing_in_a_function(using, path):
+    return Dataset.range(5).map(lambda _: len(list(parsed_by_threads(using, path))))
+
+
+def verifying_in_a_function(using, path):
+    files = [GatedFile(using, path) for _ in range(2)]
+    return Dataset.range(5).map(lambda _: str(list(tfw.verify_files(files, num_threads=2))))
+
+
+def generating_from_another(using, path):
+    return Dataset.from_generator(lambda: Dataset.range(40).map(using).prefetch(3))
+
+
+CHAINS = {
+    "parser": parsing_in_a_function,
+    "files": verifying_in_a_function,
+    "generator": generating_from_another,
+    "prefetch of parser": lambda *a: parsing_in_a_function(*a).prefetch(1),
+    "prefetch of files": lambda *a: verifying_in_a_function(*a).prefetch(1).prefetch(2),
+    "prefetch of generator": lambda *a: generating_from_another(*a).prefetch(2),
+    "batches of generator": lambda *a: generating_from_another(*a).prefetch(1).batch(3).prefetch(1),
+}
+
+
+@pytest.mark.parametrize("swallows", [False, True], ids=["raised", "swallowed"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_it_cannot_be_used_by_threads_that_its_functions_start(name, swallows, path):
+    using = Using(ask, swallows)
+    elements = using.on(iter(CHAINS[name](using, path)))
+    _, error = drawn(elements)
+    assert (error is None) == swallows
+    assert using.met
+    assert all(MESSAGE in message for message in using.met)
+
+
+@pytest.mark.parametrize("swallows", [False, True], ids=["raised", "swallowed"])
+@pytest.mark.parametrize("num_prefetched", [0, 1, 5])
+def test_iterators_that_wait_for_each_other_do_not_wait_for_ever(num_prefetched, swallows, path):
+    """A parser whose file draws from a dataset that draws from the parser. Where neither of them
+    waits for the other one yet, an element may come."""
+    using = Using(ask, swallows)
+    batches = parsed_by_threads(using, path)
+    dataset = Dataset.range(40).map(lambda _: ask(batches) is None)
+    elements = using.on(iter(dataset.prefetch(num_prefetched) if num_prefetched else dataset))
+    _, error = drawn(elements)
+    assert error is None or MESSAGE in str(error)
+    within_limit(batches.close)
+    within_limit(elements.close)
+
+
+@pytest.mark.parametrize("swallows", [False, True], ids=["raised", "swallowed"])
+def test_parsers_that_wait_for_each_other_are_told(swallows, path):
+    """The file of each draws from the other one."""
+    usings = [Using(ask, swallows) for _ in range(2)]
+    parsers = [parsed_by_threads(using, path) for using in usings]
+    for i in (0, 1):
+        usings[i].on(parsers[1 - i])
+    for parser in parsers:
+        _, error = drawn(parser)
+        assert error is None or MESSAGE in str(error)
+    for parser in parsers:
+        within_limit(parser.close)
+    assert any(MESSAGE in message for using in usings for message in using.met)
+
+
+@pytest.mark.parametrize("name", ["prefetch", "no thread", "parsed, 2 threads", "parsed, 1 thread"])
+def test_threads_may_draw_from_iterators_that_do_not_wait_for_them(name, path):
+    """Also while others draw from the same one: each element comes once."""
+    shared = KINDS[name](kinds.Gate(), path)
+    ended = object()
+    elements = iter(Dataset.range(60).map(lambda _: next(shared, ended)).prefetch(2))
+    others = [Consumer(shared) for _ in range(2)]
+    found, error = drawn(elements)
+    assert error is None
+    for other in others:
+        other.join()
+        assert other.error is None
+        found += other.found
+    shared.close()
+    values = [
+        each["n"].item() if isinstance(each, dict) else int(each)
+        for each in found
+        if each is not ended
+    ]
+    first = 1000 if name.startswith("parsed") else 0
+    assert list(range(first, first + 40)) == sorted(values)
