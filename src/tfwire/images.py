@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -85,8 +89,8 @@ def decode(
         TypeError: ``contents`` is not bytes-like.
         ValueError: Another number of channels, bytes that Pillow does not know, or an image that
             is truncated or damaged, has more than 178,956,970 pixels (twice
-            ``PIL.Image.MAX_IMAGE_PIXELS``), or frames of more than 1 GiB that are also more than
-            256 times the bytes of the file.
+            ``PIL.Image.MAX_IMAGE_PIXELS``; up to there it is decoded without a warning), or frames
+            of more than 1 GiB that are also more than 256 times the bytes of the file.
     """
     from PIL import Image, ImageSequence
 
@@ -94,21 +98,29 @@ def decode(
     if integer("channels", channels) not in _PIL_MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
     contents = as_message(contents, "contents")
-    try:
-        image = Image.open(io.BytesIO(contents))
-    except (OSError, Image.DecompressionBombError) as problem:
-        raise ValueError(f"{len(contents)} bytes are not an image that Pillow knows") from problem
-    alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
-    try:
-        if frames and image.format in ("GIF", "WEBP"):
-            most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
-            return _stack(ImageSequence.Iterator(image), channels, most)
-        return _pixels(image, channels, alpha)
-    except (OSError, SyntaxError, ValueError, IndexError) as problem:  # Pillow raises any of these
-        raise ValueError(
-            f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too large: "
-            f"{problem}"
-        ) from problem
+    with _without_warning_of_size(contents):
+        try:
+            image = Image.open(io.BytesIO(contents))
+        except (OSError, Image.DecompressionBombError) as problem:
+            raise ValueError(
+                f"{len(contents)} bytes are not an image that Pillow knows"
+            ) from problem
+        alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
+        try:
+            if frames and image.format in ("GIF", "WEBP"):
+                most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
+                return _stack(ImageSequence.Iterator(image), channels, most)
+            return _pixels(image, channels, alpha)
+        except (
+            OSError,
+            SyntaxError,
+            ValueError,
+            IndexError,
+        ) as problem:  # Pillow raises all of these
+            raise ValueError(
+                f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too "
+                f"large: {problem}"
+            ) from problem
 
 
 # Frames of more bytes than this, and than this many times those of the file, are refused.
@@ -117,6 +129,57 @@ _FRAMES_OF_CONTENTS = 256
 
 _PNG_COLOUR_TYPE = 25  # offset of the byte
 _GREY_WITH_ALPHA = 4
+
+
+# ---- Large images -----------------------------------------------------------------------------
+
+_FILTERS = threading.Lock()  # held while the filters of warnings, which all threads share, differ
+
+
+@contextmanager
+def _without_warning_of_size(contents: bytes) -> Iterator[None]:
+    """Pillow warns of images that have more than half the pixels which it refuses. Only for these
+    are the filters of warnings changed: each change makes warnings appear that came already."""
+    from PIL import Image
+
+    limit, pixels = Image.MAX_IMAGE_PIXELS, _num_pixels(contents)
+    if limit is None or (pixels is not None and pixels <= limit):
+        yield
+        return
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
+
+
+def _num_pixels(contents: bytes) -> int | None:
+    """The pixels that the header of a PNG, JPEG, GIF or BMP file declares; None if not found."""
+    if contents.startswith(b"\x89PNG"):
+        size = contents[16:20], contents[20:24]
+    elif contents.startswith(b"\xff\xd8"):
+        frame = _frame_of_jpeg(contents)
+        size = frame[5:7], frame[7:9]
+    elif contents.startswith(b"GIF"):
+        size = contents[7:5:-1], contents[9:7:-1]
+    elif contents.startswith(b"BM") and contents[14:18] == b"\x28\0\0\0":
+        size = contents[21:17:-1], contents[25:21:-1]
+    else:
+        return None
+    width, height = (int.from_bytes(part, "big") for part in size)
+    return width * height if width and height else None
+
+
+def _frame_of_jpeg(contents: bytes) -> bytes:
+    """The beginning of the segment that holds the size; empty if there is none."""
+    at = 2
+    while contents[at : at + 1] == b"\xff":
+        kind = contents[at + 1 : at + 2]
+        if b"\xc0" <= kind <= b"\xcf" and kind not in (b"\xc4", b"\xc8", b"\xcc"):
+            return contents[at : at + 9]
+        at += 2 + int.from_bytes(contents[at + 2 : at + 4], "big")
+    return b""
+
+
+# ---- Pixels -----------------------------------------------------------------------------------
 
 
 def _stack(frames: Any, channels: int, most: int) -> Array:

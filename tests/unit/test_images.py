@@ -1,6 +1,7 @@
 """Images as pixels; tests/oracle compares them with TensorFlow's."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -102,3 +103,37 @@ def test_an_image_of_too_many_pixels_is_refused():
     content[16:24] = (20_000).to_bytes(4, "big") * 2
     with pytest.raises(ValueError, match="not an image that Pillow knows"):
         decode(bytes(content))
+
+
+@pytest.mark.parametrize("frames", [False, True])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF"])
+def test_up_to_the_limit_no_warning_of_another_library_comes_out(kind, frames, monkeypatch):
+    """Pillow warns from half the pixels on that it refuses."""
+    file = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(file, kind)
+    for limit in (300, 599, 600, None):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (20, 30, 3) == decode(file.getvalue(), 3, frames=frames).shape[-3:]
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 299)
+    with pytest.raises(ValueError, match="not an image that Pillow knows"):
+        decode(file.getvalue())
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP"])
+def test_images_of_usual_size_leave_the_filters_of_warnings_alone(kind, monkeypatch):
+    """Else a warning that is given once is given again after every image."""
+    file = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(file, kind)
+    monkeypatch.setattr(warnings, "catch_warnings", None)
+    monkeypatch.setattr(warnings, "simplefilter", None)
+    assert (20, 30, 3) == decode(file.getvalue(), 3).shape
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP"])
+def test_the_size_is_looked_for_within_the_bytes(kind):
+    file = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(file, kind)
+    for end in range(200):
+        assert images._num_pixels(file.getvalue()[:end]) in (None, 600)
