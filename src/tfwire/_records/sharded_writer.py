@@ -61,7 +61,8 @@ class ShardedWriter(WriterBase):
             name, formatted as integers: {shard:05d}. It may be relative to the current directory,
             even if that changes.
         shard_size: Fill one file after another, each with at most this many bytes of records
-            (before compression), but at least one record: a number, or a string like "150MB" or "128MiB".
+            (before compression), but at least one record: a number, or a string like "150MB" or
+            "128MiB".
         num_shards: Write record i to file i mod num_shards. Either this or ``shard_size``.
         options: As for TFRecordWriter.
         compression_level: As for TFRecordWriter.
