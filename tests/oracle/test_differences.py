@@ -12,6 +12,7 @@ import gzip
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -255,6 +256,16 @@ def test_py_function_error():
         tf.py_function(lambda: 1 / 0, [], tf.int32)
     with pytest.raises(ZeroDivisionError):
         compat.py_function(lambda: 1 / 0, [], compat.int32)
+
+
+def test_complex_as_real():
+    value = np.array([1.5 + 2j])
+    with pytest.warns(np.exceptions.ComplexWarning):
+        theirs = tf.constant(value, tf.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = compat.constant(value, compat.float32), compat.cast(value, compat.float32)
+    assert all(theirs.numpy() == each.numpy() for each in ours)
 
 
 def test_numpy_function():

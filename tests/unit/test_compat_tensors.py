@@ -7,6 +7,7 @@ import copy
 import operator
 import pickle
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -351,3 +352,46 @@ def test_a_pattern_without_files_is_an_invalid_argument():
 def test_a_file_that_is_open_for_writing_cannot_be_read(tmp_path):
     with pytest.raises(tf.errors.PermissionDeniedError, match="not open for reading"):
         tf.io.gfile.GFile(str(tmp_path / "a"), "w").read()
+
+
+# ---- Complex numbers as real ones ---------------------------------------------------------------
+
+COMPLEX = np.array([1.5 + 2j, -2.5 - 1j, 0 + 3j])
+AS_REAL = {
+    "cast": lambda: tf.cast(tf.constant(COMPLEX), tf.float32).numpy().tolist(),
+    "cast of an array": lambda: tf.cast(COMPLEX.astype(np.complex64), tf.float64).numpy().tolist(),
+    "constant": lambda: tf.constant(COMPLEX, tf.float32).numpy().tolist(),
+    "convert_to_tensor": lambda: tf.convert_to_tensor(COMPLEX, tf.float64).numpy().tolist(),
+    "operand": lambda: (tf.constant([1.0] * 3) * COMPLEX).numpy().tolist(),
+    "py_function": lambda: tf.py_function(lambda: COMPLEX, [], tf.float32).numpy().tolist(),
+    "generator": lambda: (
+        next(
+            iter(
+                tf.data.Dataset.from_generator(
+                    lambda: [COMPLEX], output_signature=tf.TensorSpec([3], tf.float32)
+                )
+            )
+        )
+        .numpy()
+        .tolist()
+    ),
+    "float": lambda: [float(each) for each in tf.constant(COMPLEX)],
+    "array": lambda: np.array(tf.constant(COMPLEX), np.float32).tolist(),
+    "int": lambda: [int(each) + 0.5 for each in tf.constant(COMPLEX + [0, 0, 0.5])],
+}
+
+
+@pytest.mark.parametrize("name", AS_REAL)
+def test_complex_numbers_become_real_ones_without_a_warning(name):
+    """Of their real parts, as in TensorFlow, which logs a warning or lets numpy's out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = AS_REAL[name]()
+    assert found == ([1.5, -1.5, 0.5] if name == "int" else [1.5, -2.5, 0.0])
+
+
+def test_complex_padding_of_integers_is_refused_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="does not fit elements of int64"):
+            list(tf.data.Dataset.range(2).padded_batch(2, padding_values=1j))

@@ -212,7 +212,10 @@ def _pad_leaves(
         )
     if padding is None:
         padding = b"" if dtype.kind == "O" else 0
-    if dtype.kind in "biu" and dtype.type(padding) != padding:
+    fits = dtype.kind not in "biu" or (
+        not np.iscomplexobj(padding) and dtype.type(padding) == padding
+    )
+    if not fits:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
     result = filled("padding", (len(arrays), *wanted), dtype, as_bytes(padding))
     for i, array in enumerate(arrays):

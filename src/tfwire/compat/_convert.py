@@ -28,6 +28,7 @@ __all__ = [
     "is_string_array",
     "is_tensor",
     "modulo",
+    "real_for",
     "scalar_string",
     "string_array",
     "to_array",
@@ -177,6 +178,12 @@ def _of_dtype(array: Array, dtype: Any) -> Array:
     return array
 
 
+def real_for(dtype: Any, array: Array) -> Array:
+    """The real parts of complex numbers that become real ones: numpy does so with a warning."""
+    complex_to_real = array.dtype.kind == "c" and np.dtype(dtype).kind in "iufV"
+    return array.real if complex_to_real else array
+
+
 def _of_array(array: Array, dtype: Any) -> Array:
     """An array as it is or, as numpy converts it, in another dtype."""
     if array.dtype.kind == "V" and dtype == STRING and array.dtype.name.startswith("void"):
@@ -189,7 +196,7 @@ def _of_array(array: Array, dtype: Any) -> Array:
         raise ValueError(f"an array of {array.dtype} cannot be converted to strings")
     if dtype is not None:
         with np.errstate(all="ignore"):
-            return array.astype(dtype, copy=False)
+            return real_for(dtype, array).astype(dtype, copy=False)
     if array.dtype.kind not in _NUMBER_KINDS and array.dtype.name != "bfloat16":
         raise ValueError(f"an array of {array.dtype} cannot be converted to a tensor")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -16,6 +16,7 @@ from tfwire.compat._convert import (
     Held,
     check_kind,
     is_tensor,
+    real_for,
     to_array,
     to_numpy,
 )
@@ -123,7 +124,7 @@ class Tensor(Explained, Held):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = to_array(self)
-        return array if dtype is None else array.astype(dtype)
+        return array if dtype is None else real_for(dtype, array).astype(dtype)
 
     def __repr__(self) -> str:
         text = self._text(repr)
@@ -166,13 +167,18 @@ class Tensor(Explained, Held):
         return bool(value) if isinstance(value, bytes) or value.size else False
 
     def __int__(self) -> int:
-        return int(self._value)
+        return int(self._real())
 
     def __index__(self) -> int:
         return operator.index(self._value)
 
     def __float__(self) -> float:
-        return float(self._value)
+        return float(self._real())
+
+    def _real(self) -> Any:
+        """The value; of a complex number the real part, as in TensorFlow."""
+        value = self._value
+        return value if isinstance(value, bytes) else real_for(np.float64, value)
 
     def __complex__(self) -> complex:
         return complex(self._value)
