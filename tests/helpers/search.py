@@ -1,12 +1,15 @@
 """How long the random searches run: some seconds, or as long as the environment says.
 
-TFWIRE_SEARCH_SECONDS is the time of each search, TFWIRE_SEARCH_SEED its first seed.
+TFWIRE_SEARCH_SECONDS is the time of each search, TFWIRE_SEARCH_SEED its first seed. Other searches,
+which count their seconds or cases themselves, begin with that seed too.
 """
 
 import os
 import random
 import time
 from collections.abc import Callable
+
+FIRST_SEED = int(os.environ.get("TFWIRE_SEARCH_SEED", "0"))
 
 
 def search(case: Callable[[random.Random], None], seconds: float = 2.0) -> int:
@@ -16,7 +19,7 @@ def search(case: Callable[[random.Random], None], seconds: float = 2.0) -> int:
         The number of cases that were run.
     """
     end = time.monotonic() + float(os.environ.get("TFWIRE_SEARCH_SECONDS", seconds))
-    first = seed = int(os.environ.get("TFWIRE_SEARCH_SEED", "0"))
+    first = seed = FIRST_SEED
     while seed == first or time.monotonic() < end:
         try:
             case(random.Random(seed))

@@ -18,6 +18,7 @@ import tfwire
 from command import ENVIRONMENT
 from interrupts import InterruptAt
 from iterators_with_threads import FILES, ITERATORS, PIPES, Gate, within_limit
+from search import FIRST_SEED
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
 from tfwire._records import inflate_ahead
@@ -179,7 +180,7 @@ def test_an_interrupt_is_nothing_but_an_interrupt(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITERATORS)
 def test_very_many_interrupts_are_nothing_but_interrupts(name, tmp_path):
-    run_interrupts(name, int(os.environ.get("TFWIRE_INTERRUPTS", "20")), 2, tmp_path)
+    run_interrupts(name, int(os.environ.get("TFWIRE_INTERRUPTS", "20")), FIRST_SEED + 2, tmp_path)
 
 
 def run_interrupts(name, tries, seed, folder):

@@ -21,7 +21,7 @@ import pytest
 import tfwire as tfw
 from command import ENVIRONMENT
 from reference import file_of
-from tfwire._records.sharded_writer import ShardedWriter
+from search import FIRST_SEED
 from threads import quick_switches
 
 LIMIT = 120  # seconds after which something hangs, also on a busy machine
@@ -52,9 +52,9 @@ def together(*works):
 
 
 def rounds(least, seconds):
-    """Numbers, at least so many and for at least so long."""
-    begin, i = time.monotonic(), 0
-    while i < least or time.monotonic() < begin + seconds:
+    """Seeds, at least so many and for at least so long."""
+    begin, i = time.monotonic(), FIRST_SEED
+    while i < FIRST_SEED + least or time.monotonic() < begin + seconds:
         yield i
         i += 1
 
@@ -129,7 +129,7 @@ def test_what_write_returned_from_is_in_the_file(path, often, kind, seconds):
 def test_what_a_sharded_writer_took_is_in_its_files(tmp_path, often, counts, threads, seconds):
     for seed in rounds(8, max(seconds, SECONDS)):
         model = Model(seed)
-        writer = ShardedWriter(tmp_path / "{shard}", num_threads=threads, **counts)
+        writer = tfw.ShardedWriter(tmp_path / "{shard}", num_threads=threads, **counts)
         together(*(partial(model.run, writer, i, 15, closes=i == 0) for i in range(3)))
         writer.close()
         found = collections.Counter()
@@ -416,7 +416,7 @@ def test_a_failed_writer_fails_again_and_again_with_a_short_traceback(
     if kind == "plain":
         writer = tfw.TFRecordWriter(tmp_path / "data")
     else:
-        writer = ShardedWriter(
+        writer = tfw.ShardedWriter(
             tmp_path / "{shard}", num_shards=2, num_threads=2 if kind == "threads" else 1
         )
     monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
