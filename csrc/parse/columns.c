@@ -38,7 +38,8 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
             return tfwi_columns_fail(TFW_E_SCHEMA, i, -1, -1, error);
         }
     }
-    tfw_columns *columns = tfwi_calloc(1, sizeof *columns + count * sizeof columns->columns[0]);
+    tfw_columns *columns =
+        tfwi_calloc(1, sizeof *columns + (count + 1) * sizeof columns->columns[0]);
     if (columns == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
@@ -62,6 +63,7 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
         };
         tfwi_template_init(&columns->columns[i].usual, feature, lists);
     }
+    tfwi_template_init_none(&columns->columns[count].usual);
     columns->first = count != 0 ? columns->columns : NULL;
     *out_columns = columns;
     return TFW_OK;

@@ -56,7 +56,7 @@ struct tfw_columns {
     bool lists;
     bool taken; /* a column was handed over: clear before the next record */
     uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */
-    tfwi_column columns[];
+    tfwi_column columns[]; /* and one that no entry matches, for keys that are not asked for */
 };
 
 /* Whether the columns can take count records more; reserves what is written per record. */

@@ -61,9 +61,13 @@ static enum tfwi_shape shape_of(const tfw_feature *feature, bool list, size_t *o
     }
 }
 
+void tfwi_template_init_none(tfwi_template *t) {
+    *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
+}
+
 void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list) {
     uint8_t prefix[2 * TFWI_TEMPLATE_SIZE];
-    *t = (tfwi_template){.len = 1, .bytes_mask = 1}; /* a byte that begins no entry */
+    tfwi_template_init_none(t);
     enum tfwi_shape shape = shape_of(feature, list, &t->fixed_len);
     if (shape == TFWI_SHAPE_OTHER || feature->name_len >= TFWI_TEMPLATE_SIZE) {
         return;
@@ -78,6 +82,12 @@ void tfwi_template_init(tfwi_template *t, const tfw_feature *feature, bool list)
     t->shape = (uint8_t)shape;
     if (t->fixed_len == 0) {
         let_grow(t, list);
+    }
+    if (t->shape == TFWI_SHAPE_ONE_INT64) {
+        t->number_len = t->max_len;
+    } else if (t->shape == TFWI_SHAPE_ONE_FLOAT) {
+        t->number_len = sizeof(float);
+        t->number_row = TFWI_FLOAT_ROW - sizeof(float);
     }
 }
 

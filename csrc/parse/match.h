@@ -32,6 +32,10 @@ enum tfwi_shape {
     TFWI_SHAPE_ONE_INT64 = 5
 };
 
+/* Kernels read a single number by tables, without a branch on what it is: a row for each length of
+ * a varint, and one for a float. */
+enum { TFWI_FLOAT_ROW = TFWI_MAX_VARINT + 1, TFWI_NUMBER_ROWS };
+
 /* What precedes the value of a feature in messages of the usual shape. */
 typedef struct tfwi_template {
     uint8_t bytes[TFWI_TEMPLATE_SIZE]; /* for a value of fixed_len bytes */
@@ -41,6 +45,8 @@ typedef struct tfwi_template {
     uint8_t len;       /* bytes of the prefix, of which the last one is the value's length */
     uint8_t shape;     /* enum tfwi_shape */
     uint8_t max_len;   /* the longest value whose lengths all take one byte */
+    uint8_t number_len; /* the longest value that is one number in memory that is bound; else 0 */
+    uint8_t number_row; /* the number's row in the tables of kernels is this plus its length */
 } tfwi_template;
 
 /* How messages are matched on some CPU. p to end is a part of a message, limit the end of the
@@ -100,5 +106,8 @@ TFWI_INLINE tfwi_tail tfwi_tail_of(uint8_t room[2 * TFWI_MATCH_ROOM], const uint
 
 /* The template of a feature's map entries, or of the steps of its list. */
 void tfwi_template_init(tfwi_template *out_template, const tfw_feature *feature, bool list);
+
+/* A template that no entry matches. */
+void tfwi_template_init_none(tfwi_template *out_template);
 
 #endif /* TFWIRE_MATCH_H */

@@ -29,41 +29,45 @@ TARGET TFWI_INLINE bool prefix_is(const tfwi_template *t, const uint8_t *p, size
     return differences == 0;
 }
 
-/* The bits that a varint of n bytes has in its first eight bytes, and in the two after them, of
- * which the last has only one bit. */
-static const uint64_t low_bits[TFWI_MAX_VARINT + 1] = {
-    0,
-    UINT64_C(0x7f),
-    UINT64_C(0x7f7f),
-    UINT64_C(0x7f7f7f),
-    UINT64_C(0x7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f7f7f7f),
-    UINT64_C(0x7f7f7f7f7f7f7f7f),
+/* Single numbers, by the length of a varint, and a float. */
+static const struct {
+    uint64_t low[TFWI_NUMBER_ROWS];      /* the bits of its first eight bytes that belong to it */
+    uint64_t high[TFWI_NUMBER_ROWS];     /* and of the two after them: the last has only one */
+    uint32_t asked[TFWI_NUMBER_ROWS];    /* bit i: byte i belongs to a varint */
+    uint32_t followed[TFWI_NUMBER_ROWS]; /* bit i: and is followed by another; row 0: never so */
+} numbers = {
+    .low = {0, UINT64_C(0x7f), UINT64_C(0x7f7f), UINT64_C(0x7f7f7f), UINT64_C(0x7f7f7f7f),
+            UINT64_C(0x7f7f7f7f7f), UINT64_C(0x7f7f7f7f7f7f), UINT64_C(0x7f7f7f7f7f7f7f),
+            UINT64_C(0x7f7f7f7f7f7f7f7f), UINT64_C(0x7f7f7f7f7f7f7f7f),
+            UINT64_C(0x7f7f7f7f7f7f7f7f), UINT32_MAX},
+    .high = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0x17f, 0},
+    .asked = {1 << 16, 1, 3, 7, 0xf, 0x1f, 0x3f, 0x7f, 0xff, 0x1ff, 0x3ff, 0},
+    .followed = {1 << 16, 0, 1, 3, 7, 0xf, 0x1f, 0x3f, 0x7f, 0xff, 0x1ff, 0},
 };
-static const uint64_t high_bits[TFWI_MAX_VARINT + 1] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0x17f};
 
-/* The varint of 1 to 10 bytes at p, where 8 can be read, or 16 if it may be wide: have 9 or 10. */
-TARGET TFWI_INLINE int64_t join_bits(const uint8_t *p, size_t len, bool wide) {
-    uint64_t value = _pext_u64(tfwi_load64(p), low_bits[len]);
+/* The number at p, where 8 bytes can be read, or 16 if it may be wide: a varint of 9 or 10. */
+TARGET TFWI_INLINE int64_t join_bits(const uint8_t *p, size_t row, bool wide) {
+    uint64_t value = _pext_u64(tfwi_load64(p), numbers.low[row]);
     if (wide) {
-        value |= _pext_u64(tfwi_load64(p + 8), high_bits[len]) << 56;
+        value |= _pext_u64(tfwi_load64(p + 8), numbers.high[row]) << 56;
     }
     return (int64_t)value;
 }
 
-/* Whether a block of at most ten bytes is one varint; its value. 16 bytes can be read. No branch
- * depends on the length: numbers of many lengths follow each other. */
+/* Whether a number of this row is at p; its value. 16 bytes can be read. No branch depends on the
+ * row: numbers of many lengths follow each other. */
+TARGET TFWI_INLINE bool read_number(const uint8_t *p, size_t row, uint64_t *out) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    *out = (uint64_t)join_bits(p, row, true);
+    uint32_t followed = (uint32_t)_mm_movemask_epi8(bytes);
+    return ((followed ^ numbers.followed[row]) & numbers.asked[row]) == 0;
+}
+
+/* The same of a varint of at most ten bytes. */
 TARGET TFWI_INLINE bool read_varint(const uint8_t *p, size_t len, int64_t *out) {
-    /* Bit i: byte i is followed by another. A varint has at least one byte. */
-    static const uint16_t followed[TFWI_MAX_VARINT + 1] = {UINT16_MAX, 0,    1,    3,    7,    0xf,
-                                                           0x1f,       0x3f, 0x7f, 0xff, 0x1ff};
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
     *out = join_bits(p, len, true);
-    return _bzhi_u32((uint32_t)_mm_movemask_epi8(bytes), (unsigned)len) == followed[len];
+    return _bzhi_u32((uint32_t)_mm_movemask_epi8(bytes), (unsigned)len) == numbers.followed[len];
 }
 
 #endif /* TFWIRE_MATCH_BMI2_H */

@@ -5,6 +5,8 @@
  *                                      TFWI_TEMPLATE_SIZE bytes can be read there
  *     read_varint(p, len, out)         whether a block of at most ten bytes is one varint; its
  *                                      value; 16 bytes can be read
+ *     read_number(p, row, out)         whether a single number of this row (match.h) is at p; its
+ *                                      bits; 16 bytes can be read
  *     read_varints                     a tfwi_varint_reader
  */
 #ifndef TFWIRE_MATCH_LOOP_H
@@ -114,7 +116,7 @@ TARGET TFWI_NOINLINE static bool store_cell(tfwi_column *column, uint64_t cell, 
  * a branch on the template: where keys have no order, wrong guesses all fail at the same branch,
  * which is predicted, and cost a comparison each. */
 TARGET TFWI_INLINE bool is_usual(const tfwi_template *t, const uint8_t *p) {
-    return prefix_is(t, p, p[t->len - 1u]);
+    return prefix_is(t, p, p[(size_t)t->len - 1]);
 }
 
 /* The value after such a prefix; NULL: it is too long for it, or leaves the message. */
@@ -147,6 +149,19 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
     }
     value = value_at(t, p, end, &len);
     return value != NULL && store_cell(column, cell, value, len, limit) ? value + len : NULL;
+}
+
+/* Stores the bits of a single number, without a branch on its size. */
+TARGET TFWI_INLINE void store_number(tfwi_column *column, uint64_t cell, uint64_t bits) {
+    size_t size = column->value_size;
+    uint8_t *out = column->values.of + cell * size;
+#ifdef TFWI_BIG_ENDIAN
+    bits <<= 64 - 8 * size;
+    memcpy(out, &bits, size);
+#else
+    tfwi_store32(out, (uint32_t)bits);
+    tfwi_store32(out + size - 4, (uint32_t)(bits >> (8 * size - 32))); /* a float's is the same */
+#endif
 }
 
 /* The column whose entry seems to begin at p, or NULL. Only hashes are compared: a match proves the
@@ -224,6 +239,126 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
     return end;
 }
 
+/* ---- Entries in any order ------------------------------------------------------------------- */
+
+/* Columns are looked up so many entries ahead, as many as are stored in the time that it takes. */
+#define LOOKED_UP 4
+
+/* After so many entries it is asked whether they have come to be in the order expected. */
+#define UNORDERED 32
+
+/* The end of an entry of the usual shape, whatever its value is, or NULL. */
+TARGET TFWI_INLINE const uint8_t *skip_entry(const uint8_t *p, const uint8_t *end) {
+    size_t size = p[1], len = p[3];
+    bool usual = p[0] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[2] == TFWI_TAG(1, TFWI_WIRE_LEN) &&
+                 size < 0x80 && len + 4 <= size && size + 2 <= (size_t)(end - p) &&
+                 p[len + 4] == TFWI_TAG(2, TFWI_WIRE_LEN) && p[len + 5] == size - len - 4;
+    return usual ? p + size + 2 : NULL;
+}
+
+/* Stores an entry whose key was guessed wrong, or skips it if its key is not asked for; returns its
+ * end, or NULL. */
+TARGET TFWI_NOINLINE static const uint8_t *match_by_hash(tfw_columns *columns, const uint8_t *p,
+                                                         const uint8_t *end,
+                                                         const uint8_t *limit) {
+    const uint8_t *skipped = skip_entry(p, end);
+    tfwi_column *column = skipped != NULL ? peek_column(columns, p, end) : NULL;
+    if (column == NULL) {
+        return skipped;
+    }
+    if (!is_usual(&column->usual, p) || !tfwi_cell_is_absent(column, columns->serial)) {
+        return NULL;
+    }
+    const uint8_t *next = store_usual(column, columns->records, p, end, limit);
+    if (next != NULL) {
+        tfwi_cell_fill(column, columns->serial);
+        columns->filled++;
+        *columns->expected = column;
+        columns->expected = &column->next;
+    }
+    return next;
+}
+
+/* The column that the entry at *p is guessed to belong to. *p becomes the next entry, if the length
+ * of this one takes one byte. */
+TARGET TFWI_INLINE tfwi_column *look_up(tfwi_column *columns, const tfwi_guesses *guesses,
+                                        const uint8_t **p) {
+    const uint8_t *entry = *p;
+    *p = entry + 2 + (size_t)entry[1];
+    return &columns[tfwi_guess(guesses, entry + 4, entry[3])];
+}
+
+/* Stores a single number in a cell, whichever kind it is; returns its end, or NULL. */
+TARGET TFWI_INLINE const uint8_t *store_single(tfwi_column *column, uint64_t cell,
+                                               const uint8_t *value, size_t len,
+                                               const uint8_t *end) {
+    uint64_t bits;
+    if (TFWI_UNLIKELY(value + len > end ||
+                      !read_number(value, len + column->usual.number_row, &bits))) {
+        return NULL;
+    }
+    store_number(column, cell, bits);
+    return value + len;
+}
+
+/* Stores and skips entries until another way may be better; returns where it stopped. Nothing that
+ * is random is branched on: not the key, its length, the kind or the length of a number. Lookups do
+ * not wait for what is before them, since the first bytes of an entry say where it ends. */
+TARGET TFWI_NOINLINE static const uint8_t *match_unordered(tfw_columns *columns, const uint8_t *p,
+                                                           const uint8_t *stop, const uint8_t *end,
+                                                           const uint8_t *limit) {
+    const uint64_t cell = columns->records, serial = columns->serial;
+    const tfwi_guesses *guesses = &columns->schema->guesses;
+    const tfwi_column *unasked = &columns->columns[columns->count];
+    tfwi_column **expected = columns->expected, *found[LOOKED_UP];
+    const uint8_t *ahead = p, *next;
+    size_t filled = 0;
+    for (size_t i = 0; i < LOOKED_UP && ahead < stop; i++) {
+        found[i] = look_up(columns->columns, guesses, &ahead);
+    }
+    for (size_t i = 0; p < stop; i++, p = next) {
+        if (i % UNORDERED == UNORDERED - 1 && is_usual(&(*expected)->usual, p)) {
+            break;
+        }
+        tfwi_column *column = found[i % LOOKED_UP];
+        if (ahead < stop) {
+            found[i % LOOKED_UP] = look_up(columns->columns, guesses, &ahead);
+        }
+        const uint8_t *value = p + column->usual.len;
+        size_t len = value[-1];
+        if (TFWI_UNLIKELY(!prefix_is(&column->usual, p, len) ||
+                          !tfwi_cell_is_absent(column, serial))) {
+            if (column == unasked) {
+                next = skip_entry(p, end);
+            } else {
+                columns->expected = expected;
+                next = match_by_hash(columns, p, end, limit);
+                expected = columns->expected;
+            }
+            if (next == NULL) {
+                break;
+            }
+            continue;
+        }
+        if (TFWI_LIKELY(len - 1 < column->usual.number_len)) {
+            next = store_single(column, cell, value, len, end);
+        } else {
+            next = store_usual(column, cell, p, end, limit);
+            stop = p[1] < 0x80 ? stop : p; /* else what was looked up ahead is of other entries */
+        }
+        if (TFWI_UNLIKELY(next == NULL)) {
+            break;
+        }
+        tfwi_cell_fill(column, serial);
+        *expected = column;
+        expected = &column->next;
+        filled++;
+    }
+    columns->expected = expected;
+    columns->filled += filled;
+    return p;
+}
+
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /* Entries and steps that begin before it have the room after them that a kernel wants. */
@@ -243,22 +378,15 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
         tfwi_column *column = *expected;
         if (TFWI_UNLIKELY(!is_usual(&column->usual, p) ||
                           !tfwi_cell_is_absent(column, serial))) {
-            if (p[1] > 0x7f) {
-                columns->expected = expected;
-                const uint8_t *next = store_long(columns, p, end, limit);
-                if (next == NULL) {
-                    break;
-                }
-                expected = columns->expected;
-                p = next;
-                continue;
-            }
-            column = peek_column(columns, p, end);
-            if (column == NULL || !is_usual(&column->usual, p) ||
-                !tfwi_cell_is_absent(column, serial)) {
+            columns->expected = expected;
+            const uint8_t *other = p[1] > 0x7f ? store_long(columns, p, end, limit)
+                                               : match_unordered(columns, p, stop, end, limit);
+            expected = columns->expected;
+            if (other == NULL || other == p) {
                 break;
             }
-            *expected = column;
+            p = other;
+            continue;
         }
         const uint8_t *next = store_usual(column, cell, p, end, limit);
         if (TFWI_UNLIKELY(next == NULL)) {

@@ -206,7 +206,8 @@ int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
     schema->defaults = tfwi_realloc(NULL, defaults_size);
     schema->slots = tfwi_calloc(slots, sizeof *schema->slots);
     if (schema->features == NULL || schema->names == NULL || schema->defaults == NULL ||
-        schema->slots == NULL) {
+        schema->slots == NULL ||
+        !tfwi_guesses_init(&schema->guesses, features, count, &schema->seed)) {
         status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     } else {
         copy_features(schema, features);
@@ -228,5 +229,6 @@ void tfw_schema_free(tfw_schema *schema) {
     tfw_free(schema->names);
     tfw_free(schema->defaults);
     tfw_free(schema->slots);
+    tfw_free(schema->guesses.features);
     tfw_free(schema);
 }

@@ -2,7 +2,7 @@
 #ifndef TFWIRE_SCHEMA_H
 #define TFWIRE_SCHEMA_H
 
-#include "base/hash.h"
+#include "parse/guess.h"
 
 /* A slot of the hash table. */
 typedef struct tfwi_slot {
@@ -18,6 +18,7 @@ struct tfw_schema {
     tfwi_slot *slots;
     size_t mask; /* number of slots, a power of two, less one */
     tfwi_seed seed; /* of the hash */
+    tfwi_guesses guesses;
 };
 
 #define TFWI_NOT_FOUND SIZE_MAX

@@ -146,7 +146,7 @@ static void test_every_failing_allocation_is_reported(void) {
         CHECK_EQ(TFW_E_MEMORY, error.status);
     }
     tfwi_test_fail_allocation = -1;
-    CHECK(n >= 4);
+    CHECK(n >= 5);
 #endif
 }
 
