@@ -20,6 +20,7 @@ __all__ = [
     "shorten",
     "show_key",
     "show_path",
+    "size_in_bytes",
 ]
 
 
@@ -103,6 +104,40 @@ def file_path(name: str, value: Any) -> str:
     if not path or "\0" in path:
         raise ValueError(f"{name} must not be empty or hold a null character")
     return path
+
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    **{f"{letter}B": 1000 ** (i + 1) for i, letter in enumerate("KMGT")},
+    **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")},
+}
+
+
+def size_in_bytes(name: str, value: int | str) -> int:
+    """Checks an argument that is a size in bytes: a number, or a string with a unit.
+
+    Raises:
+        TypeError: Neither of them.
+        ValueError: No such size, or it is not positive, or too large.
+    """
+    # not imported above: `tfwire --help` starts without them
+    import re
+    from fractions import Fraction
+
+    if not isinstance(value, str):
+        count = integer(name, value)
+    else:
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value, re.ASCII)
+        if found is None or found[2].upper() not in _UNITS:
+            found_text = shorten(repr(value))
+            raise ValueError(f"expected a size like '150MB' or '128MiB', found {found_text}")
+        count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
+    if not 1 <= count < 1 << 63:
+        raise ValueError(
+            f"a size must be positive and fit into 64 bits, found {shorten(repr(value))}"
+        )
+    return count
 
 
 # ---- Text for messages -------------------------------------------------------------------------

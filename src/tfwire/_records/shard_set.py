@@ -1,4 +1,4 @@
-"""Sets of files that appear together: publishing, restoring, names from patterns, shard sizes.
+"""Sets of files that appear together: publishing, restoring, names from patterns.
 
 A file system renames one file at a time. Meanwhile a marker file in the folder says that the set
 may be partly old and partly new, and holds what is needed to restore the old files. A writer that
@@ -14,11 +14,10 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from string import Formatter
 from typing import NamedTuple
 
-from tfwire._base.arguments import integer, printable, shorten
+from tfwire._base.arguments import printable
 from tfwire._records.drafts import (
     OPEN_FLAGS,
     check_replaceable,
@@ -34,7 +33,6 @@ from tfwire._records.sinks import write_all
 
 __all__ = [
     "Renaming",
-    "bytes_of_size",
     "names_of_shards",
     "publish_set",
     "restore_set",
@@ -242,14 +240,8 @@ def _inode_and_time(status: os.stat_result) -> list[int]:
     return [status.st_ino, status.st_mtime_ns]
 
 
-# ---- Names and sizes of shards ------------------------------------------------------------------
+# ---- Names of shards -----------------------------------------------------------------------------
 
-_UNITS = {
-    "": 1,
-    "B": 1,
-    **{f"{letter}B": 1000 ** (i + 1) for i, letter in enumerate("KMGT")},
-    **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")},
-}
 # The format of an integer, up to 3 digits wide: file names have at most 255 bytes.
 _INTEGER_FORMAT = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
 
@@ -336,20 +328,3 @@ def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None)
     if len(set(names)) < len(names):
         raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")
     return names
-
-
-def bytes_of_size(size: int | str) -> int:
-    """A size in bytes, from a number or a string with a unit."""
-    if not isinstance(size, str):
-        count = integer("shard_size", size)
-    else:
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size, re.ASCII)
-        if found is None or found[2].upper() not in _UNITS:
-            found_text = shorten(repr(size))
-            raise ValueError(f"expected a size like '150MB' or '128MiB', found {found_text}")
-        count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
-    if not 1 <= count < 1 << 63:
-        raise ValueError(
-            f"a size must be positive and fit into 64 bits, found {shorten(repr(size))}"
-        )
-    return count

@@ -12,7 +12,7 @@ from threading import Semaphore
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, file_path, integer, show_path
+from tfwire._base.arguments import boolean, file_path, integer, show_path, size_in_bytes
 from tfwire._base.errors import public
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
@@ -21,7 +21,6 @@ from tfwire._records.index import RecordIndex, index_beside
 from tfwire._records.receipts import Receipt
 from tfwire._records.shard_set import (
     Renaming,
-    bytes_of_size,
     names_of_shards,
     publish_set,
     restore_set,
@@ -110,7 +109,7 @@ class ShardedWriter(WriterBase):
             )
         self._given_folder, self._name = os.path.split(file_path("pattern", pattern))
         self._folder = absolute(self._given_folder)  # valid also after a chdir
-        self._shard_size = None if shard_size is None else bytes_of_size(shard_size)
+        self._shard_size = None if shard_size is None else size_in_bytes("shard_size", shard_size)
         count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)
         os.stat(self._given_folder or os.curdir)  # an error names the folder, not a temporary file

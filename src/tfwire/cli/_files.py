@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tfwire._base.arguments import printable, shorten, show_path
+from tfwire._base.arguments import printable, shorten, show_path, size_in_bytes
 from tfwire._base.errors import Error
 
 if TYPE_CHECKING:
@@ -103,10 +103,8 @@ def _count(text: str, least: int) -> int:
 
 def byte_size(text: str) -> int:
     """The type of arguments that are numbers of bytes, like 150MB."""
-    from tfwire._records.shard_set import bytes_of_size
-
     try:
-        return bytes_of_size(text)
+        return size_in_bytes("size", text)
     except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
