@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
-from tfwire._data import numbered, sources, stages
+from tfwire._data import indexed_records, sources, stages
 from tfwire._data.iterator import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
@@ -304,7 +304,7 @@ class TFRecordDataset(Dataset[bytes]):
             from tfwire._records.random_access import TFRecordFiles
 
             files = TFRecordFiles(paths)
-            stage = numbered.IndexedRecords(files, range(len(files)))
+            stage = indexed_records.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import StringTable, copy_strings
-from tfwire._data.numbered import IndexedRecords, NumberedCursor
+from tfwire._data.indexed_records import IndexedCursor, IndexedRecords
 from tfwire._data.permutations import as_key, draws, permuted, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
@@ -85,7 +85,7 @@ class Shuffle(Derived):
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
 
 
-class _OrderCursor(NumberedCursor):
+class _OrderCursor(IndexedCursor):
     """Indexed records in a random order of all of them."""
 
     def __init__(self, source: IndexedRecords, seed: int, key: int, at: int) -> None:

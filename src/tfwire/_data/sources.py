@@ -15,7 +15,7 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.strings import as_array
-from tfwire._data.numbered import file_facts, share
+from tfwire._data.indexed_records import file_facts, share
 from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure

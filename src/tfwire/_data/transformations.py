@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
-from tfwire._data import batches, numbered, stages
+from tfwire._data import batches, indexed_records, stages
 from tfwire._data.iterator import Element, Pipeline
 from tfwire._data.prefetch import Prefetch
 from tfwire._data.shuffle import Shuffle
@@ -293,7 +293,7 @@ class Transformations(Pipeline[Element]):
             [[0, 1, 2], [3, 4, 0]]
         """
         num_shards, index = check_shard(num_shards, index)
-        numbered.check_rule(rule)
+        indexed_records.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
 
     def prefetch(self, buffer_size: int, name: str | None = None) -> Self:

@@ -15,8 +15,8 @@ from tfwire._base.errors import public
 from tfwire._parsing.cut import lengths_of_batches
 from tfwire._parsing.fields import Column
 from tfwire._parsing.parser import BaseParser, Batch, Single
-from tfwire._parsing.snapshot import Snapshot
 from tfwire._parsing.spec import compile_features
+from tfwire._parsing.spec_snapshot import Snapshot
 
 __all__ = [
     "Parser",

@@ -15,7 +15,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
 
-__all__ = ["IndexedRecords", "NumberedCursor", "check_rule", "file_facts", "share"]
+__all__ = ["IndexedCursor", "IndexedRecords", "check_rule", "file_facts", "share"]
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")
@@ -70,7 +70,7 @@ class IndexedRecords(Stage):
         self.length: int = len(numbers)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return NumberedCursor(self, None, state_or(at, range(self.length + 1), 0))
+        return IndexedCursor(self, None, state_or(at, range(self.length + 1), 0))
 
     def fetch(self, places: Array) -> list[bytes]:
         """The records at these places of this stage."""
@@ -113,7 +113,7 @@ def _at_once(files: Any) -> int:
     return min(4096, max(16, (1 << 23) * len(files) // max(num_bytes, 1)))
 
 
-class NumberedCursor(GatheringPieces):
+class IndexedCursor(GatheringPieces):
     """Indexed records, read many at a time.
 
     Args:
