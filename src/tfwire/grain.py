@@ -9,7 +9,8 @@ import grain
 
 from tfwire._base.arguments import integer
 from tfwire._data.dataset import Dataset
-from tfwire._data.iterator import check_dataset, iterate
+from tfwire._data.iterator import iterate
+from tfwire._data.pipeline import check_dataset
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
 

@@ -16,7 +16,8 @@ from torch.utils import data
 
 from tfwire._data.dataset import Dataset
 from tfwire._data.indexed_records import check_rule
-from tfwire._data.iterator import DatasetIterator, check_dataset, iterate
+from tfwire._data.iterator import DatasetIterator, iterate
+from tfwire._data.pipeline import check_dataset
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles

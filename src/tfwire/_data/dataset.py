@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._data import indexed_records, sources, stages
-from tfwire._data.iterator import Element
+from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
 from tfwire._data.transformations import Transformations

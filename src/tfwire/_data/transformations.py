@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._data import batches, indexed_records, stages
-from tfwire._data.iterator import Element, Pipeline
+from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Prefetch
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.structure import check_callable, check_padding, check_shard

@@ -18,8 +18,8 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
-from tfwire._data.iterator import Pipeline
 from tfwire._data.permutations import as_key, draws
+from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.structure import leaves, map_structure
 from tfwire._examples.columns import RaggedTensor, SparseTensor

@@ -1,0 +1,106 @@
+"""Pipeline, the base of datasets: a chain of stages, and how the functions of users are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tfwire._data.iterator import DatasetIterator, iterate
+from tfwire._data.stages import Stage
+from tfwire._data.structure import map_structure
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Value
+
+__all__ = ["Element", "Pipeline", "check_dataset"]
+
+P = TypeVar("P", bound="Pipeline[Any]")
+Element = TypeVar("Element", covariant=True)
+
+
+class Pipeline(Generic[Element]):
+    """The base of Dataset: the last of the stages that make its elements.
+
+    Args:
+        stage: The stage.
+        name: Its name when printed.
+    """
+
+    _further: Any = None  # the class of derived pipelines; None: this class
+
+    def __init__(self, stage: Stage, name: str = "Dataset") -> None:
+        self._stage = stage
+        self._name = name
+
+    # How user functions see a leaf, and how a leaf that they return is stored. The compat
+    # layer shows objects with a numpy() method.
+    @staticmethod
+    def _show(leaf: Any) -> Any:
+        return leaf
+
+    @staticmethod
+    def _hide(leaf: Any) -> Any:
+        return leaf
+
+    @classmethod
+    def _of(cls: type[P], stage: Stage, name: str) -> P:
+        """A pipeline of this class, made without its __init__."""
+        result = object.__new__(cls)
+        Pipeline.__init__(result, stage, name)
+        return result
+
+    def _next(self: P, stage: Stage, name: str) -> P:
+        """A pipeline of the same kind, with one more stage."""
+        return (self._further or type(self))._of(stage, name)
+
+    def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """A function that is called as by tf.data: tuples become arguments."""
+        return partial(_call, function, self._show, self._hide)
+
+    def __iter__(self) -> DatasetIterator[Element]:
+        show = self._show
+        if show is Pipeline._show:
+            return iterate(self._stage)
+        return iterate(self._stage, lambda element: map_structure(show, element))
+
+    def __len__(self) -> int:
+        """The number of elements.
+
+        Raises:
+            TypeError: It is not known without reading.
+        """
+        if self._stage.length is None:
+            raise TypeError(f"the length of {self!r} is not known without reading it")
+        return self._stage.length
+
+    def __bool__(self) -> bool:
+        """True, as in TensorFlow: knowing whether there are elements would need reading."""
+        return True
+
+    def as_numpy_iterator(self) -> Iterator[Element]:
+        """The elements as numpy values and bytes."""
+        return iterate(self._stage)
+
+    @property
+    def element_spec(self) -> Value:
+        """The structure of an element with "dtype[shape]" for each leaf; None where unknown."""
+        return self._stage.spec
+
+    def __repr__(self) -> str:
+        spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)
+        length = "" if self._stage.length is None else f", length={self._stage.length}"
+        return f"<{self._name} elements={spec}{length}>"
+
+
+def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
+    # Not a closure, because datasets are pickled with their functions.
+    shown = map_structure(show, element)
+    result = function(*shown) if isinstance(shown, tuple) else function(shown)
+    return map_structure(hide, tuple(result) if isinstance(result, list) else result)
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raises TypeError if a value, for example a path, is not a Dataset."""
+    if not isinstance(dataset, Pipeline):
+        raise TypeError(f"expected a tfwire Dataset, found {type(dataset).__name__}")
