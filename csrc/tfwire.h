@@ -664,6 +664,46 @@ TFW_API int tfw_encode_sequence(const tfw_input *context, size_t context_count,
                                 size_t capacity, tfw_span *out_spans, size_t *out_done,
                                 size_t *out_len, tfw_error *error);
 
+/* ---- Arrow: tables to columns ---------------------------------------------------------------
+ * Tables cross as structs of Arrow's C data interface, which say how to release what they hold:
+ * no library of Arrow's is needed. Their types are those of the interface. */
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowArrayStream;
+
+/* A table on its way to tfw_encode. For one thread at a time, as everything that it lends. */
+typedef struct tfw_import tfw_import;
+
+/* Begins to import a stream, or one batch: then the stream is NULL. What the structs hold moves to
+ * the import, which releases it, once. On failure, TFW_E_ARGUMENT if there is nothing in them,
+ * nothing was moved. */
+TFW_API int tfw_import_create(struct ArrowArrayStream *stream, struct ArrowSchema *schema,
+                              struct ArrowArray *array, tfw_import **out_import,
+                              tfw_error *error);
+TFW_API void tfw_import_free(tfw_import *import);
+
+/* Reads the schema, to be called once, first. TFW_E_UNSUPPORTED: not a table, or error->feature is
+ * of a type that no feature holds; the text says to what it may be cast. TFW_E_ARGUMENT: a struct
+ * that is not as the interface says. TFW_E_IO: the stream failed with error->os_errno. */
+TFW_API int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error);
+
+/* The name of a column, also of one that was refused. */
+TFW_API const char *tfw_import_name(const tfw_import *import, size_t column);
+
+/* Makes the inputs of the next records of a batch: one at least, and as many as can be converted
+ * with room bytes of memory. The inputs live until the next call. Numbers of the right type are
+ * used where they lie. Null is an absent feature.
+ * TFW_END: there are none left. TFW_E_UNSUPPORTED: null in a list, or a row that is null.
+ * TFW_E_ARGUMENT: a value outside of int64, or a struct that is not as the interface says. Both:
+ * error->feature is the column, error->record the record in the table. TFW_E_IO: as before. After a
+ * failure there is no next call.
+ * REQUIRES: the structs are what their producer made, and buffers as long as these say. */
+TFW_API int tfw_import_next(tfw_import *import, size_t room, const tfw_input **out_inputs,
+                            uint64_t *out_records, tfw_error *error);
+
+/* What the stream says of its failure, or "". It lives until the next call. */
+TFW_API const char *tfw_import_message(tfw_import *import);
+
 /* CDEF-END */
 
 #ifdef __cplusplus

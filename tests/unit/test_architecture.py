@@ -22,6 +22,7 @@ C_FOLDERS = {
     "parse": {"base", "wire"},
     "encode": {"base", "wire"},
     "files": {"base", "crc32c", "records", "wire", "parse"},
+    "arrow": {"base"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }
 PUBLIC = ["tfwire.h", "tfwire_python.h"]

@@ -1,0 +1,238 @@
+/* Tables of Arrow data: batch by batch, and of each as many records as memory may be taken for. */
+#include "arrow/import.h"
+
+#include "base/memory.h"
+
+#include <limits.h>
+
+enum { MAX_COLUMNS = 1 << 20 };
+
+struct tfw_import {
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    struct ArrowArray batch;
+    tfwi_type *columns; /* NULL until the schema is known */
+    tfw_input *inputs;
+    size_t count;     /* of columns */
+    uint64_t before;  /* records of the batches before this one */
+    uint64_t at;      /* the next record of this one */
+    uint64_t records; /* how many to take of it next, as far as memory goes */
+    tfwi_arena arena;
+    bool stream_failed;
+    bool ended; /* or failed: nothing is asked for any more */
+};
+
+/* ---- Owning --------------------------------------------------------------------------------- */
+
+#define RELEASE(owned)                     \
+    do {                                   \
+        if ((owned)->release != NULL) {    \
+            (owned)->release(owned);       \
+            (owned)->release = NULL;       \
+        }                                  \
+    } while (0)
+
+#define MOVE(to, from) (*(to) = *(from), (from)->release = NULL)
+
+int tfw_import_create(struct ArrowArrayStream *stream, struct ArrowSchema *schema,
+                      struct ArrowArray *array, tfw_import **out_import, tfw_error *error) {
+    *out_import = NULL;
+    if (stream != NULL ? schema != NULL || array != NULL || stream->release == NULL
+                       : schema == NULL || array == NULL || schema->release == NULL ||
+                             array->release == NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a table that was released, or is missing");
+    }
+    tfw_import *import = tfwi_calloc(1, sizeof *import);
+    if (import == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for a table");
+    }
+    if (stream != NULL) {
+        MOVE(&import->stream, stream);
+    } else {
+        MOVE(&import->schema, schema);
+        MOVE(&import->batch, array);
+    }
+    *out_import = import;
+    return TFW_OK;
+}
+
+void tfw_import_free(tfw_import *import) {
+    if (import == NULL) {
+        return;
+    }
+    RELEASE(&import->batch);
+    RELEASE(&import->schema);
+    RELEASE(&import->stream);
+    tfwi_arena_free(&import->arena);
+    tfw_free(import->columns);
+    tfw_free(import->inputs);
+    tfw_free(import);
+}
+
+/* ---- Streams -------------------------------------------------------------------------------- */
+
+static int fail_stream(tfw_import *import, int code, tfw_error *error) {
+    import->stream_failed = true;
+    tfwi_fail(error, TFW_E_IO, "the stream failed");
+    TFWI_SET(error, os_errno, code);
+    return TFW_E_IO;
+}
+
+const char *tfw_import_message(tfw_import *import) {
+    struct ArrowArrayStream *stream = &import->stream;
+    if (!import->stream_failed || stream->get_last_error == NULL) {
+        return "";
+    }
+    const char *message = stream->get_last_error(stream);
+    return message != NULL ? message : "";
+}
+
+static int ask_for_schema(tfw_import *import, tfw_error *error) {
+    struct ArrowArrayStream *stream = &import->stream;
+    if (import->schema.release != NULL) {
+        return TFW_OK;
+    }
+    if (stream->get_schema == NULL || stream->get_next == NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a stream without functions");
+    }
+    int code = stream->get_schema(stream, &import->schema);
+    if (code != 0) {
+        import->schema.release = NULL; /* nothing was handed over */
+        return fail_stream(import, code, error);
+    }
+    return import->schema.release != NULL
+               ? TFW_OK
+               : tfwi_fail(error, TFW_E_ARGUMENT, "a stream without a schema");
+}
+
+/* The next batch of a stream, which has the place of this one. */
+static int ask_for_batch(tfw_import *import, tfw_error *error) {
+    struct ArrowArrayStream *stream = &import->stream;
+    import->before += import->at;
+    import->at = 0;
+    RELEASE(&import->batch);
+    import->batch = (struct ArrowArray){0};
+    if (stream->release == NULL) {
+        return TFW_END;
+    }
+    int code = stream->get_next(stream, &import->batch);
+    if (code != 0) {
+        import->batch = (struct ArrowArray){0};
+        return fail_stream(import, code, error);
+    }
+    return import->batch.release == NULL ? TFW_END : TFW_OK;
+}
+
+/* ---- Columns -------------------------------------------------------------------------------- */
+
+static int read_types(tfw_import *import, tfw_error *error) {
+    const struct ArrowSchema *schema = &import->schema;
+    if (schema->format == NULL || strcmp(schema->format, "+s") != 0 || schema->dictionary != NULL) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "not a table, but an array without columns");
+    }
+    if (schema->n_children < 0 || schema->n_children > MAX_COLUMNS ||
+        (schema->n_children != 0 && schema->children == NULL)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a number of columns that cannot be");
+    }
+    import->columns = tfwi_calloc((size_t)schema->n_children, sizeof *import->columns);
+    import->inputs = tfwi_calloc((size_t)schema->n_children, sizeof *import->inputs);
+    if (import->columns == NULL || import->inputs == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for the columns of a table");
+    }
+    import->count = (size_t)schema->n_children;
+    for (size_t i = 0; i < import->count; i++) {
+        int status = tfwi_read_type(schema->children[i], &import->columns[i], error);
+        if (status != TFW_OK) {
+            TFWI_SET(error, feature, (int32_t)i);
+            return status;
+        }
+    }
+    return TFW_OK;
+}
+
+int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error) {
+    *out_columns = 0;
+    if (import->columns != NULL || import->ended) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "the schema was asked for before");
+    }
+    int status = ask_for_schema(import, error);
+    status = status == TFW_OK ? read_types(import, error) : status;
+    if (status == TFW_OK && import->batch.release != NULL) {
+        status = tfwi_check_table(&import->batch, import->columns, import->count, error);
+    }
+    import->ended = status != TFW_OK;
+    *out_columns = import->count;
+    return status;
+}
+
+const char *tfw_import_name(const tfw_import *import, size_t column) {
+    const char *name = column < import->count ? import->columns[column].name : NULL;
+    return name != NULL ? name : "";
+}
+
+/* Makes the inputs of so many records. TFW_NEED_SPACE: they take more than the room. */
+static int import_columns(tfw_import *import, uint64_t records, uint64_t room, tfw_error *error) {
+    tfwi_arena_begin(&import->arena, room);
+    const uint64_t first = (uint64_t)import->batch.offset + import->at;
+    for (size_t i = 0; i < import->count; i++) {
+        int status = tfwi_import_column(import->batch.children[i], &import->columns[i], first,
+                                        records, &import->arena, &import->inputs[i], error);
+        if (status < 0) {
+            TFWI_SET(error, feature, (int32_t)i);
+            if (error != NULL && error->record >= 0) {
+                error->record += (int64_t)(import->before + import->at);
+            }
+        }
+        if (status != TFW_OK) {
+            return status;
+        }
+    }
+    return TFW_OK;
+}
+
+/* How many records the next call tries, if these took so much memory. */
+static uint64_t records_for(uint64_t records, uint64_t room, uint64_t used) {
+    uint64_t factor = used == 0 ? 16 : room / used;
+    return records * (factor < 16 ? factor : 16);
+}
+
+static int import_records(tfw_import *import, size_t room, uint64_t *out_records,
+                          tfw_error *error) {
+    const uint64_t left = (uint64_t)import->batch.length - import->at;
+    uint64_t records = import->records != 0 ? import->records : room / 1024;
+    records = records > left ? left : records;
+    int status;
+    for (;;) {
+        records = records > 1 ? records : 1;
+        status = import_columns(import, records, records > 1 ? room : UINT64_MAX, error);
+        if (status != TFW_NEED_SPACE) {
+            break;
+        }
+        records /= 2;
+    }
+    if (status == TFW_OK) {
+        *out_records = records;
+        import->at += records;
+        import->records = records_for(records, room, import->arena.used);
+    }
+    return status;
+}
+
+int tfw_import_next(tfw_import *import, size_t room, const tfw_input **out_inputs,
+                    uint64_t *out_records, tfw_error *error) {
+    *out_inputs = import->inputs;
+    *out_records = 0;
+    if (import->columns == NULL || import->ended) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "the table has ended, or its schema is not known");
+    }
+    int status = TFW_OK;
+    while (status == TFW_OK && import->at == (uint64_t)import->batch.length) {
+        status = ask_for_batch(import, error);
+        if (status == TFW_OK) {
+            status = tfwi_check_table(&import->batch, import->columns, import->count, error);
+        }
+    }
+    status = status == TFW_OK ? import_records(import, room, out_records, error) : status;
+    import->ended = status != TFW_OK;
+    return status;
+}

@@ -1,0 +1,188 @@
+/* Arrow data as the columns that are encoded.
+ *
+ * A column is lists, one in the other, of values. Its array is walked from the outside to the
+ * inside; on the way, cells say which positions of the array at hand belong to which record. An
+ * array says no sizes of its buffers, so these are taken from its length; everything else that it
+ * says is checked before it is used, and loaded once, as another thread may change it. */
+#ifndef TFWIRE_IMPORT_H
+#define TFWIRE_IMPORT_H
+
+#include "arrow/abi.h"
+#include "base/common.h"
+
+/* ---- Types ---------------------------------------------------------------------------------- */
+
+enum { TFWI_MAX_LISTS = 16 }; /* one in the other */
+
+typedef enum tfwi_list_kind {
+    TFWI_LIST_32,
+    TFWI_LIST_64,
+    TFWI_LIST_FIXED,
+    TFWI_LIST_VIEW_32, /* offset and size of each: in any order, also one over the other */
+    TFWI_LIST_VIEW_64
+} tfwi_list_kind;
+
+typedef struct tfwi_list_type {
+    int32_t kind;
+    int32_t size; /* TFWI_LIST_FIXED */
+} tfwi_list_type;
+
+typedef enum tfwi_value_type {
+    TFWI_NULLS,
+    TFWI_BITS,
+    TFWI_INT8,
+    TFWI_UINT8,
+    TFWI_INT16,
+    TFWI_UINT16,
+    TFWI_INT32,
+    TFWI_UINT32,
+    TFWI_INT64,
+    TFWI_UINT64,
+    TFWI_FLOAT16,
+    TFWI_FLOAT32,
+    TFWI_FLOAT64,
+    TFWI_STRINGS_32,
+    TFWI_STRINGS_64,
+    TFWI_STRINGS_FIXED,
+    TFWI_STRING_VIEWS
+} tfwi_value_type;
+
+/* A column's type. */
+typedef struct tfwi_type {
+    const char *name;
+    tfwi_list_type lists[TFWI_MAX_LISTS];
+    size_t depth;  /* how many lists */
+    int32_t value; /* enum tfwi_value_type */
+    int32_t width; /* TFWI_STRINGS_FIXED */
+    int32_t index; /* of a dictionary: the type of its indices; otherwise TFWI_NULLS */
+} tfwi_type;
+
+/* Reads the type of a column. TFW_E_UNSUPPORTED: one that no feature holds; TFW_E_ARGUMENT: not as
+ * the format says. */
+int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error);
+
+/* Checks that an array, with all inside of it, is of a type and has at least so many elements: what
+ * can be known without a look into its buffers. */
+int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int64_t elements,
+                     tfw_error *error);
+
+/* The same for the array of all columns. */
+int tfwi_check_table(const struct ArrowArray *array, const tfwi_type *columns, size_t count,
+                     tfw_error *error);
+
+/* ---- Memory for what is converted ----------------------------------------------------------- */
+
+typedef struct tfwi_arena {
+    struct tfwi_block *last;
+    size_t hint;   /* bytes of the first block */
+    uint64_t used; /* bytes taken */
+    uint64_t room; /* bytes that may be taken */
+} tfwi_arena;
+
+/* Forgets what was taken; so many bytes may be taken next. */
+void tfwi_arena_begin(tfwi_arena *arena, uint64_t room);
+
+/* count elements of a size, aligned for any number. NULL: above the room, or out of memory. */
+void *tfwi_arena_take(tfwi_arena *arena, uint64_t count, size_t size);
+
+void tfwi_arena_free(tfwi_arena *arena);
+
+/* ---- Columns -------------------------------------------------------------------------------- */
+
+/* Which positions of an array each of some records has. With splits, record i has those from
+ * begin + splits[i] to begin + splits[i + 1]; otherwise count each, one record after the other. */
+typedef struct tfwi_cells {
+    uint64_t records;
+    uint64_t begin;
+    uint64_t total; /* positions of all records */
+    uint64_t count;
+    const int64_t *splits; /* from 0 to total, or NULL */
+    const int64_t *take;   /* NULL, or begin is 0, and position i is element take[i] of the array;
+                              no element if negative */
+} tfwi_cells;
+
+/* A column on its way from the array to the input of the encoder. */
+typedef struct tfwi_column {
+    const tfwi_type *type;
+    tfwi_arena *arena;
+    tfwi_cells cells;
+    uint8_t *presence; /* per record, or NULL */
+    tfw_input *out;
+    tfw_error *error;
+} tfwi_column;
+
+/* All of these return a status. TFW_NEED_SPACE: conversions take more than the arena's room. */
+
+/* Makes the input of the records [first, first + records) of an array that was checked. On failure
+ * error->record counts from first. */
+int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, uint64_t first,
+                       uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_error *error);
+
+/* From a list to its elements. */
+int tfwi_enter_list(tfwi_column *c, const struct ArrowArray *array, const tfwi_list_type *list);
+
+/* From indices to what they stand for. */
+int tfwi_enter_dictionary(tfwi_column *c, const struct ArrowArray *array);
+
+/* The values, which are numbers; which are strings. */
+int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array);
+int tfwi_import_strings(tfwi_column *c, const struct ArrowArray *array);
+
+/* Marks records without a value, where depth is 0, as absent; refuses null elsewhere. */
+int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array, size_t depth);
+
+/* The first position that something is wrong with, from one on; total: none. */
+typedef uint64_t tfwi_finder(const void *of, const tfwi_cells *cells, uint64_t from);
+
+/* Fails with a text if a position is found that belongs to a record which is not absent. */
+int tfwi_refuse(tfwi_column *c, tfwi_finder *find, const void *of, int status, const char *text);
+
+/* ---- Small things --------------------------------------------------------------------------- */
+
+TFWI_INLINE bool tfwi_has_nulls(const struct ArrowArray *a) {
+    return a->null_count != 0 && a->n_buffers != 0 && a->buffers[0] != NULL;
+}
+
+/* The bitmap of an array that has nulls, NULL of one that has none. */
+TFWI_INLINE const uint8_t *tfwi_bitmap(const struct ArrowArray *a) {
+    return tfwi_has_nulls(a) ? a->buffers[0] : NULL;
+}
+
+TFWI_INLINE bool tfwi_bit(const uint8_t *bits, uint64_t i) {
+    return (bits[i >> 3] >> (i & 7) & 1) != 0;
+}
+
+/* Element i of integers of 4 or 8 bytes, of any alignment. */
+TFWI_INLINE int64_t tfwi_load_int(const void *of, bool is_64, uint64_t i) {
+    int64_t wide;
+    int32_t narrow;
+    if (is_64) {
+        memcpy(&wide, (const uint8_t *)of + i * 8, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, (const uint8_t *)of + i * 4, sizeof narrow);
+    return narrow;
+}
+
+/* Numbers of a type, elements first + i of a buffer, or first + take[i] (0 if that is negative), as
+ * int64_t or, of fractions, float. */
+void tfwi_convert(int32_t type, const void *buffer, uint64_t first, const int64_t *take,
+                  uint64_t count, void *out);
+
+/* The record that a position belongs to, and the position after its last. */
+uint64_t tfwi_record_of(const tfwi_cells *cells, uint64_t at, uint64_t *out_end);
+
+/* TFW_E_ARGUMENT at a position. */
+int tfwi_fail_at(tfwi_column *c, uint64_t at, const char *text);
+
+/* Whether so many elements, or bytes, are too many for a record, and why. */
+int tfwi_check_record(tfwi_column *c, uint64_t total);
+
+/* Why the arena gave no memory. */
+TFWI_INLINE int tfwi_no_memory(tfwi_column *c) {
+    return c->arena->used > c->arena->room
+               ? TFW_NEED_SPACE
+               : tfwi_fail(c->error, TFW_E_MEMORY, "no memory for the columns of a table");
+}
+
+#endif /* TFWIRE_IMPORT_H */

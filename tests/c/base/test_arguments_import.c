@@ -1,0 +1,51 @@
+/* Tables with numbers at the edges, and with nothing; see test_arguments.c. */
+#include "arguments.h"
+#include "arrow_columns.h"
+
+static void nothing_is_no_table(void) {
+    struct ArrowSchema schema = {0};
+    struct ArrowArray array = {0};
+    struct ArrowArrayStream stream = {0};
+    tfw_import *import;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create(NULL, NULL, NULL, &import, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create(NULL, &schema, &array, &import, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create(&stream, NULL, NULL, &import, NULL));
+    CHECK(import == NULL);
+    tfw_import_free(NULL);
+}
+
+/* A column of which a length, an offset or a room is at an edge. */
+static void columns_at_the_edges(void) {
+    static const int64_t number[1];
+    const void *buffers[2] = {NULL, number};
+    FOR_EDGES(i) {
+        for (int field = 0; field < 4; field++) {
+            const int64_t edge = (int64_t)EDGES[i];
+            struct ArrowSchema type = type_of("l", NULL);
+            struct ArrowArray array = array_of(field == 0 ? edge : 1, 2, buffers, NULL);
+            imported t;
+            array.offset = field == 1 ? edge : 0;
+            array.null_count = field == 2 ? edge : 0;
+            const bool is_read = field != 1 || edge <= 0 || edge > INT64_MAX / 64;
+            int status = is_read ? import_one(&t, &type, &array, 1,
+                                              field == 3 ? (size_t)EDGES[i] : 100)
+                                 : TFW_OK;
+            CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+            if (is_read) {
+                CHECK(strcmp("", tfw_import_name(t.import, (size_t)EDGES[i])) == 0 ||
+                      EDGES[i] == 0);
+                CHECK(strcmp("", tfw_import_message(t.import)) == 0);
+                CHECK_EQ(TFW_E_ARGUMENT, tfw_import_schema(t.import, &t.columns, NULL));
+                status = tfw_import_next(t.import, 1, &t.inputs, &t.records, NULL);
+                CHECK(status == TFW_END || status == TFW_E_ARGUMENT);
+                tfw_import_free(t.import);
+            }
+        }
+    }
+}
+
+int main(void) {
+    RUN(nothing_is_no_table);
+    RUN(columns_at_the_edges);
+    return check_report("arguments of tables");
+}
