@@ -8,7 +8,7 @@ from typing import Any
 from paths import DOCS
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NEIGHBOUR = re.compile(r"^(?:import|from) (grain|torch)\b", re.MULTILINE)
+_NEIGHBOUR = re.compile(r"^(?:import|from) (grain|polars|torch)\b", re.MULTILINE)
 
 
 def run_page(name: str, neighbour: str | None = None) -> dict[str, Any]:

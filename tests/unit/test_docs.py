@@ -273,7 +273,8 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 def test_every_block_of_code_is_run():
     """Python by the tests here and in tests/neighbours, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
-    run = {"README.md", "damage.md", "datasets.md", "integrity.md", "porting.md", "tutorial.md"}
+    run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
+    run |= {"tutorial.md"}
     kinds = {
         (page.name, kind)
         for page in PAGES

@@ -31,6 +31,7 @@ __all__ = [
     "Row",
     "ShardRule",
     "Strings",
+    "SupportsArrow",
     "SupportsBuffer",
     "SupportsNumpy",
     "SupportsSerialize",
@@ -123,6 +124,22 @@ class SupportsSerialize(Protocol):
     """A protobuf message."""
 
     def SerializeToString(self) -> bytes: ...
+
+
+class SupportsArrowStream(Protocol):
+    """A table of Arrow data, in batches."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> object: ...
+
+
+class SupportsArrowArray(Protocol):
+    """A batch of Arrow data."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[object, object]: ...
+
+
+SupportsArrow: TypeAlias = SupportsArrowStream | SupportsArrowArray
+"""A table of polars, pyarrow, pandas, DuckDB or another library of Arrow data."""
 
 
 class SupportsNumpyDType(Protocol):

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from itertools import chain
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
 from tfwire._base.arguments import boolean, choice, integer
+from tfwire._examples.arrow_tables import batches_of_table, is_table
 from tfwire._examples.columns import BytesColumn
 from tfwire._examples.inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
     STRING_ROOM,
     EncodedBlock,
+    NativeInputs,
     ParallelBlocks,
     encode_blocks,
     encode_whole,
     encode_whole_in_threads,
+    native_inputs,
 )
 from tfwire._examples.rows import RowEncoder, encode_row
 from tfwire._examples.values import (
@@ -35,7 +38,15 @@ from tfwire._examples.values import (
 
 if TYPE_CHECKING:
     from tfwire import train
-    from tfwire._base.aliases import BytesAs, BytesLike, Integer, Number, Row, SupportsNumpy
+    from tfwire._base.aliases import (
+        BytesAs,
+        BytesLike,
+        Integer,
+        Number,
+        Row,
+        SupportsArrow,
+        SupportsNumpy,
+    )
 
 Made = TypeVar("Made")
 
@@ -113,7 +124,7 @@ def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[byte
 
 @overload
 def encode_columns(
-    columns: Row,
+    columns: Row | SupportsArrow,
     *,
     sort_keys: bool = True,
     bytes_as: Literal["object"] = "object",
@@ -123,20 +134,30 @@ def encode_columns(
 
 @overload
 def encode_columns(
-    columns: Row, *, sort_keys: bool = True, bytes_as: Literal["column"], num_threads: int = 1
+    columns: Row | SupportsArrow,
+    *,
+    sort_keys: bool = True,
+    bytes_as: Literal["column"],
+    num_threads: int = 1,
 ) -> BytesColumn: ...
 
 
 def encode_columns(
-    columns: Row, *, sort_keys: bool = True, bytes_as: BytesAs = "object", num_threads: int = 1
+    columns: Row | SupportsArrow,
+    *,
+    sort_keys: bool = True,
+    bytes_as: BytesAs = "object",
+    num_threads: int = 1,
 ) -> list[bytes] | BytesColumn:
-    """Encodes columns as one serialized ``tf.train.Example`` per record.
+    """Encodes columns, or an Arrow table, as one serialized ``tf.train.Example`` per record.
 
     Args:
         columns: Names to columns whose first axis counts the records: an array of rank 1 (one
             value per record) or higher (flattened per record), a list of scalars, a list of
             lists or arrays of any length, a BytesColumn, or a RaggedTensor. A column has one kind:
-            ints among floats are written as floats.
+            ints among floats are written as floats. Or a table of Arrow data (an object with
+            ``__arrow_c_stream__`` or ``__arrow_c_array__``: polars, pyarrow, pandas, DuckDB): of
+            numbers, bools, strings, dictionaries, and lists of these. Null is an absent feature.
         sort_keys: Write features in the order of their names' bytes.
         bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which needs no Python
             object per record.
@@ -147,8 +168,10 @@ def encode_columns(
         One message per record.
 
     Raises:
-        TypeError: As encode_example.
-        ValueError: As encode_example, or the columns differ in length.
+        TypeError: As encode_example; of a table, also a column of timestamps, decimals or others
+            that no feature holds, and null in a list.
+        ValueError: As encode_example, or the columns differ in length, or two have one name.
+        OSError, MemoryError: The stream of a table failed.
 
     Example:
         >>> [len(record) for record in encode_columns({"i": [1, 2], "s": [["a"], ["b", "c"]]})]
@@ -157,15 +180,79 @@ def encode_columns(
     choice("bytes_as", bytes_as, ("object", "column"))
     sort_keys = boolean("sort_keys", sort_keys)
     num_threads = integer("num_threads", num_threads, 1)
-    inputs, num_records = inputs_from_columns(columns, sort_keys)
-    if num_threads > 1 and bytes_as == "column":
-        return BytesColumn(*encode_whole_in_threads(inputs, num_records, num_threads))
-    if num_threads > 1:
-        encoding = ParallelBlocks(inputs, num_records, STRING_ROOM, EncodedBlock.pickle)
-        return list(chain.from_iterable(map(pickle.loads, encoding.blocks(num_threads))))
     if bytes_as == "column":
-        return BytesColumn(*encode_whole(inputs, num_records))
-    return _strings(encode_blocks(inputs, None, num_records, STRING_ROOM))
+        with closing(_batches(columns, sort_keys, _NO_LIMIT)) as batches:
+            return _whole(batches, num_threads)
+    batches = _batches(columns, sort_keys, _room(num_threads))
+    if num_threads == 1:
+        return _strings(_blocks(batches, STRING_ROOM))
+    records: list[bytes] = []
+    for pickled in _parallel(batches, num_threads, STRING_ROOM, EncodedBlock.pickle):
+        records += pickle.loads(pickled)
+    return records
+
+
+Batches = Generator[tuple[NativeInputs, int], None, None]
+"""Inputs, valid until the next ones, and the number of their records."""
+
+# Bytes of memory that a table's conversions take at a time. What one thread converts should be in
+# the cache when it is encoded; of what several threads encode, each needs some blocks.
+_TABLE_ROOM = 1 << 20
+_PARALLEL_TABLE_ROOM = 1 << 26
+_NO_LIMIT = 1 << 62
+
+
+def _room(num_threads: int) -> int:
+    return _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
+
+
+def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
+    """Columns as the encoder's inputs: in one batch, or the batches of a table.
+
+    Raises:
+        TypeError, ValueError: As encode_columns; of a table now only what its schema shows.
+    """
+    if is_table(columns):
+        return batches_of_table(columns, sort_keys, room)
+    inputs, num_records = inputs_from_columns(columns, sort_keys)
+    return (batch for batch in [(native_inputs(inputs), num_records)])
+
+
+def _blocks(batches: Batches, room: tuple[int, int]) -> Generator[EncodedBlock, None, None]:
+    """Encodes batches. A block is valid until the next one is asked for."""
+    with closing(batches):
+        for features, num_records in batches:
+            yield from encode_blocks(features, None, num_records, room)
+
+
+def _parallel(
+    batches: Batches,
+    num_threads: int,
+    room: tuple[int, int],
+    make: Callable[[EncodedBlock], Made],
+) -> Generator[Made, None, None]:
+    """Encodes batches, each by several threads. Closing this generator ends them."""
+    with closing(batches):
+        for features, num_records in batches:
+            encoding = ParallelBlocks(features, num_records, room, make)
+            with closing(encoding.blocks(num_threads)) as blocks:
+                yield from blocks
+
+
+def _whole(batches: Batches, num_threads: int) -> BytesColumn:
+    """Encodes batches into one buffer."""
+    data: list[Array] = []
+    offsets = [np.zeros(1, np.int64)]
+    for features, num_records in batches:
+        if num_threads > 1:
+            part = encode_whole_in_threads(features, num_records, num_threads)
+        else:
+            part = encode_whole(features, num_records)
+        data.append(part[0])
+        offsets.append(part[1][1:] + offsets[-1][-1])
+    if len(data) == 1:
+        return BytesColumn(data[0], part[1])
+    return BytesColumn(np.concatenate([np.empty(0, np.uint8), *data]), np.concatenate(offsets))
 
 
 def encode_sequence_example(
@@ -194,8 +281,8 @@ def encode_sequence_example(
         ({'n': array([2])}, {'words': [array([1, 2]), array([3])]})
     """
     sort_keys = boolean("sort_keys", sort_keys)
-    features = inputs_from_rows([context or {}], sort_keys)
-    lists = inputs_from_lists(feature_lists or {}, sort_keys)
+    features = native_inputs(inputs_from_rows([context or {}], sort_keys))
+    lists = native_inputs(inputs_from_lists(feature_lists or {}, sort_keys))
     return _strings(encode_blocks(features, lists, 1, STRING_ROOM))[0]
 
 
@@ -209,7 +296,7 @@ def _strings(blocks: Iterator[EncodedBlock]) -> list[bytes]:
 # ---- Records of files: what writers need --------------------------------------------------------
 
 
-def encode_framed(columns: Row) -> Iterator[EncodedBlock]:
+def encode_framed(columns: Row | SupportsArrow) -> Generator[EncodedBlock, None, None]:
     """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB.
 
     A block is valid until the next one is asked for.
@@ -217,12 +304,11 @@ def encode_framed(columns: Row) -> Iterator[EncodedBlock]:
     Raises:
         TypeError, ValueError: As encode_columns.
     """
-    inputs, num_records = inputs_from_columns(columns, sort_keys=True)
-    return _framed(encode_blocks(inputs, None, num_records, FRAME_ROOM))
+    return _framed(_blocks(_batches(columns, True, _TABLE_ROOM), FRAME_ROOM))
 
 
 def encode_framed_in_threads(
-    columns: Row, num_threads: int, make: Callable[[memoryview], Made]
+    columns: Row | SupportsArrow, num_threads: int, make: Callable[[memoryview], Made]
 ) -> Generator[Made, None, None]:
     """As encode_framed, by several threads, in blocks of a mebibyte.
 
@@ -235,12 +321,13 @@ def encode_framed_in_threads(
     Returns:
         A generator of what ``make`` returned, in order. Closing it ends the threads.
     """
-    inputs, num_records = inputs_from_columns(columns, sort_keys=True)
-    encoding = ParallelBlocks(inputs, num_records, FRAME_ROOM, lambda block: make(block.frame()))
-    return encoding.blocks(num_threads)
+    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM)
+    return _parallel(batches, num_threads, FRAME_ROOM, lambda block: make(block.frame()))
 
 
-def encode_spans(columns: Row, num_threads: int) -> Generator[tuple[Array, Array], None, None]:
+def encode_spans(
+    columns: Row | SupportsArrow, num_threads: int
+) -> Generator[tuple[Array, Array], None, None]:
     """Encodes columns into blocks of messages without frames.
 
     Args:
@@ -252,12 +339,10 @@ def encode_spans(columns: Row, num_threads: int) -> Generator[tuple[Array, Array
         shape (n, 2). With one thread they are valid until the next ones; with more they have memory
         of their own. Closing it ends the threads.
     """
-    inputs, num_records = inputs_from_columns(columns, sort_keys=True)
+    batches = _batches(columns, True, _room(num_threads))
     if num_threads > 1:
-        encoding = ParallelBlocks(inputs, num_records, (0, 0), EncodedBlock.copy)
-        return encoding.blocks(num_threads)
-    blocks = encode_blocks(inputs, None, num_records, (0, 0))
-    return ((block.array, block.spans) for block in blocks)
+        return _parallel(batches, num_threads, (0, 0), EncodedBlock.copy)
+    return ((block.array, block.spans) for block in _blocks(batches, (0, 0)))
 
 
 class FramedRows:
@@ -275,7 +360,7 @@ class FramedRows:
         return _framed(self._encoder.encode_all(rows))
 
 
-def _framed(blocks: Iterable[EncodedBlock]) -> Iterator[EncodedBlock]:
+def _framed(blocks: Iterable[EncodedBlock]) -> Generator[EncodedBlock, None, None]:
     for block in blocks:
         block.frame()
         yield block

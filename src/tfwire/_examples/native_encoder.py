@@ -20,10 +20,12 @@ __all__ = [
     "STRING_ROOM",
     "EncodeBuffer",
     "EncodedBlock",
+    "NativeInputs",
     "ParallelBlocks",
     "encode_blocks",
     "encode_whole",
     "encode_whole_in_threads",
+    "native_inputs",
 ]
 
 # A block, and the objects or file pages made of it, should stay in the second-level cache.
@@ -34,6 +36,20 @@ _RECORDS_PER_CALL = 1 << 13
 # bytes object, in place.
 FRAME_ROOM = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
 STRING_ROOM = (lib.TFW_PICKLE_ROOM, 0)
+
+
+class NativeInputs(NamedTuple):
+    """Features of many records, as C reads them.
+
+    Attributes:
+        keys: The bytes of the features' keys.
+        native: ``tfw_input[]``, one per key.
+        keep: What must be kept alive while they are used.
+    """
+
+    keys: Sequence[bytes]
+    native: Any
+    keep: Any
 
 
 class EncodeBuffer:
@@ -101,7 +117,7 @@ class EncodedBlock(NamedTuple):
 
 
 def encode_blocks(
-    features: Inputs, lists: Inputs | None, num_records: int, room: tuple[int, int]
+    features: NativeInputs, lists: NativeInputs | None, num_records: int, room: tuple[int, int]
 ) -> Iterator[EncodedBlock]:
     """Encodes records as Examples, about _BLOCK_SIZE bytes at a time.
 
@@ -173,7 +189,7 @@ class ParallelBlocks(Generic[Made]):
 
     def __init__(
         self,
-        features: Inputs,
+        features: NativeInputs,
         num_records: int,
         room: tuple[int, int],
         make: Callable[[EncodedBlock], Made],
@@ -236,7 +252,7 @@ class ParallelBlocks(Generic[Made]):
 
 
 def encode_whole_in_threads(
-    features: Inputs, num_records: int, num_threads: int
+    features: NativeInputs, num_records: int, num_threads: int
 ) -> tuple[Array, Array]:
     """As encode_whole, by several threads."""
     data, offsets = np.empty(0, np.uint8), np.zeros(num_records + 1, np.int64)
@@ -262,7 +278,7 @@ def _grown(data: Array, length: int, end: int, first: int, num_records: int) -> 
     return grown
 
 
-def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
+def encode_whole(features: NativeInputs, num_records: int) -> tuple[Array, Array]:
     """Encodes records as Examples into one buffer.
 
     Returns:
@@ -295,12 +311,9 @@ def encode_whole(features: Inputs, num_records: int) -> tuple[Array, Array]:
 class _Encoder:
     """Inputs, prepared for encoding some records at a time."""
 
-    def __init__(self, features: Inputs, lists: Inputs | None = None) -> None:
+    def __init__(self, features: NativeInputs, lists: NativeInputs | None = None) -> None:
         self._features = features
-        self._lists = lists or []
-        self._is_sequence = lists is not None
-        self._native, self._keep = _native_inputs(features)
-        self._native_lists, self._keep_lists = _native_inputs(self._lists)
+        self._lists = lists
         self._begin()
 
     def _begin(self) -> None:
@@ -333,11 +346,11 @@ class _Encoder:
         Raises:
             ValueError: Splits or offsets do not fit their values, in the first record.
         """
-        lists = (self._native_lists, len(self._lists)) if self._is_sequence else ()
-        call = lib.tfw_encode_sequence if self._is_sequence else lib.tfw_encode
+        lists = () if self._lists is None else (self._lists.native, len(self._lists.keys))
+        call = lib.tfw_encode if self._lists is None else lib.tfw_encode_sequence
         status = call(
-            self._native,
-            len(self._features),
+            self._features.native,
+            len(self._features.keys),
             *lists,
             first,
             num_records,
@@ -357,14 +370,14 @@ class _Encoder:
     def _raise(self, status: int) -> None:
         error = self._error
         if error.feature >= 0:
-            key, _ = (self._lists if error.list else self._features)[error.feature]
-            shown = show(key.decode("utf-8", "surrogateescape"))
+            of = self._lists if self._lists is not None and error.list else self._features
+            shown = show(of.keys[error.feature].decode("utf-8", "surrogateescape"))
             raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
         check(status, error)
 
 
-def _native_inputs(inputs: Inputs) -> tuple[Any, list[Any]]:
-    """A ``tfw_input[]``, and what must be kept alive while it is used.
+def native_inputs(inputs: Inputs) -> NativeInputs:
+    """Inputs as C reads them.
 
     All sizes are those of the pinned memory. An array's own length may differ: another thread may
     change it.
@@ -396,4 +409,4 @@ def _native_inputs(inputs: Inputs) -> tuple[Any, list[Any]]:
             entry.cell_count = max(num_splits - 1, 0)
         elif given.steps is not None:
             entry.cell_count = int(given.steps[-1])
-    return native, keep
+    return NativeInputs([key for key, _ in inputs], native, keep)

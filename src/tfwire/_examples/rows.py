@@ -12,7 +12,13 @@ import numpy as np
 
 from tfwire._base.native import SEED, check, ffi, lib, new_error
 from tfwire._examples.inputs import inputs_from_rows
-from tfwire._examples.native_encoder import STRING_ROOM, EncodeBuffer, EncodedBlock, encode_blocks
+from tfwire._examples.native_encoder import (
+    STRING_ROOM,
+    EncodeBuffer,
+    EncodedBlock,
+    encode_blocks,
+    native_inputs,
+)
 from tfwire._examples.values import (
     AS_ARRAY,
     BYTES,
@@ -183,7 +189,7 @@ class RowEncoder:
                 if self._numbered:
                     self._raise_numbered(group, begin)
                 raise
-            yield from encode_blocks(inputs, None, len(group), self._room)
+            yield from encode_blocks(native_inputs(inputs), None, len(group), self._room)
 
     def _raise_numbered(self, rows: Sequence[Any], first: int) -> None:
         """Raises the error of the first row that has one, with its number."""

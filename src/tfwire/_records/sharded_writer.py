@@ -32,7 +32,7 @@ from tfwire._records.writer import TFRecordWriter, write_payloads
 from tfwire._records.writer_base import WriterBase, copy_error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, CompressionType, Record, Row
+    from tfwire._base.aliases import AnyPath, CompressionType, Record, Row, SupportsArrow
 
 __all__ = ["ShardedWriter"]
 
@@ -192,7 +192,7 @@ class ShardedWriter(WriterBase):
                 self._run(self._distribute, payloads)
         return count
 
-    def write_columns(self, columns: Row) -> None:
+    def write_columns(self, columns: Row | SupportsArrow) -> None:
         """Writes columns as ``tf.train.Example`` records.
 
         Args:
@@ -200,6 +200,7 @@ class ShardedWriter(WriterBase):
 
         Raises:
             TypeError, ValueError, OSError, RuntimeError: As ``encode_columns`` and ``write``.
+                Records of a table before the faulty one may have been written.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:

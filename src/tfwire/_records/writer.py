@@ -29,7 +29,13 @@ from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.writer_base import WriterBase
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import CompressionType, Output as OutputFile, Record, Row
+    from tfwire._base.aliases import (
+        CompressionType,
+        Output as OutputFile,
+        Record,
+        Row,
+        SupportsArrow,
+    )
     from tfwire._records.sinks import Sink
 
 __all__ = ["TFRecordWriter", "write_payloads"]
@@ -181,21 +187,23 @@ class TFRecordWriter(WriterBase):
                 self._collect(chunk)
         return count
 
-    def write_columns(self, columns: Row) -> None:
+    def write_columns(self, columns: Row | SupportsArrow) -> None:
         """Writes columns as ``tf.train.Example`` records, encoded and framed at once.
 
         Args:
-            columns: As for ``encode_columns``.
+            columns: As for ``encode_columns``: names to columns, or a table of Arrow data, which is
+                read batch by batch.
 
         Raises:
-            TypeError: As ``encode_columns``.
-            ValueError: As ``encode_columns``, or the writer is closed.
-            OSError: Writing failed, now or before.
+            TypeError, ValueError: As ``encode_columns``, or the writer is closed. Records of a
+                table before the faulty one may have been written.
+            OSError: Writing failed, now or before, or the table's stream did.
         """
         self._run(self._write_pending)
         if self._num_threads == 1:
-            for block in encoder().encode_framed(columns):
-                self._run(self._write_block, block.view)
+            with closing(encoder().encode_framed(columns)) as encoded:
+                for block in encoded:
+                    self._run(self._write_block, block.view)
             return
         prepare, threads = partial(_Prepared.of, self._sink), self._num_threads
         with closing(encoder().encode_framed_in_threads(columns, threads, prepare)) as blocks:

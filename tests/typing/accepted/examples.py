@@ -20,6 +20,28 @@ assert_type(tfw.encode_columns(columns), list[bytes])
 assert_type(tfw.encode_columns(columns, bytes_as="object"), list[bytes])
 assert_type(tfw.encode_columns(columns, bytes_as="column", num_threads=2), tfw.BytesColumn)
 assert_type(tfw.encode_columns(columns, bytes_as="column"), tfw.BytesColumn)
+
+
+class Frame:
+    """As those of polars, pandas and pyarrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self
+
+
+class Batch:
+    """As those of pyarrow."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self, self
+
+
+assert_type(tfw.encode_columns(Frame(), num_threads=2), list[bytes])
+assert_type(tfw.encode_columns(Batch(), bytes_as="column"), tfw.BytesColumn)
+with tfw.TFRecordWriter("train.tfrecord") as writer:
+    writer.write_columns(Frame())
+with tfw.ShardedWriter("train-{shard}", num_shards=2) as sharded:
+    sharded.write_columns(Batch())
 assert_type(tfw.encode_sequence_example({"n": 2}, {"words": [["a"], ["b", "c"]]}), bytes)
 assert_type(tfw.encode_sequence_example(None, {"words": [[1]]}), bytes)
 
