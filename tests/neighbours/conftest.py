@@ -10,8 +10,10 @@ from sample import COUNT, columns
 
 import tfwire as tfw
 
+PACKAGES = {name: [name] for name in ("torch", "grain", "jax")}
+PACKAGES["arrow"] = ["pyarrow", "polars", "duckdb", "pandas", "nanoarrow"]
 collect_ignore_glob = [
-    f"test_{name}*.py" for name in ("torch", "grain", "jax") if find_spec(name) is None
+    f"test_{name}*.py" for name, packages in PACKAGES.items() if not all(map(find_spec, packages))
 ]
 
 
