@@ -7,6 +7,7 @@ names begin with ``found-``, are kept; all others are written anew.
 from __future__ import annotations
 
 import pickle
+import random
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -440,6 +441,18 @@ def encode_seeds() -> Seeds:
     yield "no-columns", plan(1, 3) + columns() + columns()
 
 
+def import_seeds() -> Seeds:
+    """Kind and depth of the lists, the room, whether it lies, and how many records; the rest chooses
+    their values and their layout."""
+    for kind in range(3):
+        for depth in range(4):
+            for number, (room, lies) in enumerate([(255, 0), (0, 0), (255, 1), (9, 6), (40, 7)]):
+                rest = random.Random(f"{kind} {depth} {number}").randbytes(150)
+                shape = bytes([kind | depth << 2, room, lies, 9])
+                yield f"kind-{kind}-depth-{depth}-{number}", shape + rest
+    yield "nothing", b""
+
+
 def crc_seeds() -> Seeds:
     for length in (0, 1, 7, 8, 9, 15, 16, 31, 33, 63, 64, 65, 100, 127, 255, 256, 257, 1000):
         data = bytes(i * 37 & 0xFF for i in range(length))
@@ -475,4 +488,5 @@ if __name__ == "__main__":
     write("pickle", pickle_seeds())
     write("decode", decode_seeds())
     write("encode", encode_seeds())
+    write("import", import_seeds())
     write("rows", row_seeds())
