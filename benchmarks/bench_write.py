@@ -67,6 +67,25 @@ def bench_write_examples(versus, work, scratch, name, target):
     versus("columns to a file", name, ours, rivals, w.size / w.count)
 
 
+@pytest.mark.skipif(not peers.HAS_PYARROW, reason="needs pyarrow")
+@pytest.mark.parametrize("name", ["W1", "W4", "W5"])
+def bench_write_table(versus, work, scratch, name):
+    """A table of Arrow data, beside the same columns of numpy."""
+    w = work[name]
+    table = peers.arrow_table(w.columns)
+
+    def write(columns):
+        with tfw.TFRecordWriter(scratch / "ours") as writer:
+            writer.write_columns(columns)
+        return w.count
+
+    rivals = {
+        "columns of numpy": (lambda: write(w.columns), 0.9),
+        "Parquet by pyarrow": (lambda: peers.write_parquet(scratch / "theirs", table), None),
+    }
+    versus("table to a file", name, lambda: write(table), rivals, w.size / w.count)
+
+
 @pytest.mark.parametrize("name", ["W1", "W5"])
 def bench_encode_example(versus, work, name):
     w = work[name]

@@ -205,20 +205,31 @@ def decode_kept(records: list[bytes]) -> list[dict[str, list[Any]]]:
 # ---- Another format -------------------------------------------------------------------------
 
 
-def parquet_file(path: Path, columns: dict[str, Any]) -> Path:
-    """The columns as an uncompressed Parquet file beside the record file."""
+def arrow_table(columns: dict[str, Any]) -> Any:
+    """The columns as a table of pyarrow."""
     import pyarrow as pa
+
+    def array(column: Any) -> Any:
+        if getattr(column, "ndim", 1) == 1:
+            return pa.array(column)
+        return pa.FixedSizeListArray.from_arrays(pa.array(column.ravel()), column.shape[1])
+
+    return pa.table({name: array(column) for name, column in columns.items()})
+
+
+def write_parquet(path: Path, table: Any) -> int:
+    """The table as an uncompressed Parquet file without dictionaries."""
     import pyarrow.parquet as pq
 
+    pq.write_table(table, path, compression="none", use_dictionary=False)
+    return int(table.num_rows)
+
+
+def parquet_file(path: Path, columns: dict[str, Any]) -> Path:
+    """The columns as a Parquet file beside the record file."""
     path = path.with_suffix(".parquet")
     if not path.exists():
-        arrays = {
-            name: pa.FixedSizeListArray.from_arrays(pa.array(c.reshape(-1)), c.shape[1])
-            if getattr(c, "ndim", 1) == 2
-            else pa.array(c)
-            for name, c in columns.items()
-        }
-        pq.write_table(pa.table(arrays), path, compression="none", use_dictionary=False)
+        write_parquet(path, arrow_table(columns))
     return path
 
 

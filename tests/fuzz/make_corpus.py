@@ -442,8 +442,8 @@ def encode_seeds() -> Seeds:
 
 
 def import_seeds() -> Seeds:
-    """Kind and depth of the lists, the room, whether it lies, and how many records; the rest chooses
-    their values and their layout."""
+    """Kind and depth of the lists, the room, whether it lies, and how many records; the rest
+    chooses their values and their layout."""
     for kind in range(3):
         for depth in range(4):
             for number, (room, lies) in enumerate([(255, 0), (0, 0), (255, 1), (9, 6), (40, 7)]):

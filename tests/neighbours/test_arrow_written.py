@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
 
@@ -164,6 +164,7 @@ def arrays(draw):
     return pa.array(draw(st.lists(st.none() | values, min_size=30, max_size=30)), type)
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(arrays(), arrays(), st.lists(st.integers(0, 30), max_size=4), st.integers(1, 3))
 def test_any_table(one, other, cuts, num_threads):
     table = pa.table({"y": one, "x": other})
