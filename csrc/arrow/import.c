@@ -128,7 +128,7 @@ static int ask_for_batch(tfw_import *import, tfw_error *error) {
 static int read_types(tfw_import *import, tfw_error *error) {
     const struct ArrowSchema *schema = &import->schema;
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0 || schema->dictionary != NULL) {
-        return tfwi_fail(error, TFW_E_UNSUPPORTED, "not a table, but an array without columns");
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "expected a table, whose type is a struct; found another type");
     }
     if (schema->n_children < 0 || schema->n_children > MAX_COLUMNS ||
         (schema->n_children != 0 && schema->children == NULL)) {
@@ -192,8 +192,8 @@ static int import_columns(tfw_import *import, uint64_t records, uint64_t room, t
 
 /* How many records the next call tries, if these took so much memory. */
 static uint64_t records_for(uint64_t records, uint64_t room, uint64_t used) {
-    uint64_t factor = used == 0 ? 16 : room / used;
-    return records * (factor < 16 ? factor : 16);
+    const uint64_t factor = used == 0 ? 16 : room / used;
+    return records * (factor > 16 ? 16 : factor > 1 ? factor : 1);
 }
 
 static int import_records(tfw_import *import, size_t room, uint64_t *out_records,

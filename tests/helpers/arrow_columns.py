@@ -153,12 +153,14 @@ class Exporter:
 
     Attributes:
         made, released: How many structs were handed over, and how many releases there were.
+        copies: The memory that was exported for an array, by the array's id.
     """
 
     def __init__(self) -> None:
         self.made = 0
         self.released = 0
         self.keep: list[Any] = []
+        self.copies: dict[int, Any] = {}
         self._release_schema = ffi.callback("void(struct ArrowSchema *)", self._release)
         self._release_array = ffi.callback("void(struct ArrowArray *)", self._release)
 
@@ -197,7 +199,8 @@ class Exporter:
 
     def _buffer(self, array: Any) -> Any:
         copy = np.concatenate([np.zeros(8, np.uint8), array.view(np.uint8)])[8:]  # never NULL
-        return ffi.cast("void *", self._kept(copy).ctypes.data)
+        self.copies[id(array)] = self._kept(copy)
+        return ffi.cast("void *", copy.ctypes.data)
 
     def _kept(self, value: Any) -> Any:
         self.keep.append(value)

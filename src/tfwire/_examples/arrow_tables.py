@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tfwire._base.arguments import quoted
 from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._examples.native_encoder import NativeInputs
 from tfwire._examples.values import show
@@ -76,7 +77,7 @@ class _Source:
         names = [self._name(column) for column in range(count[0])]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"two columns are named {show(_decoded(twice))}")
+            raise ValueError(f"two columns are named {quoted(_decoded(twice))}")
         numbers = range(len(names))
         self._order = sorted(numbers, key=names.__getitem__) if sort_keys else list(numbers)
         self._keys = [names[column] for column in self._order]

@@ -45,7 +45,7 @@ static void test_conversions_take_no_more_than_the_room(void) {
     CHECK_EQ(1, sum_in_pieces(SIZE_MAX, 499500));
 }
 
-static void test_every_allocation_may_fail(void) {
+static void test_every_failing_allocation_is_reported(void) {
     static const int32_t narrow[] = {1, 3, 3, 4}, begins[] = {5, 0, 3}, sizes[] = {2, 0, 1};
     struct ArrowSchema element = type_of("l", NULL), *elements[] = {&element};
     struct ArrowArray values = array_of(10, 2, int_buffers, NULL), *children[] = {&values};
@@ -173,7 +173,7 @@ static void test_streams_that_fail(void) {
 
 int main(void) {
     RUN(test_conversions_take_no_more_than_the_room);
-    RUN(test_every_allocation_may_fail);
+    RUN(test_every_failing_allocation_is_reported);
     RUN(test_streams_are_read_batch_by_batch);
     RUN(test_streams_that_fail);
     return check_report("import of streams");
