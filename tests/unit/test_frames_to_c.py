@@ -49,7 +49,7 @@ CALLS = {
     "crc32c": (1, lambda: tfw.crc32c(b"")),
     "encode_example": (2, lambda: tfw.encode_example(ROWS[0])),
     "encode_examples": (5, lambda: tfw.encode_examples(ROWS)),
-    "encode_columns": (5, lambda: tfw.encode_columns({"x": [1, 2, 3]})),
+    "encode_columns": (6, lambda: tfw.encode_columns({"x": [1, 2, 3]})),  # a table has batches
     "decode_example": (3, lambda: tfw.decode_example(MESSAGES[0])),
     "decode_examples": (3, lambda: tfw.decode_examples(MESSAGES)),
     "parse": (4, lambda: PARSER.parse(MESSAGES)),
