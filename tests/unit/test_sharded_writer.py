@@ -9,8 +9,10 @@ import os
 import pickle
 import resource
 import threading
+import tracemalloc
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -20,6 +22,7 @@ from tfwire._records.index import RecordIndex
 from tfwire._records.markers import MARKER
 from tfwire._records.random_access import TFRecordFiles
 from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.sinks import ShardSink
 from tfwire.sharding import recover_shards
 
 RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
@@ -108,6 +111,44 @@ def test_everything_that_a_writer_takes(tmp_path):
     first, second = contents(writer)
     assert [tfw.encode_example({"a": 1}), b"bytes", tfw.encode_example({"a": 3})] == first
     assert [b"text", tfw.encode_example({"a": 2}), tfw.encode_example({"a": 4})] == second
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_shards_are_not_written_record_by_record(tmp_path, monkeypatch, threads):
+    """Each write opens a file: 64 shards of 24 KB take a few of them, not one for every block."""
+    columns = {"a": np.arange(50_000)}
+    records = tfw.encode_columns(columns)
+    writes = []
+    real = ShardSink.write
+    monkeypatch.setattr(ShardSink, "write", lambda *arguments: writes.append(1) or real(*arguments))
+    with ShardedWriter(tmp_path / PATTERN, num_shards=64, num_threads=threads) as writer:
+        writer.write_columns(columns)
+    assert len(writes) < 64 * 5
+    assert [records[i::64] for i in range(64)] == contents(writer)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_columns_before_a_fault_are_written_to_many_shards(tmp_path, threads):
+    """Also what was waiting for more."""
+    offsets = np.arange(0, 200_001, 10)
+    data, expected = np.zeros(offsets[-1], np.uint8), 15_000
+    offsets[expected + 1] = 3  # before the string begins
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=64, num_threads=threads)
+    with pytest.raises(ValueError, match="decrease"):
+        writer.write_columns({"a": tfw.BytesColumn(data, offsets)})
+    writer.close()
+    assert expected == writer.num_records == sum(map(len, contents(writer)))
+
+
+def test_a_shard_that_nothing_is_written_to_takes_little_memory(tmp_path):
+    ShardedWriter(tmp_path / PATTERN, num_shards=1).close()
+    tracemalloc.start()
+    try:
+        with ShardedWriter(tmp_path / PATTERN, num_shards=64):
+            taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 64 * 32 * 1024
 
 
 def test_records_before_a_faulty_one_are_written(tmp_path):

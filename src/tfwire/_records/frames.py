@@ -24,6 +24,7 @@ __all__ = [
     "ends_of_payloads",
     "ends_of_records",
     "frame_apart",
+    "joined",
     "pack",
 ]
 
@@ -123,7 +124,7 @@ class Packer:
     """Frames records into a buffer that is reused by every call."""
 
     def __init__(self) -> None:
-        self._out = bytearray(_PACKED_BYTES)
+        self._out = np.empty(0, np.uint8)  # made at first use: a set may have many writers
         self._count, self._size = ffi.new("size_t *"), ffi.new("size_t *")
 
     def blocks(self, records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
@@ -137,6 +138,8 @@ class Packer:
         if BYTES_LAYOUT is None:
             yield from _joined(records)
             return
+        if not len(self._out):
+            self._out = np.empty(_PACKED_BYTES, np.uint8)
         addresses, held = addresses_of(records)
         done = 0
         while done < len(held):
@@ -152,7 +155,7 @@ class Packer:
             )
             if not self._count[0]:
                 return
-            yield memoryview(self._out)[: self._size[0]], self._count[0]
+            yield self._out.data[: self._size[0]], self._count[0]
             done += self._count[0]
 
 
@@ -190,6 +193,25 @@ class Payloads:
         ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME)).tolist()
         return ends
 
+    @property
+    def size(self) -> int:
+        """Bytes of the memory that they lie in."""
+        return len(self._data)
+
+    def copy(self) -> Payloads:
+        """The same, in memory of their own."""
+        return Payloads(self._data.copy(), self._spans.copy())
+
+    @classmethod
+    def join(cls, parts: Sequence[Payloads]) -> Payloads:
+        """Those of several, one after another."""
+        spans = np.concatenate([part._spans for part in parts])
+        first = begin = 0
+        for part in parts:
+            spans[first : first + len(part), 0] += np.uint64(begin)
+            first, begin = first + len(part), begin + part.size
+        return cls(np.concatenate([part._data for part in parts]), spans)
+
     def framed(self) -> memoryview:
         """The records, in memory of their own."""
         spans = np.ascontiguousarray(self._spans)
@@ -201,6 +223,29 @@ class Payloads:
             len(spans),
             size,
         )
+
+
+def joined(blocks: Iterable[Payloads], least: int) -> Iterator[Payloads]:
+    """Blocks with at least so many bytes, of blocks that are valid until the next is asked for. The
+    last one may be smaller; it also comes before an error."""
+    parts: list[Payloads] = []
+    size = 0
+    try:
+        for block in blocks:
+            if not parts and block.size >= least:
+                yield block
+                continue
+            parts.append(block.copy())
+            size += block.size
+            if size >= least:
+                yield Payloads.join(parts)
+                parts, size = [], 0
+    except Exception:
+        if parts:
+            yield Payloads.join(parts)
+        raise
+    if parts:
+        yield Payloads.join(parts)
 
 
 def pack(data: Any, data_len: int, spans: Any, count: int, size: int) -> memoryview:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import starmap
 from threading import Semaphore
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,14 @@ from tfwire._base.arguments import boolean, file_path, integer, show_path, size_
 from tfwire._base.errors import public
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
-from tfwire._records.frames import Payloads, as_record, as_records, chunks, ends_of_payloads
+from tfwire._records.frames import (
+    Payloads,
+    as_record,
+    as_records,
+    chunks,
+    ends_of_payloads,
+    joined,
+)
 from tfwire._records.index import RecordIndex, index_beside
 from tfwire._records.receipts import Receipt
 from tfwire._records.shard_set import (
@@ -37,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["ShardedWriter"]
 
 _MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
+# Bytes of columns to have for each of many shards: opening its file takes as long as encoding them.
+_BYTES_PER_SHARD = 1 << 14
 
 
 @public
@@ -209,8 +219,9 @@ class ShardedWriter(WriterBase):
             3
         """
         with closing(encoder().encode_spans(columns, self._num_threads)) as blocks:
-            for data, spans in blocks:
-                self._run(self._distribute, Payloads(data, spans))
+            least = _BYTES_PER_SHARD * (self._num_shards or 0)
+            for payloads in joined(starmap(Payloads, blocks), least):
+                self._run(self._distribute, payloads)
 
     def _distribute(self, payloads: Sequence[bytes] | Payloads) -> None:
         self._check()
