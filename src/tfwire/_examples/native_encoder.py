@@ -260,7 +260,9 @@ def encode_whole_in_threads(
     encoding = ParallelBlocks(features, num_records, (0, 0), lambda block: block)
     for block in encoding.blocks(num_threads):
         count, end = len(block.spans), length + block.length
-        np.add(length, block.spans.view(np.int64).sum(axis=1), out=offsets[first + 1 :][:count])
+        found, ends = block.spans.view(np.int64), offsets[first + 1 :][:count]
+        np.add(found[:, 0], found[:, 1], out=ends)
+        ends += length
         first += count
         if end > len(data):
             data = _grown(data, length, end, first, num_records)
