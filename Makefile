@@ -17,8 +17,8 @@ SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
-.PHONY: build lib test demo docs bench bench-check bench-record gen oracle neighbours lint check-all \
-        check-c check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
+.PHONY: build lib test demo docs bench bench-check bench-growth bench-record gen oracle neighbours lint \
+        check-all check-c check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
         check-valgrind clean
 
 build: $(NATIVE)
@@ -222,6 +222,11 @@ bench: $(ORACLE_READY) $(NATIVE)
 	mkdir -p build && $(CC) -std=c11 -O3 -Icsrc benchmarks/core.c $(SOURCES) -o build/core
 	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
+
+# Time and memory by records, files, features and threads, and what bounds threads.
+bench-growth: $(NATIVE)
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/thread_model.py
 
 # Instructions of the hot loops, against those recorded; bench-record renews the record.
 bench-check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Collection
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -77,23 +78,30 @@ HEADER = [
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The table, padded so that it reads well on a terminal too."""
-    lines = [HEADER, *rows(report)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
-    left = {0, 1, 4}
+    return lines([HEADER, *rows(report)], left={0, 1, 4})
 
-    def line_of(cells: list[str]) -> str:
+
+def lines(cells: list[list[str]], left: Collection[int] = (0,)) -> str:
+    """A table in Markdown, padded so that it reads well on a terminal too.
+
+    Args:
+        cells: By rows; the first is the header.
+        left: The columns that are not aligned to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+    def line_of(row: list[str]) -> str:
         padded = [
             cell.ljust(widths[i]) if i in left else cell.rjust(widths[i])
-            for i, cell in enumerate(cells)
+            for i, cell in enumerate(row)
         ]
         return "| " + " | ".join(padded) + " |"
 
     rule = "|".join(
-        "-" * (widths[i] + 2) if i in left else "-" * (widths[i] + 1) + ":"
-        for i in range(len(widths))
+        "-" * (width + 2) if i in left else "-" * (width + 1) + ":"
+        for i, width in enumerate(widths)
     )
-    return "\n".join([line_of(HEADER), f"|{rule}|", *(line_of(cells) for cells in lines[1:])])
+    return "\n".join([line_of(cells[0]), f"|{rule}|", *map(line_of, cells[1:])])
 
 
 def render(path: Path) -> str:
