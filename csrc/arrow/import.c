@@ -128,7 +128,8 @@ static int ask_for_batch(tfw_import *import, tfw_error *error) {
 static int read_types(tfw_import *import, tfw_error *error) {
     const struct ArrowSchema *schema = &import->schema;
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0 || schema->dictionary != NULL) {
-        return tfwi_fail(error, TFW_E_UNSUPPORTED, "expected a table, whose type is a struct; found another type");
+        return tfwi_fail(error, TFW_E_UNSUPPORTED,
+                         "expected a table, whose type is a struct; found another type");
     }
     if (schema->n_children < 0 || schema->n_children > MAX_COLUMNS ||
         (schema->n_children != 0 && schema->children == NULL)) {
