@@ -17,7 +17,7 @@ enum { STEP_BACK = 4, MULTIPLIERS = 8, CHOICES = 12 * MULTIPLIERS };
 /* Windows that end so many bytes before the end of a key, if it is long enough. */
 static void set_windows(tfwi_guesses *guesses, size_t back) {
     for (size_t len = 0; len < TFWI_GUESSED_LEN; len++) {
-        guesses->windows[len] = (tfwi_window){
+        guesses->windows[len] = (tfwi_key_bytes){
             .mask = len < WORD ? (UINT64_C(1) << 8 * len) - 1 : UINT64_MAX,
             .at = len > WORD + back ? len - WORD - back : 0,
         };

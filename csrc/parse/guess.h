@@ -11,13 +11,13 @@
 #define TFWI_GUESSED_LEN 128
 
 /* Which bytes of a key are taken. */
-typedef struct tfwi_window {
+typedef struct tfwi_key_bytes {
     uint64_t mask; /* without those past the end of the key */
     uint64_t at;
-} tfwi_window;
+} tfwi_key_bytes;
 
 typedef struct tfwi_guesses {
-    tfwi_window windows[UINT8_MAX + 1]; /* by the length of the key */
+    tfwi_key_bytes windows[UINT8_MAX + 1]; /* by the length of the key */
     uint64_t multiplier;
     unsigned shift;
     uint16_t *features; /* the slots; a free one holds the number of features */
@@ -25,7 +25,7 @@ typedef struct tfwi_guesses {
 
 /* The slot that a key chooses. REQUIRES: as below. */
 TFWI_INLINE uint16_t *tfwi_guess_slot(const tfwi_guesses *guesses, const uint8_t *key, size_t len) {
-    const tfwi_window *window = &guesses->windows[len];
+    const tfwi_key_bytes *window = &guesses->windows[len];
     uint64_t word = (tfwi_load64(key + window->at) & window->mask) ^ len;
     return &guesses->features[word * guesses->multiplier >> guesses->shift];
 }
