@@ -436,7 +436,9 @@ typedef struct tfw_columns tfw_columns;
 
 /* Flags of tfw_columns_create. */
 enum tfw_columns_flags {
-    TFW_FEATURE_LISTS = 1 /* columns of feature lists: rows of steps of values */
+    TFW_FEATURE_LISTS = 1, /* columns of feature lists: rows of steps of values */
+    TFW_OWN_NUMBERS = 2,   /* dense numbers grow as all others do; none can be bound */
+    TFW_NOTE_ABSENT = 4    /* tell records without a feature from those with an empty list */
 };
 
 /* The schema must live while the columns are used; the two may be freed in any order. */
@@ -473,6 +475,9 @@ typedef struct tfw_column {
     uint64_t byte_count;    /* size of values in bytes */
     uint64_t cell_count;    /* records; feature lists: steps of all records */
     uint64_t capacity;      /* bytes that values has room for, byte_count or more */
+    int64_t *absent;        /* TFW_NOTE_ABSENT: the records that do not have the feature at all, in
+                               increasing order; NULL if there are none */
+    uint64_t absent_count;
 } tfw_column;
 
 /* Hands a column over, once; then clear the columns before the next record. values, and whichever

@@ -1,6 +1,8 @@
 /* Columns under construction: their life, their memory, and handing over. */
 #include "parse/columns.h"
 
+enum { COLUMNS_FLAGS = TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
+
 /* The hint for what comes after memory that is handed over: an eighth more, since batches vary,
  * and the room past their values that kernels want. */
 static size_t hint_of(uint64_t needed) { return (size_t)(needed + needed / 8) + TFWI_MATCH_ROOM; }
@@ -28,7 +30,7 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     *out_columns = NULL;
     bool lists = (flags & TFW_FEATURE_LISTS) != 0;
     int status = schema == NULL ? tfwi_fail(error, TFW_E_ARGUMENT, "no schema")
-                                : tfwi_check_flags(flags, TFW_FEATURE_LISTS, error);
+                                : tfwi_check_flags(flags, COLUMNS_FLAGS, error);
     if (status != TFW_OK) {
         return status;
     }
@@ -46,10 +48,12 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     columns->schema = schema;
     columns->count = count;
     columns->lists = lists;
+    columns->note_absent = (flags & TFW_NOTE_ABSENT) != 0;
     columns->kernel = count != 0 ? tfwi_matcher_best() : NULL;
     for (size_t i = 0; i < count; i++) {
         const tfw_feature *feature = &schema->features[i];
         bool variable = feature->layout != TFW_DENSE;
+        bool numbers = !lists && !variable && feature->kind != TFW_BYTES;
         columns->columns[i] = (tfwi_column){
             .next = &columns->columns[i + 1 < count ? i + 1 : 0],
             .feature = feature,
@@ -58,7 +62,8 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
             .value_size = tfwi_value_size(feature->kind),
             .kind = feature->kind,
             .variable = variable,
-            .bound = !lists && !variable && feature->kind != TFW_BYTES,
+            .bound = numbers && (flags & TFW_OWN_NUMBERS) == 0,
+            .owned = numbers && (flags & TFW_OWN_NUMBERS) != 0,
             .lists = lists,
         };
         tfwi_template_init(&columns->columns[i].usual, feature, lists);
@@ -81,6 +86,7 @@ void tfw_columns_free(tfw_columns *columns) {
         tfw_free(column->offsets.of);
         tfw_free(column->splits.of);
         tfw_free(column->steps.of);
+        tfw_free(column->absent.of);
     }
     tfw_free(columns);
 }
@@ -90,12 +96,20 @@ void tfw_columns_clear(tfw_columns *columns) {
     columns->taken = false;
     for (size_t i = 0; i < columns->schema->count; i++) {
         columns->columns[i].taken = false;
+        columns->columns[i].absent.count = 0;
     }
 }
 
 void tfw_columns_truncate(tfw_columns *columns, size_t records) {
-    if (records < columns->records) {
-        columns->records = records;
+    if (records >= columns->records) {
+        return;
+    }
+    columns->records = records;
+    for (size_t i = 0; i < columns->schema->count; i++) {
+        tfwi_int64s *absent = &columns->columns[i].absent;
+        while (absent->count != 0 && absent->of[absent->count - 1] >= (int64_t)records) {
+            absent->count--;
+        }
     }
 }
 
@@ -151,16 +165,40 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
     }
     for (size_t i = 0; i < columns->schema->count; i++) {
         tfwi_column *column = &columns->columns[i];
-        size_t size;
-        if (column->bound &&
-            (dense_size(column, records, &size) || size > column->values.capacity)) {
+        size_t size = 0;
+        bool overflow = (column->bound || column->owned) && dense_size(column, records, &size);
+        if (column->bound && (overflow || size > column->values.capacity)) {
             return tfwi_columns_fail(TFW_E_ARGUMENT, i, -1, -1, error);
         }
-        if (!reserve_column(column, records, columns->records == 0)) {
+        if (overflow || (column->owned && !TFWI_RESERVE(column->values, size)) ||
+            !reserve_column(column, records, columns->records == 0)) {
             return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
         }
     }
     return TFW_OK;
+}
+
+/* count, of which the records held have so many, for more records like them. */
+static uint64_t scaled(const tfw_columns *columns, uint64_t count, uint64_t records) {
+    const double each = (double)count / (double)columns->records;
+    const double wanted = each * (double)records * 1.125;
+    return wanted < (double)(SIZE_MAX / 64) ? (uint64_t)wanted : 0;
+}
+
+enum { WORTHWHILE = 1 << 22 }; /* bytes; smaller arrays are moved at little cost */
+
+void tfwi_columns_expect(tfw_columns *columns, uint64_t records) {
+    for (size_t i = 0; i < columns->schema->count && columns->records != 0; i++) {
+        tfwi_column *column = &columns->columns[i];
+        tfw_column held;
+        if (column->bound || tfw_columns_peek(columns, i, &held, NULL) != TFW_OK) {
+            continue;
+        }
+        const uint64_t size = scaled(columns, held.byte_count, records);
+        if (size >= WORTHWHILE) {
+            (void)TFWI_RESERVE(column->values, size);
+        }
+    }
 }
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -220,6 +258,8 @@ int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_colum
         .byte_count = bytes,
         .cell_count = cells,
         .capacity = column->values.capacity,
+        .absent = column->absent.of,
+        .absent_count = column->absent.count,
     };
     return TFW_OK;
 }
@@ -235,6 +275,7 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
     column->offsets = (tfwi_int64s){.hint = hint_of(out_column->value_count)};
     column->splits = (tfwi_int64s){.hint = hint_of(out_column->cell_count)};
     column->steps = (tfwi_int64s){.hint = hint_of(columns->records)};
+    column->absent = (tfwi_int64s){0};
     column->taken = true;
     columns->taken = true;
     return TFW_OK;

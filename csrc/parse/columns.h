@@ -19,6 +19,7 @@ struct tfwi_column {
     tfwi_int64s offsets; /* strings only */
     tfwi_int64s splits;  /* not dense */
     tfwi_int64s steps;   /* feature lists only */
+    tfwi_int64s absent;  /* not dense, if asked for: records without an entry of the key */
     const tfw_feature *feature;
     uint64_t count;    /* dense: values per cell; else UINT64_MAX */
     uint64_t multiple; /* not dense: what the number of values is a multiple of */
@@ -26,6 +27,7 @@ struct tfwi_column {
     int32_t kind;
     bool variable; /* not dense */
     bool bound;    /* dense numbers: values belong to the caller */
+    bool owned;    /* dense numbers: values grow with the records */
     bool lists;
     bool taken;    /* handed over */
 
@@ -54,6 +56,7 @@ struct tfw_columns {
     tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */
     const tfwi_matcher *kernel; /* NULL: parse everything completely */
     bool lists;
+    bool note_absent;
     bool taken; /* a column was handed over: clear before the next record */
     uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */
     tfwi_column columns[]; /* and one that no entry matches, for keys that are not asked for */
@@ -61,6 +64,10 @@ struct tfw_columns {
 
 /* Whether the columns can take count records more; reserves what is written per record. */
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
+
+/* Makes room for so many records as those held are, where memory allows. For callers that know how
+ * many will come: an array that doubles is moved again and again. */
+void tfwi_columns_expect(tfw_columns *columns, uint64_t records);
 
 /* Peeks at every grown column; zeros for bound ones. After this tfw_columns_take cannot fail. */
 int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error);

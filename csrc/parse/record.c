@@ -101,6 +101,9 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
     }
     if (!present) {
         tfwi_cell_begin(column, columns->records);
+        if (!tfwi_reserve_absent(columns, column)) {
+            return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+        }
     }
     if (!is_missing(column, present, flags)) {
         int64_t expected, found;
@@ -121,6 +124,15 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
             (int64_t)(column->first + column->found);
     }
     return TFW_OK;
+}
+
+void tfwi_record_note_absent(tfw_columns *columns) {
+    for (size_t i = 0; i < columns->count; i++) {
+        tfwi_column *column = &columns->columns[i];
+        if (tfwi_cell_is_absent(column, columns->serial)) {
+            column->absent.of[column->absent.count++] = (int64_t)columns->records;
+        }
+    }
 }
 
 int tfwi_record_finish(tfw_columns *columns, unsigned flags, tfw_error *error) {

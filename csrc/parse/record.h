@@ -35,8 +35,6 @@ TFWI_INLINE void tfwi_record_begin(tfw_columns *columns) {
     columns->expected = &columns->first;
 }
 
-TFWI_INLINE void tfwi_record_end(tfw_columns *columns) { columns->records++; }
-
 /* serial: of the columns. */
 TFWI_INLINE bool tfwi_cell_is_absent(const tfwi_column *column, uint64_t serial) {
     return column->serial < serial;
@@ -49,6 +47,22 @@ TFWI_INLINE void tfwi_cell_fill(tfwi_column *column, uint64_t serial) {
 
 TFWI_INLINE bool tfwi_cell_is_filled(const tfwi_column *column, uint64_t serial) {
     return column->serial == serial + 1;
+}
+
+/* Notes which features the record does not have. REQUIRES: tfwi_record_finish, or what does its
+ * work for feature lists, has made room. */
+void tfwi_record_note_absent(tfw_columns *columns);
+
+TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {
+    if (columns->note_absent && columns->filled != columns->count) {
+        tfwi_record_note_absent(columns);
+    }
+    columns->records++;
+}
+
+/* Makes room for noting that the record does not have the feature; false: out of memory. */
+TFWI_INLINE bool tfwi_reserve_absent(const tfw_columns *columns, tfwi_column *column) {
+    return !columns->note_absent || TFWI_RESERVE_MORE(column->absent, 1);
 }
 
 /* Makes the record's cell ready for another entry of its key. */

@@ -110,18 +110,21 @@ static bool parse_feature_lists(tfwi_parser *parser, const uint8_t *p, const uin
 
 static int finish_list(tfw_columns *lists, size_t i, tfw_error *error) {
     tfwi_column *column = &lists->columns[i];
+    int64_t *steps = column->steps.of + lists->records;
     if (tfwi_cell_is_absent(column, lists->serial)) {
-        list_begin(column, lists);
         if (!column->variable && !column->feature->has_default) {
             return tfwi_columns_fail(TFW_E_MISSING, i, (int64_t)column->count, -1, error);
         }
+        steps[1] = steps[0];
+        return tfwi_reserve_absent(lists, column)
+                   ? TFW_OK
+                   : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     if (column->status != TFW_OK) {
         tfwi_columns_fail(column->status, i, column->expected, column->found_instead, error);
         TFWI_SET(error, row, column->row);
         return column->status;
     }
-    int64_t *steps = column->steps.of + lists->records;
     steps[1] = steps[0] + (int64_t)column->steps_found;
     return TFW_OK;
 }

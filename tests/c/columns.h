@@ -14,6 +14,7 @@ static inline void free_column(tfw_column *column) {
     tfw_free(column->offsets);
     tfw_free(column->splits);
     tfw_free(column->steps);
+    tfw_free(column->absent);
 }
 
 #endif

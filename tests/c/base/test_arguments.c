@@ -153,7 +153,7 @@ static void unknown_flags_are_refused(void) {
         {tally_block_with, TFW_NO_DATA_CRC},
         {tally_spans_with, TFW_NO_DATA_CRC},
         {reader_with, TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS},
-        {columns_with, TFW_FEATURE_LISTS},
+        {columns_with, TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT},
         {parse_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
         {parse_one_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE},
         {parse_sequence_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
