@@ -11,14 +11,49 @@ from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-HEADERS = ["tfwire.h", "tfwire_python.h"]
+HEADERS = ["tfwire.h", "tfwire_arrow.h", "tfwire_python.h"]
 
 
 def cdef() -> str:
-    """The declarations between the CDEF marks of both headers, without the export mark."""
+    """The declarations between the CDEF marks of the headers, without the export mark."""
     texts = [(HERE / name).read_text(encoding="ascii") for name in HEADERS]
     parts = [text.split("/* CDEF-BEGIN */")[1].split("/* CDEF-END */")[0] for text in texts]
     return "".join(parts).replace("TFW_API ", "")
+
+
+# What frees the struct of an Arrow capsule, with what it holds unless a consumer has moved that
+# out. Python calls it, in C: capsules are also dropped while the interpreter ends.
+CAPSULES = """
+#include "tfwire_arrow.h"
+
+static void tfw_free_schema_capsule(PyObject *capsule) {
+    tfw_arrow_schema_free(PyCapsule_GetPointer(capsule, "arrow_schema"));
+}
+
+static void tfw_free_array_capsule(PyObject *capsule) {
+    tfw_arrow_array_free(PyCapsule_GetPointer(capsule, "arrow_array"));
+}
+
+static void tfw_free_stream_capsule(PyObject *capsule) {
+    tfw_arrow_stream_free(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+}
+
+/* As PyCapsule_New takes them. */
+static const uintptr_t tfw_capsule_destructors[] = {
+    (uintptr_t)tfw_free_schema_capsule,
+    (uintptr_t)tfw_free_array_capsule,
+    (uintptr_t)tfw_free_stream_capsule,
+};
+
+/* They outlive every capsule. */
+static const char *const tfw_capsule_names[] = {
+    "arrow_schema", "arrow_array", "arrow_array_stream",
+};
+"""
+CAPSULES_CDEF = """
+static const uintptr_t tfw_capsule_destructors[3];
+static const char *const tfw_capsule_names[3];
+"""
 
 
 # What makes an error in the core harder to use: checked stack frames and library calls, jumps to
@@ -75,10 +110,10 @@ def flags() -> tuple[list[str], list[str]]:
 
 compile_args, link_args = flags()
 ffi = FFI()
-ffi.cdef(cdef())
+ffi.cdef(cdef() + CAPSULES_CDEF)
 ffi.set_source(
     "tfwire._native",
-    '#include "tfwire_python.h"',
+    '#include "tfwire_python.h"\n' + CAPSULES,
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
     sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
     define_macros=[("TFW_API", "")],  # the module exports its init function only

@@ -6,6 +6,7 @@
 #include "records/read_at.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 enum { LARGEST_READ = 1 << 30 }; /* some systems refuse to read more than INT_MAX bytes */
@@ -35,4 +36,23 @@ int tfwi_read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_
     }
     *out_got = got;
     return TFW_OK;
+}
+
+int tfwi_open_file(const char *path, int *out_fd, tfw_error *error) {
+    do {
+        *out_fd = open(path, O_RDONLY | O_CLOEXEC);
+    } while (*out_fd < 0 && errno == EINTR);
+    if (*out_fd < 0) {
+        int code = errno;
+        tfwi_fail(error, TFW_E_IO, "opening failed");
+        TFWI_SET(error, os_errno, code);
+        return TFW_E_IO;
+    }
+    return TFW_OK;
+}
+
+void tfwi_close_file(int fd) {
+    if (fd >= 0) {
+        (void)close(fd);
+    }
 }

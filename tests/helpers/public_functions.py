@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 
 import tfwire as tfw
-from tfwire import checksum, images, sharding
+from tfwire import arrow, checksum, images, sharding
 
 PNG = base64.b64decode(  # one pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -315,6 +315,21 @@ FUNCTIONS = {
         sharding.recommend_num_shards,
         {"total_bytes": 10**9, "num_hosts": 1},
     ),
+    "open_reader": (
+        arrow.open_reader,
+        {
+            "paths": "data",
+            "features": FEATURES,
+            "columns": ["a"],
+            "batch_size": 2,
+            "num_threads": 1,
+            "tensors": False,
+            "binary_as": "binary",
+            "compression_type": "auto",
+            "on_corrupt": "raise",
+            "with_positions": False,
+        },
+    ),
     "recover_shards": (sharding.recover_shards, {"folder": "."}),
 }
 
@@ -329,6 +344,7 @@ OPENING = {
 
 # What the library makes itself, or leaves to protobuf: the arguments are no user's.
 RESULTS = {
+    "ArrowReader",
     "Dataset",
     "DatasetIterator",
     "FileReport",
@@ -336,7 +352,14 @@ RESULTS = {
     "FlippedBits",
     "InferredSchema",
 }
-RESULTS |= {"RaggedTensor", "Receipt", "RecordIndex", "RecordIndex.check", "RecordIterator"}
+RESULTS |= {
+    "RaggedTensor",
+    "Receipt",
+    "RecordBatch",
+    "RecordIndex",
+    "RecordIndex.check",
+    "RecordIterator",
+}
 RESULTS |= {"RecordPosition", "RepairReport", "SkippedRegion", "SkippedRegions", "SparseTensor"}
 RESULTS |= {"SkippedRegions.add", "SkippedRegions.first", "TornTail"}
 RESULTS |= {"BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"}
@@ -350,7 +373,8 @@ IGNORED |= {"output_signature", "input_buffer_size", "output_buffer_size"}
 
 def public_functions():
     """The name of every public function, class and method, and it."""
-    for module in ("tfwire", "tfwire.checksum", "tfwire.train", "tfwire.sharding", "tfwire.images"):
+    modules = ("", ".checksum", ".train", ".sharding", ".images", ".arrow")
+    for module in (f"tfwire{name}" for name in modules):
         for name, value in vars(import_module(module)).items() if module != "tfwire" else []:
             if name in import_module(module).__all__:
                 yield from members(name, value)
@@ -378,6 +402,7 @@ def unchecked():
         known |= {(part, key) for part in (name, name.split(".")[-1]) for key in arguments}
     known |= {
         ("ShardedWriter", "shard_size"),
+        *(("read_table", key) for key in FUNCTIONS["open_reader"][1]),  # it hands them on
         ("TFRecordOptions.get_compression_type_string", "options"),
     }
     for name, function in public_functions():

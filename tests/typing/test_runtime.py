@@ -11,7 +11,7 @@ NAMES = """
 import io
 import numpy as np
 import tfwire as tfw
-from tfwire import checksum, images, sharding, train
+from tfwire import arrow, checksum, images, sharding, train
 label = {"label": tfw.FixedLenFeature([], tfw.int64)}
 tags = {"tags": tfw.VarLenFeature(tfw.string)}
 parser = tfw.Parser(label)

@@ -39,6 +39,7 @@ VALUES = {
     "torch.TFRecordIterableDataset.__iter__": "the elements of any dataset",
     "torch.TFRecordMapDataset.__getitem__": "bytes, or the values of an Example",
     "torch.TFRecordMapDataset.__getitems__": "as its __getitem__",
+    "arrow.read_table": "pyarrow's, which may not be there",
     # The message or the rank decides.
     "parse_tensor": "a scalar or an array of any type",
     "train.to_dict": "lists of one of three types, or those of a SequenceExample",

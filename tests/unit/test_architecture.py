@@ -13,7 +13,8 @@ import pytest
 from paths import CSRC, PACKAGE, ROOT
 
 # csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
-# Examples (wire, parse, encode) know nothing of each other; only files/ and python/ may know both.
+# Examples (wire, parse, encode) know nothing of each other; only arrow/, files/ and python/ may
+# know both.
 C_FOLDERS = {
     "base": set(),
     "crc32c": {"base"},
@@ -22,10 +23,10 @@ C_FOLDERS = {
     "parse": {"base", "wire"},
     "encode": {"base", "wire"},
     "files": {"base", "crc32c", "records", "wire", "parse"},
-    "arrow": {"base"},
+    "arrow": {"base", "crc32c", "records", "wire", "parse"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }
-PUBLIC = ["tfwire.h", "tfwire_python.h"]
+PUBLIC = ["tfwire.h", "tfwire_arrow.h", "tfwire_python.h"]
 C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
 
 # src/tfwire/: what the modules of a package, or a public module, may import beside their own
@@ -41,6 +42,7 @@ PYTHON_ROOMS = {
     "train": {"_base", "_examples"},
     "sharding": {"_base", "_records"},
     "images": {"_base"},
+    "arrow": {"_base", "_records", "_parsing"},
     "torch": {"tfwire"},
     "grain": {"tfwire"},
     "compat": {"tfwire"},
@@ -150,7 +152,8 @@ def test_c_files_include_what_their_folder_may_know(path):
     for name in includes(path):
         assert (CSRC / name).is_file(), name
         python = folder_of(path) == "python" and name == "tfwire_python.h"
-        assert name == "tfwire.h" or python or name.split("/")[0] in allowed, name
+        arrow = folder_of(path) == "arrow" and name == "tfwire_arrow.h"
+        assert name == "tfwire.h" or python or arrow or name.split("/")[0] in allowed, name
 
 
 def test_c_headers_include_each_other_in_no_circle():

@@ -74,7 +74,7 @@ def test_the_shared_library_exports_the_public_functions_only(library):
     """The functions that the headers declare, and nothing of the inside."""
     symbols = run("nm", "-D", "--defined-only", library / "libtfwire.so")
     exported = {line.split()[-1] for line in symbols.splitlines()}
-    names = ("tfwire.h", "tfwire_python.h")
+    names = ("tfwire.h", "tfwire_arrow.h", "tfwire_python.h")
     header = "".join((ROOT / "csrc" / name).read_text(encoding="ascii") for name in names)
     declared = set(re.findall(r"^TFW_API [^(]*?\b(tfw_\w+)\(", header, re.MULTILINE))
     assert exported == declared

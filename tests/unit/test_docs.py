@@ -229,7 +229,9 @@ def test_porting():
 
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-@pytest.mark.parametrize(("page", "count"), [("../README.md", 2), ("tutorial.md", 9)])
+@pytest.mark.parametrize(
+    ("page", "count"), [("../README.md", 2), ("arrow.md", 1), ("tutorial.md", 9)]
+)
 def test_what_a_page_prints(page, count, capsys):
     """After every print stands what it prints first; dots stand for the rest."""
     run_page(page)

@@ -14,6 +14,7 @@ __all__ = [
     "AnyFeature",
     "AnyPath",
     "Array",
+    "BinaryAs",
     "BytesAs",
     "BytesLike",
     "Compression",
@@ -35,6 +36,7 @@ __all__ = [
     "SupportsBuffer",
     "SupportsNumpy",
     "SupportsSerialize",
+    "TableFeatures",
     "Value",
 ]
 
@@ -52,6 +54,8 @@ IntegerArray: TypeAlias = npt.NDArray[np.integer[Any]]
 
 BytesAs: TypeAlias = Literal["object", "column"]
 """How strings are given: as bytes objects, or as a BytesColumn."""
+BinaryAs: TypeAlias = Literal["large_binary", "binary", "large_string", "string"]
+"""The Arrow type of strings."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]
 """What to do at damage; see ``read_records``."""
 OnParseError: TypeAlias = Literal["raise", "skip"]
@@ -159,6 +163,12 @@ DTypeLike: TypeAlias = str | type[object] | np.dtype[np.generic] | SupportsNumpy
 """A type of numbers or strings: a name, or a dtype of numpy, tfwire or TensorFlow."""
 AnyFeature: TypeAlias = tuple[object, ...]
 """A feature object of tfwire or TensorFlow: all of them are named tuples."""
+TableFeatures: TypeAlias = (
+    Mapping[str, AnyFeature]
+    | Mapping[bytes, AnyFeature]
+    | tuple[Mapping[str, AnyFeature] | None, Mapping[str, AnyFeature] | None]
+)
+"""A specification, or those of contexts and of feature lists."""
 Row: TypeAlias = Mapping[str, object] | Mapping[bytes, object]
 """Values by key: of one record, or columns of many."""
 Record: TypeAlias = BytesLike | str | Row | SupportsSerialize

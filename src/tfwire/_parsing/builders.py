@@ -32,6 +32,7 @@ class Parsing(Protocol):
     _schemas: tuple[Schema | None, ...]
     _sessions: list[Session]
     _blocks: list[Block]
+    _needs_windows: bool
 
     def _acquire(self) -> Session: ...
     def _batches(self, parts: Any, count: int, size: int) -> Iterator[Any]: ...
@@ -96,11 +97,14 @@ class Builders:
         self.left_out = left_out
         self.drop_remainder = drop_remainder
         # Where columns are compared after C has parsed them, it does not know where to go on.
-        self.needs_windows = left_out is not None and any(
-            field.checked
-            for plan in parser._plans
-            if plan is not None
-            for field in plan.fields.values()
+        self.needs_windows = parser._needs_windows or (
+            left_out is not None
+            and any(
+                field.checked
+                for plan in parser._plans
+                if plan is not None
+                for field in plan.fields.values()
+            )
         )
         self._unused: list[Builder] = []
         self._lent: list[Block] = []
@@ -168,6 +172,7 @@ class Builder:
         Raises:
             ParseError: A record does not fit; those before it were appended.
         """
+        self._session.window = window
         if self.count + window.num_records > self._room:
             self._room = max(self.count + window.num_records, 2 * self._room)
             self._session.grow(self._room, self.count)

@@ -72,6 +72,8 @@ def _place(record: int | None, names: Any) -> Place:
 class BaseParser(Generic[Batch, Single]):
     """A compiled specification. Parser and SequenceParser make results of the columns."""
 
+    _needs_windows = False  # whether every record must be seen, not only its columns
+
     def __init__(
         self, plans: Sequence[Plan | None], bytes_as: BytesAs, empty_is_missing: bool, **init: Any
     ) -> None:

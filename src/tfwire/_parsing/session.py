@@ -16,6 +16,7 @@ from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
 from tfwire._parsing.spare import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
+from tfwire._records.blocks import Window
 from tfwire._records.stretches import Stretch
 
 __all__ = [
@@ -64,6 +65,7 @@ class Session:
         self.checked = any(part.checked for part in self.parts)
         self.done = ffi.new("size_t *")
         self.span = ffi.new("tfw_span *")
+        self.window: Window | None = None  # that append takes records of
         self.error = new_error()
 
     def begin(self, capacity: int, out: Out | None = None) -> None:
@@ -395,6 +397,7 @@ class Schema:
         check(lib.tfw_schema_create(features, len(features), SEED, out, error), error)
         del pinned  # C has copied everything
         self.handle = ffi.gc(out[0], lib.tfw_schema_free)
+        self.columns_flags: int = lib.TFW_FEATURE_LISTS if plan.lists else 0
         # Padding copies these: they stay in C's memory, which serves batch after batch.
         self.lent = {
             i
@@ -482,6 +485,5 @@ def arrays_of(out: Any, schema: Schema | None, count: int) -> dict[Any, Array]:
 def create_columns(schema: Schema) -> Any:
     """A ``tfw_columns *``, which needs the schema as long as it is used."""
     out, error = ffi.new("tfw_columns **"), new_error()
-    flags = lib.TFW_FEATURE_LISTS if schema.plan.lists else 0
-    check(lib.tfw_columns_create(schema.handle, flags, out, error), error)
+    check(lib.tfw_columns_create(schema.handle, schema.columns_flags, out, error), error)
     return ffi.gc(out[0], lib.tfw_columns_free)

@@ -99,6 +99,7 @@ class Window(NamedTuple):
         path: The file.
         first_record: Number of the first record in the file.
         numbers: ``uint64_t *``, the number of each if some between them were left out; else None.
+        offset: Where the memory begins in the file.
     """
 
     data: Any
@@ -108,6 +109,7 @@ class Window(NamedTuple):
     path: Path | None
     first_record: int
     numbers: Any = None
+    offset: int = 0
 
     def number_of(self, index: int) -> int:
         """The number of a record in the file."""
@@ -124,6 +126,7 @@ def window_of(batch: Any, path: Path | None) -> Window:
         path,
         batch.first_record,
         batch.numbers,
+        batch.offset,
     )
 
 

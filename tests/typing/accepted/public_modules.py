@@ -1,11 +1,11 @@
-"""tfwire.checksum, tfwire.sharding, tfwire.images."""
+"""tfwire.arrow, tfwire.checksum, tfwire.sharding, tfwire.images."""
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_type
 
 import tfwire as tfw
-from tfwire import checksum, images, sharding
+from tfwire import arrow, checksum, images, sharding
 
 assert_type(tfw.crc32c(b"data"), int)
 assert_type(checksum.crc32c(np.zeros(3), checksum.crc32c(memoryview(b"data"))), int)
@@ -23,3 +23,11 @@ assert_type(tfw.__version__, str)
 pixels = images.decode(b"", 3)
 assert_type(pixels, npt.NDArray[np.uint8])
 assert_type(images.crop_or_pad(pixels, 224, 224), npt.NDArray[np.uint8])
+
+reader = arrow.open_reader(["a", "b"], {"n": tfw.FixedLenFeature([], tfw.int64)}, columns=["n"])
+assert_type(reader, arrow.ArrowReader)
+assert_type(reader.types, dict[str, str])
+assert_type([batch.num_rows for batch in reader], list[int])
+assert_type([len(batch) for batch in arrow.open_reader("a", with_positions=True)], list[int])
+with iter(reader) as batches:
+    assert_type(next(batches), arrow.RecordBatch)

@@ -1,7 +1,7 @@
 """Wrong arguments of tfwire.checksum, tfwire.sharding, tfwire.images."""
 
 import tfwire as tfw
-from tfwire import checksum, images, sharding
+from tfwire import arrow, checksum, images, sharding
 
 tfw.crc32c("text")  # error
 tfw.crc32c(3)  # error
@@ -20,3 +20,8 @@ images.decode(b"", frames="all")  # error
 images.crop_or_pad([[1]], 2, 2)  # error
 images.crop_or_pad(images.decode(b""), "2", 2)  # error
 tfw.nothing  # error
+arrow.open_reader(3)  # error
+arrow.open_reader("a", binary_as="utf8")  # error
+arrow.open_reader("a", columns=3)  # error
+arrow.open_reader("a", batch_size="1")  # error
+arrow.open_reader("a", on_corrupt="ignore")  # error

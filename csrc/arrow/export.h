@@ -1,0 +1,131 @@
+/* What the makers of Arrow data share: nodes with counted buffers, and layouts. */
+#ifndef TFWIRE_EXPORT_H
+#define TFWIRE_EXPORT_H
+
+#include "arrow/abi.h"
+#include "base/memory.h"
+#include "tfwire_arrow.h"
+
+#include <stdatomic.h>
+
+/* ---- Buffers -------------------------------------------------------------------------------- */
+
+/* Memory from the allocator that arrays share. */
+typedef struct tfwi_buffer {
+    atomic_size_t count;
+    void *memory;
+} tfwi_buffer;
+
+/* A buffer over memory, of which it becomes the owner; NULL: out of memory, and it does not. */
+tfwi_buffer *tfwi_buffer_over(void *memory);
+
+/* A buffer of size bytes that hold anything; NULL: out of memory. */
+tfwi_buffer *tfwi_buffer_new(size_t size);
+
+tfwi_buffer *tfwi_buffer_share(tfwi_buffer *buffer);
+void tfwi_buffer_drop(tfwi_buffer *buffer); /* NULL is allowed */
+
+/* ---- Nodes ----------------------------------------------------------------------------------
+ * Each function that makes one returns false when memory is short; *out then holds nothing. */
+
+/* An array with so many buffers, of which it takes a share each (NULL: no such buffer), and room
+ * for children that hold nothing yet. */
+bool tfwi_array_init(struct ArrowArray *out, int64_t length, tfwi_buffer *const *buffers,
+                     size_t buffer_count, size_t child_count, bool has_dictionary);
+
+/* Makes *array the only child of a list over it: a FixedSizeList without buffers but the validity,
+ * or with offsets a (Large)List. On failure *array is released. */
+bool tfwi_array_wrap(struct ArrowArray *array, int64_t length, tfwi_buffer *offsets);
+
+/* Sets the validity of a node that has none. */
+void tfwi_array_set_validity(struct ArrowArray *array, tfwi_buffer *bitmap, int64_t null_count);
+
+bool tfwi_array_share(const struct ArrowArray *array, struct ArrowArray *out);
+
+/* Calls release, unless the array holds nothing. */
+void tfwi_array_release(struct ArrowArray *array);
+
+/* A type, with a copy of the format and room for children that hold nothing yet. */
+bool tfwi_schema_init(struct ArrowSchema *out, const char *format, size_t child_count);
+
+/* Makes *schema the only child, named "item", of a list with this format. On failure *schema is
+ * released. */
+bool tfwi_schema_wrap(struct ArrowSchema *schema, const char *format);
+
+/* Moves *values to where the type of indices has those of its dictionary. */
+void tfwi_schema_set_dictionary(struct ArrowSchema *indices, struct ArrowSchema *values);
+
+/* Names a node, with copies. metadata may be NULL. */
+bool tfwi_schema_name(struct ArrowSchema *schema, const char *name, const uint8_t *metadata,
+                      size_t metadata_len);
+
+void tfwi_schema_release(struct ArrowSchema *schema);
+
+/* ---- Layouts -------------------------------------------------------------------------------- */
+
+/* A tfw_arrow_field, held. */
+typedef struct tfwi_table_field {
+    char *name;
+    uint8_t *metadata; /* NULL: none */
+    size_t metadata_len;
+    size_t column;
+    bool is_list;
+    bool is_variable; /* the column has splits */
+    int32_t kind;
+    int32_t strings;
+    uint64_t size; /* product of the shape */
+    uint64_t *shape;
+    size_t rank;
+    tfw_partition *partitions;
+    size_t partition_count;
+    uint64_t *index_columns;
+    size_t index_count;
+} tfwi_table_field;
+
+struct tfw_arrow_layout {
+    atomic_size_t shares;
+    tfw_schema *context;
+    tfw_schema *lists;
+    unsigned flags;
+    size_t count;
+    tfwi_table_field *fields;
+};
+
+tfw_arrow_layout *tfwi_layout_share(const tfw_arrow_layout *layout);
+
+bool tfwi_layout_schema(const tfw_arrow_layout *layout, struct ArrowSchema *out);
+
+/* The format of a leaf. */
+const char *tfwi_leaf_format(int32_t kind, int32_t strings);
+
+/* ---- Columns -------------------------------------------------------------------------------- */
+
+/* As tfw_arrow_array_create. */
+int tfwi_export(const tfw_arrow_layout *layout, tfw_columns *context, tfw_columns *lists,
+                size_t count, const tfw_arrow_positions *positions, struct ArrowArray *out,
+                tfw_error *error);
+
+/* Makes the three columns of the positions of count records; false: out of memory. */
+bool tfwi_export_positions(const tfw_arrow_positions *positions, size_t count,
+                           struct ArrowArray **out);
+
+/* Rows of each cell of a column: at first its values, then what partitions make of them. */
+typedef struct tfwi_rows {
+    int64_t *counts; /* how many each cell has */
+    size_t cells;
+    int64_t total;     /* their sum */
+    const char *fault; /* why a cell does not fit */
+    size_t cell;       /* which */
+} tfwi_rows;
+
+/* Replaces the rows by those that a partition makes of them. numbers: those of the partition (not
+ * needed for TFW_UNIFORM_ROW_LENGTH); most: no more rows than that. *out_offsets: where each new
+ * row begins among the old ones. TFW_E_COUNT: they do not fit. */
+int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_column *numbers,
+                   int64_t most, tfwi_buffer **out_offsets);
+
+/* Whether every string is UTF-8; else which is not. */
+bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
+                           size_t *out_wrong);
+
+#endif /* TFWIRE_EXPORT_H */

@@ -1,0 +1,74 @@
+/* Arrays in memory of their own, for callers. */
+#include "arrow/export.h"
+#include "parse/columns.h"
+
+static bool fits(const tfw_schema *schema, const tfw_columns *columns, size_t count) {
+    if (schema == NULL || columns == NULL) {
+        return schema == NULL && columns == NULL;
+    }
+    bool good = columns->schema == schema && columns->records == count && !columns->taken;
+    for (size_t i = 0; good && i < columns->count; i++) {
+        good = !columns->columns[i].bound;
+    }
+    return good;
+}
+
+int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
+                           tfw_columns *lists, size_t count, const tfw_arrow_positions *positions,
+                           struct ArrowArray **out_array, tfw_error *error) {
+    *out_array = NULL;
+    if (!fits(layout->context, context, count) || !fits(layout->lists, lists, count)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of another schema or number of records");
+    }
+    if ((layout->flags & TFW_ARROW_POSITIONS) != 0 && positions == NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no positions");
+    }
+    struct ArrowArray *array = tfwi_calloc(1, sizeof *array);
+    int status = array == NULL ? tfwi_fail(error, TFW_E_MEMORY, "out of memory")
+                               : tfwi_export(layout, context, lists, count, positions, array,
+                                             error);
+    if (status != TFW_OK) {
+        tfw_free(array);
+        return status;
+    }
+    *out_array = array;
+    return TFW_OK;
+}
+
+/* Keeps some records alone. The fields move, not the struct: some consumers want it at offset 0. */
+static void slice(struct ArrowArray *array, int64_t first, int64_t count) {
+    if (count == array->length) {
+        return;
+    }
+    array->length = count;
+    for (int64_t i = 0; i < array->n_children; i++) {
+        struct ArrowArray *child = array->children[i];
+        child->offset += first;
+        child->length = count;
+        child->null_count = child->null_count == 0 ? 0 : -1;
+    }
+}
+
+int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64_t count,
+                          struct ArrowArray **out_array, tfw_error *error) {
+    const uint64_t length = (uint64_t)array->length;
+    *out_array = NULL;
+    if (first > length || count > length - first) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "more records than there are");
+    }
+    struct ArrowArray *shared = tfwi_calloc(1, sizeof *shared);
+    if (shared == NULL || !tfwi_array_share(array, shared)) {
+        tfw_free(shared);
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    slice(shared, (int64_t)first, (int64_t)count);
+    *out_array = shared;
+    return TFW_OK;
+}
+
+void tfw_arrow_array_free(struct ArrowArray *array) {
+    if (array != NULL) {
+        tfwi_array_release(array);
+        tfw_free(array);
+    }
+}

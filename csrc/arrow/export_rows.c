@@ -1,0 +1,212 @@
+/* What is computed of a record's values for Arrow: rows by partitions, and whether strings are
+ * UTF-8. */
+#include "arrow/export.h"
+
+/* ---- Partitions ----------------------------------------------------------------------------- */
+
+enum { BEYOND, BEGINNING, DECREASE, COVER, FAULTS };
+
+static const char *const faults[][FAULTS] = {
+    [TFW_UNIFORM_ROW_LENGTH] = {[COVER] = "The values do not fill their rows"},
+    [TFW_ROW_LENGTHS] = {[BEYOND] = "RowLengths beyond the values",
+                         [COVER] = "RowLengths do not cover the values"},
+    [TFW_ROW_SPLITS] = {[BEYOND] = "RowSplits beyond the values",
+                        [BEGINNING] = "RowSplits do not begin at 0",
+                        [DECREASE] = "RowSplits decrease",
+                        [COVER] = "RowSplits do not cover the values"},
+    [TFW_ROW_STARTS] = {[BEYOND] = "RowStarts beyond the values",
+                        [BEGINNING] = "RowStarts do not begin at 0",
+                        [DECREASE] = "RowStarts decrease",
+                        [COVER] = "RowStarts do not cover the values"},
+    [TFW_ROW_LIMITS] = {[BEYOND] = "RowLimits beyond the values",
+                        [DECREASE] = "RowLimits decrease",
+                        [COVER] = "RowLimits do not cover the values"},
+    [TFW_VALUE_ROW_IDS] = {[BEYOND] = "The row ids are too large",
+                           [DECREASE] = "The row ids decrease or are negative",
+                           [COVER] = "There is not one row id for every value"},
+};
+
+/* The numbers of one cell, and the rows that they divide. */
+typedef struct cell_rows {
+    const int64_t *numbers;
+    int64_t count;  /* of them */
+    int64_t inner;  /* rows to be divided */
+    int64_t length; /* of uniform rows */
+} cell_rows;
+
+/* Checks the numbers alone. -1: they are in range; else a fault. */
+static int check_numbers(int32_t kind, const cell_rows *c) {
+    if (kind == TFW_UNIFORM_ROW_LENGTH) {
+        return c->inner % c->length == 0 ? -1 : COVER;
+    }
+    if (kind == TFW_VALUE_ROW_IDS) {
+        for (int64_t i = 0; i < c->count; i++) {
+            if (c->numbers[i] < (i == 0 ? 0 : c->numbers[i - 1])) {
+                return DECREASE;
+            }
+        }
+        return c->count == c->inner ? -1 : COVER;
+    }
+    for (int64_t i = 0; i < c->count; i++) {
+        if (c->numbers[i] < 0 || c->numbers[i] > c->inner) {
+            return BEYOND;
+        }
+    }
+    bool from_zero = kind == TFW_ROW_SPLITS || kind == TFW_ROW_STARTS;
+    return from_zero && c->count != 0 && c->numbers[0] != 0 ? BEGINNING : -1;
+}
+
+/* How many rows the numbers make; -1: more than most. */
+static int64_t count_rows(int32_t kind, const cell_rows *c, int64_t most) {
+    int64_t rows = c->count;
+    switch (kind) {
+    case TFW_UNIFORM_ROW_LENGTH: rows = c->inner / c->length; break;
+    case TFW_ROW_SPLITS: rows = c->count > 0 ? c->count - 1 : 0; break;
+    case TFW_VALUE_ROW_IDS:
+        if (c->count != 0 && c->numbers[c->count - 1] >= most) {
+            return -1;
+        }
+        rows = c->count != 0 ? c->numbers[c->count - 1] + 1 : 0;
+        break;
+    default: break;
+    }
+    return rows <= most ? rows : -1;
+}
+
+/* Writes where the rows of a cell end, counted from base on. -1: they cover the inner rows; else a
+ * fault. */
+static int put_ends(int32_t kind, const cell_rows *c, int64_t rows, int64_t base, int64_t *out) {
+    int64_t end = 0, id = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t before = end;
+        switch (kind) {
+        case TFW_UNIFORM_ROW_LENGTH: end += c->length; break;
+        case TFW_ROW_LENGTHS: end += c->numbers[i]; break; /* neither is more than inner */
+        case TFW_ROW_SPLITS: end = c->numbers[i + 1]; break;
+        case TFW_ROW_STARTS: end = i + 1 < c->count ? c->numbers[i + 1] : c->inner; break;
+        case TFW_ROW_LIMITS: end = c->numbers[i]; break;
+        default:
+            for (; id < c->count && c->numbers[id] == i; id++) {
+            }
+            end = id;
+            break;
+        }
+        if (end < before) {
+            return DECREASE;
+        }
+        if (end > c->inner) {
+            return COVER;
+        }
+        out[i] = base + end;
+    }
+    return end == c->inner ? -1 : COVER;
+}
+
+static cell_rows cell_at(const tfwi_rows *rows, const tfw_partition *partition,
+                         const tfw_column *numbers, size_t i) {
+    cell_rows cell = {.inner = rows->counts[i], .length = (int64_t)partition->length};
+    if (partition->kind != TFW_UNIFORM_ROW_LENGTH) {
+        cell.numbers = (const int64_t *)numbers->values + numbers->splits[i];
+        cell.count = numbers->splits[i + 1] - numbers->splits[i];
+    }
+    return cell;
+}
+
+static int misfit(tfwi_rows *rows, size_t cell, int32_t kind, int fault) {
+    rows->cell = cell;
+    rows->fault = faults[kind][fault];
+    return TFW_E_COUNT;
+}
+
+int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_column *numbers,
+                   int64_t most, tfwi_buffer **out_offsets) {
+    const int32_t kind = partition->kind;
+    int64_t total = 0, base = 0, done = 1;
+    *out_offsets = NULL;
+    for (size_t i = 0; i < rows->cells; i++) {
+        const cell_rows cell = cell_at(rows, partition, numbers, i);
+        const int fault = check_numbers(kind, &cell);
+        const int64_t more = fault < 0 ? count_rows(kind, &cell, most - total) : 0;
+        if (fault >= 0 || more < 0) {
+            return misfit(rows, i, kind, fault >= 0 ? fault : BEYOND);
+        }
+        total += more;
+    }
+    tfwi_buffer *buffer = tfwi_buffer_new(((size_t)total + 1) * sizeof(int64_t));
+    if (buffer == NULL) {
+        return TFW_E_MEMORY;
+    }
+    int64_t *offsets = buffer->memory;
+    offsets[0] = 0;
+    for (size_t i = 0; i < rows->cells; i++) {
+        const cell_rows cell = cell_at(rows, partition, numbers, i);
+        const int64_t more = count_rows(kind, &cell, INT64_MAX);
+        const int fault = put_ends(kind, &cell, more, base, offsets + done);
+        if (fault >= 0) {
+            tfwi_buffer_drop(buffer);
+            return misfit(rows, i, kind, fault);
+        }
+        base += cell.inner;
+        done += more;
+        rows->counts[i] = more;
+    }
+    rows->total = total;
+    *out_offsets = buffer;
+    return TFW_OK;
+}
+
+/* ---- UTF-8 ---------------------------------------------------------------------------------- */
+
+static bool continues(uint8_t byte) { return (byte & 0xc0) == 0x80; }
+
+/* The length of the character at p; 0: it is none. By table 3-7 of the Unicode standard: no longer
+ * forms, no surrogates, nothing above U+10FFFF. */
+static size_t character(const uint8_t *p, size_t len) {
+    const uint8_t first = p[0];
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xc2 || first > 0xf4 || len < 2 || !continues(p[1])) {
+        return 0;
+    }
+    if (first < 0xe0) {
+        return 2;
+    }
+    if (len < 3 || !continues(p[2]) || (first == 0xe0 && p[1] < 0xa0) ||
+        (first == 0xed && p[1] > 0x9f)) {
+        return 0;
+    }
+    if (first < 0xf0) {
+        return 3;
+    }
+    bool good = len >= 4 && continues(p[3]) && !(first == 0xf0 && p[1] < 0x90) &&
+                !(first == 0xf4 && p[1] > 0x8f);
+    return good ? 4 : 0;
+}
+
+static bool is_utf8(const uint8_t *p, size_t len) {
+    size_t i = 0;
+    while (i < len) {
+        if (len - i >= 8 && (tfwi_load64(p + i) & UINT64_C(0x8080808080808080)) == 0) {
+            i += 8;
+            continue;
+        }
+        size_t size = character(p + i, len - i);
+        if (size == 0) {
+            return false;
+        }
+        i += size;
+    }
+    return true;
+}
+
+bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
+                           size_t *out_wrong) {
+    for (size_t i = 0; i < count; i++) {
+        if (!is_utf8(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]))) {
+            *out_wrong = i;
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,14 @@
+/* A stream of arrays from the inside. */
+#ifndef TFWIRE_STREAM_H
+#define TFWIRE_STREAM_H
+
+#include "arrow/export.h"
+
+enum { TFWI_MESSAGE_SIZE = 6144 }; /* a path, a key and some words */
+
+/* Writes the text of an error, and returns its errno value. name: of the file. layout: of the
+ * columns; by_field: error->feature is one of its fields, not of a schema. */
+int tfwi_stream_message(char out[TFWI_MESSAGE_SIZE], const tfw_error *error, const char *name,
+                        const tfw_arrow_layout *layout, bool by_field);
+
+#endif /* TFWIRE_STREAM_H */

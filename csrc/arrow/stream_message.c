@@ -1,0 +1,194 @@
+/* What get_last_error of a stream says: the words of the Python package's errors. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "arrow/stream.h"
+#include "parse/schema.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Text that grows within its bounds; what has no room is left out. */
+typedef struct writer {
+    char *out;
+    size_t end;
+} writer;
+
+static void put(writer *w, const char *text) {
+    for (; *text != '\0' && w->end < TFWI_MESSAGE_SIZE - 1; text++) {
+        w->out[w->end++] = *text;
+    }
+    w->out[w->end] = '\0';
+}
+
+static void put_number(writer *w, const char *before, int64_t number) {
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%lld", (long long)number);
+    put(w, before);
+    put(w, digits);
+}
+
+/* A key, without what a terminal would obey. */
+static void put_key(writer *w, const char *key, size_t len) {
+    int64_t offsets[2] = {0, (int64_t)len};
+    size_t wrong;
+    const bool utf8 = tfwi_strings_are_utf8((const uint8_t *)key, offsets, 1, &wrong);
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char c = (unsigned char)key[i];
+        const char text[2] = {c < 0x20 || c == 0x7f || (c > 0x7f && !utf8) ? '?' : key[i], '\0'};
+        put(w, text);
+    }
+}
+
+static const char *kind_name(int64_t kind) {
+    static const char *const names[] = {"none", "string", "float32", "int64"};
+    return kind >= TFW_NONE && kind <= TFW_INT64 ? names[kind] : "unknown";
+}
+
+/* ---- Records that do not fit ---------------------------------------------------------------- */
+
+static const tfw_feature *feature_of(const tfw_arrow_layout *layout, const tfw_error *error) {
+    const tfw_schema *schema = error->list == 1 ? layout->lists : layout->context;
+    bool known = schema != NULL && error->feature >= 0 && (size_t)error->feature < schema->count;
+    return known ? &schema->features[error->feature] : NULL;
+}
+
+static void put_feature(writer *w, const tfw_feature *feature, const tfw_error *error) {
+    put(w, error->list == 1 ? "Feature list: " : "Key: ");
+    put_key(w, feature->name, (size_t)feature->name_len);
+    if (error->list == 1) {
+        put_number(w, ", step ", error->row);
+    }
+    put(w, ".  ");
+}
+
+static void put_shape(writer *w, const tfw_arrow_layout *layout, const tfw_error *error) {
+    const tfwi_table_field *field = NULL;
+    for (size_t i = 0; i < layout->count; i++) {
+        const tfwi_table_field *each = &layout->fields[i];
+        bool same = each->column == (size_t)error->feature && each->is_list == (error->list == 1);
+        field = same ? each : field;
+    }
+    for (size_t i = 0; field != NULL && i < field->rank; i++) {
+        put_number(w, i == 0 ? "" : ", ", (int64_t)field->shape[i]);
+    }
+    put(w, "]");
+}
+
+static void put_missing(writer *w, const tfw_feature *feature, const tfw_error *error) {
+    if (error->list == 1) {
+        put(w, "Feature list '");
+        put_key(w, feature->name, (size_t)feature->name_len);
+        put(w, "' is required but could not be found.");
+        return;
+    }
+    put(w, "Feature: ");
+    put_key(w, feature->name, (size_t)feature->name_len);
+    put(w, " (data type: ");
+    put(w, kind_name(feature->kind));
+    put(w, ") is required but could not be found.");
+}
+
+static void put_kind(writer *w, const tfw_feature *feature, const tfw_error *error) {
+    const bool expected_first = feature->layout == TFW_VARIABLE || error->list == 1;
+    put_feature(w, feature, error);
+    put(w, "Data types don't match. ");
+    put(w, expected_first ? "Expected type: " : "Data type: ");
+    put(w, kind_name(expected_first ? error->expected : error->found));
+    put(w, expected_first ? ", Actual type: " : " but expected type: ");
+    put(w, kind_name(expected_first ? error->found : error->expected));
+}
+
+static void put_count(writer *w, const tfw_feature *feature, const tfw_arrow_layout *layout,
+                      const tfw_error *error) {
+    put_feature(w, feature, error);
+    put(w, "Number of ");
+    put(w, kind_name(feature->kind));
+    if (feature->layout == TFW_REPEATED) {
+        put_number(w, " values is not a multiple of stride length. Saw ", error->found);
+        put(w, " values but output shape is: [?,");
+    } else {
+        put_number(w, " values != expected.  Values size: ", error->found);
+        put(w, " but output shape: [");
+    }
+    put_shape(w, layout, error);
+}
+
+static void put_malformed(writer *w, const tfw_feature *feature, const tfw_error *error) {
+    put(w, "Could not parse example input: ");
+    put(w, error->text);
+    if (feature != NULL) {
+        put(w, " in feature ");
+        put_key(w, feature->name, (size_t)feature->name_len);
+    }
+    put_number(w, " at byte ", error->offset);
+}
+
+/* ---- All errors ----------------------------------------------------------------------------- */
+
+static int put_io(writer *w, const tfw_error *error) {
+    char text[128];
+    if (strerror_r(error->os_errno, text, sizeof text) != 0) {
+        text[0] = '\0';
+    }
+    put(w, ": ");
+    put(w, text[0] != '\0' ? text : error->text);
+    return error->os_errno > 0 ? error->os_errno : EIO;
+}
+
+static int put_damage(writer *w, const tfw_error *error) {
+    put_number(w, ": record ", error->record);
+    put_number(w, " at byte ", error->offset);
+    put(w, ": ");
+    put(w, error->text);
+    return EIO;
+}
+
+static int put_misfit(writer *w, const tfw_error *error, const tfw_arrow_layout *layout) {
+    const tfw_feature *feature = feature_of(layout, error);
+    put_number(w, ": record ", error->record);
+    put(w, ": ");
+    if (error->status == TFW_E_WIRE || feature == NULL) {
+        put_malformed(w, feature, error);
+    } else if (error->status == TFW_E_MISSING) {
+        put_missing(w, feature, error);
+    } else if (error->status == TFW_E_KIND) {
+        put_kind(w, feature, error);
+    } else {
+        put_count(w, feature, layout, error);
+    }
+    return EINVAL;
+}
+
+static int put_unexportable(writer *w, const tfw_error *error, const tfw_arrow_layout *layout) {
+    const char *name = layout->fields[error->feature].name;
+    put_number(w, ": record ", error->record);
+    put(w, ": Key: ");
+    put_key(w, name, strlen(name));
+    put(w, ".  ");
+    put(w, error->text);
+    return EINVAL;
+}
+
+int tfwi_stream_message(char out[TFWI_MESSAGE_SIZE], const tfw_error *error, const char *name,
+                        const tfw_arrow_layout *layout, bool by_field) {
+    writer w = {.out = out};
+    out[0] = '\0';
+    if (error->status == TFW_E_MEMORY) {
+        put(&w, "out of memory");
+        return ENOMEM;
+    }
+    put(&w, name);
+    switch (error->status) {
+    case TFW_E_IO: return put_io(&w, error);
+    case TFW_E_TRUNCATED:
+    case TFW_E_LENGTH_CRC:
+    case TFW_E_DATA_CRC:
+    case TFW_E_TOO_LARGE: return put_damage(&w, error);
+    case TFW_E_ARGUMENT:
+        put(&w, ": ");
+        put(&w, error->text);
+        return EINVAL;
+    default:
+        return by_field ? put_unexportable(&w, error, layout) : put_misfit(&w, error, layout);
+    }
+}

@@ -1,0 +1,149 @@
+/* tfwire: columns and record files as Arrow data, by the conventions of tfwire.h.
+ *
+ * The structs of the Arrow C interfaces are in arrow/abi.h, and in the headers of every Arrow
+ * library. They come here in memory of their own, which tfw_arrow_X_free releases with what they
+ * hold; what a struct holds may be moved out of it before. Every function that they point to is C
+ * and may be called by any thread, one at a time for each struct; buffers are shared by counting.
+ */
+#ifndef TFWIRE_ARROW_H
+#define TFWIRE_ARROW_H
+
+#include "tfwire.h"
+
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowArrayStream;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* CDEF-BEGIN */
+
+/* ---- Arrow: layouts ------------------------------------------------------------------------- */
+
+/* The Arrow type of strings. */
+enum tfw_arrow_strings {
+    TFW_LARGE_BINARY = 0,
+    TFW_BINARY = 1, /* offsets of 32 bits: a batch holds less than 2 GiB */
+    TFW_LARGE_STRING = 2,
+    TFW_STRING = 3
+};
+
+/* How the numbers of a partition say where rows begin and end, as for a RaggedFeature. */
+enum tfw_partition_kind {
+    TFW_UNIFORM_ROW_LENGTH = 0,
+    TFW_ROW_LENGTHS = 1,
+    TFW_ROW_SPLITS = 2,
+    TFW_ROW_STARTS = 3,
+    TFW_ROW_LIMITS = 4,
+    TFW_VALUE_ROW_IDS = 5
+};
+
+typedef struct tfw_partition {
+    int32_t kind;      /* enum tfw_partition_kind */
+    int32_t reserved;  /* 0 */
+    uint64_t column;   /* of the numbers, which are int64 and TFW_VARIABLE */
+    uint64_t length;   /* TFW_UNIFORM_ROW_LENGTH: of every row, 1 or more */
+} tfw_partition;
+
+/* One column of a table, made of the columns that a schema describes. */
+typedef struct tfw_arrow_field {
+    const char *name;        /* UTF-8 that ends with 0 */
+    const uint8_t *metadata; /* as ArrowSchema has it, or NULL */
+    uint64_t metadata_len;
+    uint64_t column;         /* of the values */
+    int32_t is_list;         /* 1: a feature list */
+    int32_t strings;         /* enum tfw_arrow_strings */
+    const uint64_t *shape;   /* of a record's values, an element's, or a step's: rank sizes, whose
+                                product is the count of a dense or repeated feature */
+    uint64_t rank;
+    const tfw_partition *partitions; /* rows of rows, outermost first; of a TFW_VARIABLE feature */
+    uint64_t partition_count;
+    const uint64_t *index_columns; /* a struct of indices and values; int64 and TFW_VARIABLE, as
+                                      the values are */
+    uint64_t index_count;
+} tfw_arrow_field;
+
+/* How columns become a table; immutable, counted, for any number of threads. */
+typedef struct tfw_arrow_layout tfw_arrow_layout;
+
+enum tfw_arrow_flags {
+    TFW_ARROW_POSITIONS = 1, /* after the fields: the file, number and offset of every record */
+    TFW_ARROW_SEQUENCE = 2   /* records are SequenceExamples */
+};
+
+/* Copies everything but the schemas (either may be NULL), which belong to the layout on success.
+ * TFW_E_ARGUMENT: a field asks for a column that there is not, or not so. */
+TFW_API int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count,
+                                    tfw_schema *context, tfw_schema *lists, unsigned flags,
+                                    tfw_arrow_layout **out_layout, tfw_error *error);
+TFW_API void tfw_arrow_layout_free(tfw_arrow_layout *layout);
+
+/* The type of its tables, a struct. */
+TFW_API int tfw_arrow_schema_create(const tfw_arrow_layout *layout, struct ArrowSchema **out_schema,
+                                    tfw_error *error);
+TFW_API void tfw_arrow_schema_free(struct ArrowSchema *schema);
+
+/* ---- Arrow: batches ------------------------------------------------------------------------- */
+
+/* Where each of some records comes from. */
+typedef struct tfw_arrow_positions {
+    const char *const *paths; /* UTF-8 that ends with 0 */
+    size_t path_count;
+    const int32_t *files;     /* indices of paths */
+    const int64_t *numbers;
+    const int64_t *offsets;
+} tfw_arrow_positions;
+
+/* The records of columns as an array, which takes over the memory of values, offsets, splits and
+ * steps, and leaves the columns clear. context and lists were created with TFW_OWN_NUMBERS and
+ * TFW_NOTE_ABSENT for the layout's schemas (NULL: there is none); count is how many records they
+ * hold. positions may be NULL without TFW_ARROW_POSITIONS.
+ * Nothing was taken where it fails, with the index of the field in error->feature. Record
+ * error->record is the first that does not fit: TFW_E_COUNT: partitions or indices and values;
+ * TFW_E_WIRE: a string is not UTF-8; TFW_E_UNSUPPORTED: strings reach 2 GiB. */
+TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
+                                   tfw_columns *lists, size_t count,
+                                   const tfw_arrow_positions *positions,
+                                   struct ArrowArray **out_array, tfw_error *error);
+
+/* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT:
+ * there are not so many. REQUIRES: tfw_arrow_array_create or this function made it. */
+TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64_t count,
+                                  struct ArrowArray **out_array, tfw_error *error);
+TFW_API void tfw_arrow_array_free(struct ArrowArray *array);
+
+/* ---- Arrow: streams ------------------------------------------------------------------------- */
+
+typedef struct tfw_arrow_stream_options {
+    size_t size;              /* sizeof(tfw_arrow_stream_options) */
+    uint64_t batch_size;      /* records of an array; fewer at the end and before an error */
+    uint64_t max_record_size; /* 0: no limit but the file's own size */
+    uint32_t flags;           /* TFW_NO_DATA_CRC */
+    uint32_t reserved;        /* 0 */
+    const char *const *paths; /* of plain regular files, read one after the other; in bytes as the
+                                 system takes them */
+    const char *const *names; /* of the same files, in errors and positions: UTF-8 */
+    size_t path_count;
+    struct ArrowArray *const *arrays; /* delivered before the records of the files; shared */
+    size_t array_count;
+    const char *message;      /* NULL, or the text of an error after all of them */
+    int32_t os_errno;         /* of that error, not 0 */
+} tfw_arrow_stream_options;
+
+/* A stream that reads files while it is consumed. It copies all that the options lead to, and
+ * shares the layout. Damage, a record that does not fit and a file that cannot be read end it: the
+ * records before are delivered, then get_next fails, and get_last_error says where and why. */
+TFW_API int tfw_arrow_stream_create(const tfw_arrow_layout *layout,
+                                    const tfw_arrow_stream_options *options,
+                                    struct ArrowArrayStream **out_stream, tfw_error *error);
+TFW_API void tfw_arrow_stream_free(struct ArrowArrayStream *self);
+
+/* CDEF-END */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TFWIRE_ARROW_H */

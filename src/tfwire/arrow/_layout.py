@@ -1,0 +1,257 @@
+"""Which columns become which fields of a table: Arrow types by specification."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from tfwire._base.arguments import quoted
+from tfwire._base.native import ffi, lib
+from tfwire._parsing.features import string
+from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._parsing.ragged import Ragged
+from tfwire._parsing.session import Schema
+from tfwire._parsing.spec import Plan
+from tfwire.arrow._capsules import create
+
+__all__ = ["BINARY_TYPES", "POSITIONS", "ArrowSchema", "TableLayout", "column_name"]
+
+# The names of Arrow's types for strings.
+BINARY_TYPES = {
+    "large_binary": lib.TFW_LARGE_BINARY,
+    "binary": lib.TFW_BINARY,
+    "large_string": lib.TFW_LARGE_STRING,
+    "string": lib.TFW_STRING,
+}
+_NUMBERS = {"int64": "int64", "float32": "float"}
+_PARTITION_KINDS = {
+    "UniformRowLength": lib.TFW_UNIFORM_ROW_LENGTH,
+    "RowLengths": lib.TFW_ROW_LENGTHS,
+    "RowSplits": lib.TFW_ROW_SPLITS,
+    "RowStarts": lib.TFW_ROW_STARTS,
+    "RowLimits": lib.TFW_ROW_LIMITS,
+    "ValueRowIds": lib.TFW_VALUE_ROW_IDS,
+}
+# The columns that tell where a record comes from, with their types.
+POSITIONS = {
+    "path": "dictionary<values=large_string, indices=int32>",
+    "record_index": "int64",
+    "offset": "int64",
+}
+
+
+class ArrowSchema(Schema):
+    """The tfw_schema of a plan, for columns whose memory goes to Arrow. It belongs to a layout."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.columns_flags |= lib.TFW_OWN_NUMBERS | lib.TFW_NOTE_ABSENT
+        self.lent, self.grown, self.bound = set(), [], []  # C has all memory
+        self.layout: TableLayout | None = None  # kept alive
+
+
+def column_name(key: str | bytes) -> str:
+    """The name of a column: its key, as text without null characters."""
+    name = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else key
+    name = name.encode("utf-8", "backslashreplace").decode()
+    return name.replace("\0", "\\x00")
+
+
+class TableField(NamedTuple):
+    """A field of a table.
+
+    Attributes:
+        name: Of the column.
+        type: Arrow's name of its type.
+        metadata: By key.
+        column: Index of the column of the values.
+        is_list: True for a feature list.
+        shape: Of an element; a tensor is flat.
+        partitions: Kind, column and length of each.
+        index_columns: Of a SparseFeature.
+    """
+
+    name: str
+    type: str
+    metadata: dict[str, str]
+    column: int
+    is_list: bool
+    shape: tuple[int, ...] = ()
+    partitions: tuple[tuple[int, int, int], ...] = ()
+    index_columns: tuple[int, ...] = ()
+
+
+class TableLayout:
+    """The ``tfw_arrow_layout *`` of plans.
+
+    Args:
+        plans: Of Examples, or of contexts and feature lists.
+        binary_as: The type of strings.
+        tensors: FixedLenFeatures of numbers with a shape are tensors.
+        positions: Add the columns that tell where a record comes from.
+
+    Attributes:
+        handle: For C.
+        schemas: Of the plans.
+        fields: Of the tables.
+        positions: As given.
+
+    Raises:
+        ValueError: Two columns have the same name.
+    """
+
+    def __init__(
+        self, plans: Sequence[Plan | None], binary_as: str, tensors: bool, positions: bool
+    ) -> None:
+        self.schemas: list[ArrowSchema | None] = [
+            None if plan is None else ArrowSchema(plan) for plan in plans
+        ]
+        self.positions: bool = positions
+        self.fields: list[TableField] = []
+        for plan in plans:
+            if plan is not None:
+                self.fields += [
+                    _table_field(key, plan, binary_as, tensors, part=len(plans) == 2)
+                    for key in plan.fields
+                ]
+        _check_names([*(field.name for field in self.fields), *(POSITIONS if positions else ())])
+        flags = lib.TFW_ARROW_POSITIONS if positions else 0
+        flags |= lib.TFW_ARROW_SEQUENCE if len(plans) == 2 else 0
+        handles = [ffi.NULL if schema is None else schema.handle for schema in self.schemas]
+        native, pinned = _native_fields(self.fields, BINARY_TYPES[binary_as])
+        layout = create(
+            lib.tfw_arrow_layout_create,
+            "tfw_arrow_layout",
+            native,
+            len(self.fields),
+            *(handles if len(plans) == 2 else (handles[0], ffi.NULL)),
+            flags,
+        )
+        del pinned  # C has copied everything
+        self.handle: Any = ffi.gc(layout, lib.tfw_arrow_layout_free)
+        for schema in self.schemas:
+            if schema is not None:
+                ffi.gc(schema.handle, None)  # the layout's now
+                schema.layout = self
+
+    def types(self) -> dict[str, str]:
+        """The types of the columns by name."""
+        found = {field.name: field.type for field in self.fields}
+        return {**found, **POSITIONS} if self.positions else found
+
+
+def _check_names(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(
+                f"two columns would have the name {quoted(name)}; choose one with `columns`"
+            )
+        seen.add(name)
+
+
+def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool) -> TableField:
+    """The field of a feature."""
+    field, feature = plan.fields[key], plan.features[key]
+    numbers = feature.dtype != string
+    item = _NUMBERS[feature.dtype.name] if numbers else binary_as
+    metadata = {"tfwire:feature": _description(key, feature, plan, part)}
+    name = column_name(key)
+    if isinstance(field, Sparse):
+        rank = len(field.index_columns)
+        index = "int64" if rank == 1 else _fixed("int64", (rank,))
+        kind = f"struct<indices: {_lists(index, 1)}, values: {_lists(item, 1)}>"
+        return TableField(
+            name, kind, metadata, field.column, False, index_columns=field.index_columns
+        )
+    if isinstance(field, Dense):
+        shape = field.shape
+        kind = _fixed(item, shape)
+        if tensors and numbers and shape:
+            metadata["ARROW:extension:name"] = "arrow.fixed_shape_tensor"
+            metadata["ARROW:extension:metadata"] = json.dumps({"shape": list(shape)})
+            kind = f"fixed_shape_tensor<{item}, {list(shape)}>"
+            shape = (math.prod(shape),)
+        return TableField(name, kind, metadata, field.column, False, shape)
+    if isinstance(field, Ragged):
+        return _ragged_field(name, field, item, metadata)
+    shape = field.shape if isinstance(field, (Padded, Steps)) else ()
+    assert isinstance(field, (Padded, Steps, VarLen, StepValues))
+    depth = 2 if isinstance(field, StepValues) else 1
+    kind = _lists(_fixed(item, shape), depth)
+    return TableField(name, kind, metadata, field.column, plan.lists, shape)
+
+
+def _ragged_field(name: str, field: Ragged, item: str, metadata: dict[str, str]) -> TableField:
+    """Uniform partitions at the end only reshape the values."""
+    partitions, shape = list(field.partitions), list[int]()
+    while partitions and partitions[-1].kind == "UniformRowLength":
+        shape.insert(0, partitions.pop().length)
+    native = tuple((_PARTITION_KINDS[kind], max(i, 0), length) for kind, i, length in partitions)
+    kind = _lists(_fixed(item, shape), 1 + field.lists + len(native))
+    return TableField(name, kind, metadata, field.column, field.lists, tuple(shape), native)
+
+
+def _fixed(item: str, shape: Sequence[int]) -> str:
+    for size in reversed(shape):
+        item = f"fixed_size_list<{item}>[{size}]"
+    return item
+
+
+def _lists(item: str, count: int) -> str:
+    return "large_list<" * count + item + ">" * count
+
+
+def _description(key: Any, feature: Any, plan: Plan, part: bool) -> str:
+    """A specification as JSON: its key, its class, and the fields of that."""
+    text = key.decode("utf-8", "surrogateescape") if isinstance(key, bytes) else key
+    described: dict[str, Any] = {"key": text, "feature": type(feature).__name__}
+    if part:
+        described["part"] = "feature_lists" if plan.lists else "context"
+    for name, value in zip(feature._fields, feature, strict=True):
+        if name == "partitions":
+            described[name] = [[type(each).__name__, each[0]] for each in value]
+        elif name.endswith("dtype"):
+            described[name] = value.name
+        elif name not in ("default_value", "validate") and value is not None:
+            described[name] = value
+    return json.dumps(described, default=str)
+
+
+# ---- As C takes them ----------------------------------------------------------------------------
+
+
+def _encode_metadata(pairs: dict[str, str]) -> bytes:
+    """As ArrowSchema has it."""
+    encoded = struct.pack("=i", len(pairs))
+    for pair in pairs.items():
+        for text in map(str.encode, pair):
+            encoded += struct.pack("=i", len(text)) + text
+    return encoded
+
+
+def _native_fields(fields: Sequence[TableField], strings: int) -> tuple[Any, list[Any]]:
+    """An array of ``tfw_arrow_field``, and what it points into."""
+    pinned: list[Any] = []
+
+    def pin(kind: str, values: Any) -> Any:
+        pinned.append(ffi.new(kind, values))
+        return pinned[-1]
+
+    native = ffi.new("tfw_arrow_field[]", len(fields))
+    for out, field in zip(native, fields, strict=True):
+        metadata = _encode_metadata(field.metadata)
+        out.name = pin("char[]", field.name.encode())
+        out.metadata, out.metadata_len = pin("uint8_t[]", metadata), len(metadata)
+        out.column, out.is_list, out.strings = field.column, field.is_list, strings
+        out.shape, out.rank = pin("uint64_t[]", field.shape), len(field.shape)
+        partitions = pin("tfw_partition[]", len(field.partitions))
+        for partition, values in zip(partitions, field.partitions, strict=True):
+            partition.kind, partition.column, partition.length = values
+        out.partitions, out.partition_count = partitions, len(field.partitions)
+        out.index_columns = pin("uint64_t[]", field.index_columns)
+        out.index_count = len(field.index_columns)
+    return native, pinned

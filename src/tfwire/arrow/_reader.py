@@ -1,0 +1,353 @@
+"""open_reader and read_table: record files as tables, for all that speaks Arrow."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import boolean, choice, integer, quoted
+from tfwire._base.errors import Error, ParseError
+from tfwire._base.native import ffi
+from tfwire._parsing.files import FileBatches
+from tfwire._parsing.infer import infer_schema
+from tfwire._parsing.spec import Plan, compile_features
+from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.options import make_options
+from tfwire._records.sources import absolute, is_path, is_url, open_regular, split_paths
+from tfwire.arrow._batches import BatchParser, RecordBatch
+from tfwire.arrow._capsules import schema_capsule, stream_capsule
+from tfwire.arrow._layout import BINARY_TYPES, TableLayout, column_name
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        AnyPath,
+        BinaryAs,
+        DetectedCompressionType,
+        OnCorrupt,
+        TableFeatures,
+        Value,
+    )
+
+__all__ = ["ArrowReader", "open_reader", "read_table"]
+
+_MAX_RECORD_SIZE = 2**30
+_BATCH_SIZE = 65536
+
+
+class ArrowReader:
+    """Record files as a table, read by whatever takes an Arrow stream. Made by ``open_reader``.
+
+    ``polars.DataFrame(reader)``, ``pyarrow.table(reader)``, ``nanoarrow.ArrayStream(reader)``,
+    ``pandas.DataFrame.from_arrow(reader)``, and in DuckDB's SQL the name of the variable. Each
+    reads the files from their beginning, as often as it likes. Iterating gives RecordBatches.
+
+    A consumer reads plain files batch by batch, and calls nothing of Python for it: from any
+    thread, without the GIL. Where Python must take part (compressed files, URLs and pipes,
+    ``num_threads`` above 1, ``on_corrupt`` other than "raise"), the stream holds all batches from
+    the beginning: they are read when it is opened. Iterating needs the memory of a few batches in
+    every case.
+
+    At damage, and at a record that does not fit, the records before are delivered; then the
+    consumer raises an error of its own with our message: the file, the record, the feature, what
+    was expected and what was found. Iterating raises ours.
+
+    Attributes:
+        paths: The files.
+        types: The Arrow types of the columns, by name.
+    """
+
+    def __init__(
+        self,
+        paths: list[str | os.PathLike[str]],
+        plans: Sequence[Plan | None],
+        layout: TableLayout,
+        batch_size: int,
+        num_threads: int,
+        compression_type: DetectedCompressionType,
+        on_corrupt: OnCorrupt,
+    ) -> None:
+        self.paths: list[str | os.PathLike[str]] = paths
+        self._parser = BatchParser(plans, layout)
+        self._layout = layout
+        self._batch_size = batch_size
+        self._num_threads = num_threads
+        self._compression_type: DetectedCompressionType = compression_type
+        self._on_corrupt: OnCorrupt = on_corrupt
+        self._options = make_options(compression_type, True, on_corrupt, _MAX_RECORD_SIZE, None)
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The Arrow types of the columns, by name."""
+        return self._layout.types()
+
+    def __iter__(self) -> FileBatches[RecordBatch]:
+        """Reads the files from their beginning.
+
+        Returns:
+            An iterator over RecordBatches and context manager, as ``Parser.parse_file`` gives it.
+        """
+        return self._parser.parse_file(
+            self.paths,
+            self._batch_size,
+            compression_type=self._compression_type,
+            on_corrupt=self._on_corrupt,
+            num_threads=1 if self._layout.positions else self._num_threads,
+            max_record_size=_MAX_RECORD_SIZE,
+        )
+
+    def __arrow_c_schema__(self) -> object:
+        """The type of the table, as Arrow's PyCapsule interface has it."""
+        return schema_capsule(self._layout.handle)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A stream of the whole table, as Arrow's PyCapsule interface has it. The type is that of
+        the reader, whatever is requested.
+
+        Raises:
+            OSError: A file cannot be opened.
+        """
+        options, pinned = _Options(self._batch_size), None
+        if self._is_plain():
+            options.set_paths(self.paths, _MAX_RECORD_SIZE)
+        else:
+            pinned = self._read_ahead(options)
+        capsule = stream_capsule(self._layout.handle, options.native)
+        del pinned  # the stream has its share
+        return capsule
+
+    def _is_plain(self) -> bool:
+        """Whether C can read the files by itself."""
+        compression = self._options.compression
+        if self._num_threads > 1 or self._on_corrupt != "raise" or compression not in ("auto", ""):
+            return False
+        return all(_is_plain_file(path, compression == "auto") for path in self.paths)
+
+    def _read_ahead(self, options: _Options) -> list[RecordBatch]:
+        """Reads all batches, up to an error if there is one."""
+        batches: list[RecordBatch] = []
+        try:
+            batches.extend(self)  # keeps those before an error
+        except (Error, OSError, ValueError) as error:
+            options.set_error(error)
+        options.set_batches(batches)
+        return batches
+
+    def __repr__(self) -> str:
+        files = self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
+        lines = [f"ArrowReader({os.fsdecode(files)})"]
+        return "\n".join(lines + [f"  {name}: {kind}" for name, kind in self.types.items()])
+
+    def __reduce__(self) -> Any:
+        raise TypeError("readers cannot be pickled; open the files again in the other process")
+
+
+def _is_plain_file(path: Any, detect: bool) -> bool:
+    """Whether a path leads to a regular file that is not compressed."""
+    if is_url(path):
+        return False
+    source = open_regular(path)
+    if source is None:
+        return False
+    try:
+        return not (detect and detect_compression(source.peek(DETECT_SIZE)))
+    finally:
+        source.close()
+
+
+class _Options:
+    """The ``tfw_arrow_stream_options *`` of a stream."""
+
+    def __init__(self, batch_size: int) -> None:
+        self.native = ffi.new("tfw_arrow_stream_options *")
+        self.native.size = ffi.sizeof("tfw_arrow_stream_options")
+        self.native.batch_size = batch_size
+        self._pinned: list[Any] = []
+
+    def set_paths(self, paths: Iterable[Any], max_record_size: int) -> None:
+        files = [os.fsencode(absolute(path)) for path in paths]
+        names = [os.fsdecode(path).encode("utf-8", "backslashreplace") for path in paths]
+        self.native.path_count = len(files)
+        self.native.paths, self.native.names = self._strings(files), self._strings(names)
+        self.native.max_record_size = max_record_size
+
+    def _strings(self, strings: list[bytes]) -> Any:
+        held = [ffi.new("char[]", each) for each in strings]
+        self._pinned += [*held, ffi.new("char *[]", held)]
+        return self._pinned[-1]
+
+    def set_batches(self, batches: Sequence[RecordBatch]) -> None:
+        arrays = [batch._shared() for batch in batches]
+        self._pinned += [arrays, ffi.new("struct ArrowArray *[]", arrays)]
+        self.native.arrays, self.native.array_count = self._pinned[-1], len(arrays)
+
+    def set_error(self, error: Exception) -> None:
+        """What ends the stream: with a number by which consumers choose the class of theirs."""
+        number = errno.EINVAL if isinstance(error, ParseError) else errno.EIO
+        if isinstance(error, OSError) and error.errno:
+            number = error.errno
+        message = str(error).encode("utf-8", "backslashreplace").replace(b"\0", b"?")
+        self._pinned.append(ffi.new("char[]", message))
+        self.native.message, self.native.os_errno = self._pinned[-1], number
+
+
+def open_reader(
+    paths: AnyPath | Iterable[AnyPath],
+    features: TableFeatures | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    batch_size: int = _BATCH_SIZE,
+    num_threads: int = 1,
+    tensors: bool = False,
+    binary_as: BinaryAs = "large_binary",
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+    with_positions: bool = False,
+) -> ArrowReader:
+    """Opens record files as a table for polars, DuckDB, pandas, pyarrow, nanoarrow and others.
+
+    No Arrow library is needed here, and nothing is copied on the way to one. The types:
+
+    - FixedLenFeature: int64 or float (of 32 bits) or ``binary_as``, in fixed size lists for each
+      dimension of its shape.
+    - VarLenFeature, RaggedFeature: a large list, for a RaggedFeature nested by its partitions.
+      FixedLenSequenceFeature: a large list of elements of its shape.
+    - SparseFeature: a struct of ``indices`` and ``values``, both large lists, in the file's order.
+    - A feature list: a large list of steps.
+
+    A feature that a record does not have is null, one without values is an empty list. The metadata
+    of every column, ``tfwire:feature``, is its specification as JSON.
+
+    Args:
+        paths: A path or URL, or an iterable of them. They are read again for every stream: no file
+            objects.
+        features: A specification as for Parser; of SequenceExamples an InferredSchema, or a pair
+            of those of context and feature lists. None: ``infer_schema(paths)``.
+        columns: The names of the features to read, in this order; others are not parsed. None:
+            all.
+        batch_size: Records of a batch; the last may have fewer.
+        num_threads: Above 1, this many threads read and parse.
+        tensors: FixedLenFeatures of numbers that have a shape become ``arrow.fixed_shape_tensor``.
+            polars cannot compute with it.
+        binary_as: The type of strings. "binary" and "string" hold less than 2 GiB in a batch, and
+            "string" and "large_string" UTF-8 alone.
+        compression_type: As for ``read_records``.
+        on_corrupt: What to do at damage, as for ``read_records``.
+        with_positions: Add the columns ``path``, ``record_index`` and ``offset``: where the record
+            comes from.
+
+    Returns:
+        An ArrowReader. The specification was compiled, and no file is open.
+
+    Raises:
+        ValueError, TypeError: An argument or the specification is not valid; a name in ``columns``
+            is not in it; two columns would have the same name.
+
+    Example:
+        >>> _ = tfw.write_records("pets.tfrecord", [{"label": 1, "name": "cat"}, {"label": 2}])
+        >>> reader = open_reader("pets.tfrecord")
+        >>> reader
+        ArrowReader(pets.tfrecord)
+          label: int64
+          name: large_list<large_binary>
+        >>> [batch.num_rows for batch in reader]
+        [2]
+    """
+    batch_size = integer("batch_size", batch_size, 1)
+    num_threads = integer("num_threads", num_threads, 1)
+    tensors = boolean("tensors", tensors)
+    with_positions = boolean("with_positions", with_positions)
+    binary_as = choice("binary_as", binary_as, BINARY_TYPES)  # type: ignore[assignment]
+    make_options(compression_type, True, on_corrupt, _MAX_RECORD_SIZE, None)
+    files = list(split_paths(paths))
+    for path in files:
+        if not is_path(path):
+            raise TypeError(
+                f"paths must be paths or URLs, which can be read again, found {type(path).__name__}"
+            )
+    files = [os.fsdecode(path) if isinstance(path, bytes) else path for path in files]
+    if features is None:
+        features = infer_schema(files, compression_type=compression_type)
+    plans = _chosen(_plans(features), columns)
+    layout = TableLayout(plans, binary_as, tensors, with_positions)
+    return ArrowReader(files, plans, layout, batch_size, num_threads, compression_type, on_corrupt)
+
+
+def read_table(
+    paths: AnyPath | Iterable[AnyPath],
+    features: TableFeatures | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    batch_size: int = _BATCH_SIZE,
+    num_threads: int = 1,
+    tensors: bool = False,
+    binary_as: BinaryAs = "large_binary",
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+    with_positions: bool = False,
+) -> Value:
+    """Reads record files into a ``pyarrow.Table``. The arguments are those of ``open_reader``.
+
+    Raises:
+        ImportError: pyarrow is not installed.
+        pyarrow.ArrowInvalid: A record does not fit.
+        OSError: A file is damaged, or cannot be read.
+    """
+    reader = open_reader(
+        paths,
+        features,
+        columns=columns,
+        batch_size=batch_size,
+        num_threads=num_threads,
+        tensors=tensors,
+        binary_as=binary_as,
+        compression_type=compression_type,
+        on_corrupt=on_corrupt,
+        with_positions=with_positions,
+    )
+    try:
+        pyarrow: Any = import_module("pyarrow")
+    except ImportError:
+        raise ImportError("read_table needs pyarrow; pip install 'tfwire[arrow]'") from None
+    return pyarrow.table(reader)
+
+
+def _plans(features: Any) -> list[Plan | None]:
+    """The plan of Examples, or of the two parts of SequenceExamples."""
+    lists = getattr(features, "sequence_features", None)
+    if isinstance(features, tuple) and len(features) == 2:
+        features, lists = features
+    elif not lists:
+        return [compile_features(features)]
+    context = compile_features(features, "context") if features else None
+    return [context, compile_features(lists, "lists") if lists else None]
+
+
+def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:
+    """The plans of some of the columns, in their order."""
+    if columns is None:
+        return plans
+    if isinstance(columns, (str, bytes)):
+        raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
+    wanted = list(columns)
+    known = {column_name(key) for plan in plans if plan is not None for key in plan.features}
+    for name in wanted:
+        if name not in known:
+            shown = quoted(name) if isinstance(name, (str, bytes)) else type(name).__name__
+            raise ValueError(f"columns: {shown} is not a feature of the specification")
+    order = {name: i for i, name in enumerate(wanted)}
+    chosen: list[Plan | None] = []
+    for plan, part in zip(plans, _parts(plans), strict=True):
+        if plan is None:
+            chosen.append(None)
+            continue
+        keys = [key for key in plan.features if column_name(key) in order]
+        keys.sort(key=lambda key: order[column_name(key)])
+        chosen.append(compile_features({key: plan.features[key] for key in keys}, part))
+    return chosen
+
+
+def _parts(plans: Sequence[Any]) -> Iterator[str]:
+    return iter(("example",) if len(plans) == 1 else ("context", "lists"))

@@ -1,0 +1,349 @@
+/* Columns and files as Arrow data: the values, the nulls, who owns what, and every allocation that
+ * fails. tfwi_test_buffers counts the buffers that live. */
+#include "columns.h"
+#include "records.h"
+
+#include "arrow/abi.h"
+#include "tfwire_arrow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+extern atomic_long tfwi_test_buffers;
+
+/* ---- Files and layouts ---------------------------------------------------------------------- */
+
+enum { RECORDS = 50 };
+
+/* Record i has n = i; s unless i % 5 == 0; v, of i % 4 values, unless i % 3 == 0; and rows p of v.
+ * Every third also has a feature that nobody asks for. */
+static file file_of_records(size_t count, size_t wrong) {
+    file f = {0};
+    file_append(&f, "", 0);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t values[] = {1, 2, 3};
+        blob parts = JOIN(entry("n", i == wrong ? FLOATS(1) : INTS((int64_t)i)));
+        if (i % 5 != 0) {
+            parts = JOIN(parts, entry("s", STRING("text")));
+        }
+        if (i % 3 != 0) {
+            const blob list = field(3, field(1, packed_int64s(values, i % 4)));
+            parts = JOIN(entry("v", list), parts, entry("p", INTS((int64_t)(i % 4), 0)));
+        } else {
+            parts = JOIN(parts, entry("other", INTS(1, 2)));
+        }
+        const blob message = EXAMPLE(parts);
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    return f;
+}
+
+/* A file in memory, and a path that leads to it. */
+typedef struct stored {
+    int fd;
+    char path[64];
+} stored;
+
+static stored store(const file *f) {
+    stored s = {.fd = memfd_create("records", 0)};
+    CHECK_EQ(f->len, write(s.fd, f->data, f->len));
+    snprintf(s.path, sizeof s.path, "/proc/self/fd/%d", s.fd);
+    return s;
+}
+
+static int layout_of_records(unsigned flags, int32_t strings, tfw_arrow_layout **out) {
+    static const tfw_partition rows = {.kind = TFW_ROW_LENGTHS, .column = 3};
+    static const uint8_t metadata[4] = {0};
+    const tfw_feature features[] = {
+        feature("n", TFW_INT64, TFW_DENSE, 1),
+        feature("s", TFW_BYTES, TFW_VARIABLE, 0),
+        feature("v", TFW_INT64, TFW_VARIABLE, 0),
+        feature("p", TFW_INT64, TFW_VARIABLE, 0),
+    };
+    const tfw_arrow_field fields[] = {
+        {.name = "n", .metadata = metadata, .metadata_len = sizeof metadata},
+        {.name = "s", .column = 1, .strings = strings},
+        {.name = "v", .column = 2},
+        {.name = "rows", .column = 2, .partitions = &rows, .partition_count = 1},
+        {.name = "sparse", .column = 2, .index_columns = (const uint64_t[]){2, 2},
+         .index_count = 2},
+    };
+    tfw_schema *schema;
+    int status = tfw_schema_create(features, COUNT(features), SEED, &schema, NULL);
+    *out = NULL;
+    if (status == TFW_OK) {
+        status = tfw_arrow_layout_create(fields, COUNT(fields), schema, NULL, flags, out, NULL);
+        if (status != TFW_OK) {
+            tfw_schema_free(schema);
+        }
+    }
+    return status;
+}
+
+static int open_stream(const tfw_arrow_layout *layout, const char *path, size_t batch_size,
+                       struct ArrowArrayStream **out) {
+    const char *const paths[] = {path};
+    const char *const names[] = {"the file"};
+    const tfw_arrow_stream_options options = {.size = sizeof options, .batch_size = batch_size,
+                                              .paths = paths, .names = names, .path_count = 1};
+    return tfw_arrow_stream_create(layout, &options, out, NULL);
+}
+
+/* ---- What arrives --------------------------------------------------------------------------- */
+
+static bool is_valid(const struct ArrowArray *array, int64_t i) {
+    const uint8_t *bits = array->buffers[0];
+    return bits == NULL || (bits[(array->offset + i) / 8] >> (array->offset + i) % 8 & 1) != 0;
+}
+
+static int64_t list_length(const struct ArrowArray *array, int64_t i) {
+    const int64_t *offsets = array->buffers[1];
+    return offsets[array->offset + i + 1] - offsets[array->offset + i];
+}
+
+/* Checks that an array holds the records from first on. */
+static void check_array(const struct ArrowArray *array, int64_t first) {
+    CHECK_EQ(0, array->offset);
+    const int64_t *numbers = array->children[0]->buffers[1];
+    for (int64_t i = 0; i < array->length; i++) {
+        const int64_t number = first + i;
+        const struct ArrowArray *s = array->children[1], *v = array->children[2];
+        const struct ArrowArray *rows = array->children[3], *sparse = array->children[4];
+        const bool has = number % 3 != 0;
+        CHECK_EQ(number, numbers[array->children[0]->offset + i]);
+        CHECK_EQ(number % 5 != 0, is_valid(s, i));
+        CHECK_EQ(has, is_valid(v, i));
+        CHECK_EQ(has, is_valid(rows, i));
+        CHECK_EQ(has, is_valid(sparse, i));
+        CHECK_EQ(number % 5 != 0, list_length(s, i));
+        CHECK_EQ(has ? number % 4 : 0, list_length(v, i));
+        CHECK_EQ(has ? 2 : 0, list_length(rows, i));
+    }
+}
+
+static void files_become_arrays(void) {
+    file f = file_of_records(RECORDS, SIZE_MAX);
+    stored s = store(&f);
+    for (int32_t strings = TFW_LARGE_BINARY; strings <= TFW_STRING; strings++) {
+        for (size_t batch_size = 1; batch_size < 60; batch_size += 7) {
+            tfw_arrow_layout *layout;
+            struct ArrowArrayStream *stream;
+            struct ArrowArray array;
+            int64_t first = 0;
+            CHECK_EQ(TFW_OK, layout_of_records(TFW_ARROW_POSITIONS, strings, &layout));
+            CHECK_EQ(TFW_OK, open_stream(layout, s.path, batch_size, &stream));
+            tfw_arrow_layout_free(layout); /* the stream has its share */
+            while (stream->get_next(stream, &array) == 0 && array.release != NULL) {
+                const int64_t *records = array.children[6]->buffers[1];
+                CHECK_EQ(8, array.n_children);
+                CHECK_EQ(first, records[0]);
+                check_array(&array, first);
+                first += array.length;
+                array.release(&array);
+                CHECK(array.release == NULL);
+            }
+            CHECK_EQ(RECORDS, first);
+            CHECK_EQ(0, stream->get_next(stream, &array)); /* and again */
+            CHECK(array.release == NULL);
+            tfw_arrow_stream_free(stream);
+            CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+        }
+    }
+    close(s.fd);
+    free(f.data);
+}
+
+static void errors_come_after_the_records_before(void) {
+    file f = file_of_records(RECORDS, 31);
+    stored s = store(&f);
+    for (size_t batch_size = 1; batch_size < 60; batch_size += 7) {
+        tfw_arrow_layout *layout;
+        struct ArrowArrayStream *stream;
+        struct ArrowArray array;
+        int64_t first = 0;
+        int status;
+        CHECK_EQ(TFW_OK, layout_of_records(0, TFW_LARGE_BINARY, &layout));
+        CHECK_EQ(TFW_OK, open_stream(layout, s.path, batch_size, &stream));
+        while ((status = stream->get_next(stream, &array)) == 0 && array.release != NULL) {
+            check_array(&array, first);
+            first += array.length;
+            array.release(&array);
+        }
+        CHECK_EQ(31, first);
+        CHECK_EQ(EINVAL, status);
+        CHECK(strcmp(stream->get_last_error(stream),
+                     "the file: record 31: Key: n.  Data types don't match. "
+                     "Data type: float32 but expected type: int64") == 0);
+        CHECK_EQ(EINVAL, stream->get_next(stream, &array));
+        tfw_arrow_stream_free(stream);
+        tfw_arrow_layout_free(layout);
+    }
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    close(s.fd);
+    free(f.data);
+}
+
+/* ---- Who owns what -------------------------------------------------------------------------- */
+
+static struct ArrowArray *array_of_records(size_t count) {
+    file f = file_of_records(count, SIZE_MAX);
+    stored s = store(&f);
+    tfw_arrow_layout *layout;
+    struct ArrowArrayStream *stream;
+    struct ArrowArray *array = calloc(1, sizeof *array);
+    CHECK_EQ(TFW_OK, layout_of_records(TFW_ARROW_POSITIONS, TFW_LARGE_STRING, &layout));
+    CHECK_EQ(TFW_OK, open_stream(layout, s.path, count, &stream));
+    CHECK_EQ(0, stream->get_next(stream, array));
+    tfw_arrow_stream_free(stream);
+    tfw_arrow_layout_free(layout);
+    close(s.fd);
+    free(f.data);
+    return array;
+}
+
+/* Each share is released once; buffers live as long as one of them. */
+static void shares_are_released_in_any_order(void) {
+    for (unsigned order = 0; order < 4; order++) {
+        struct ArrowArray *array = array_of_records(20), *one, *other;
+        const long alone = atomic_load(&tfwi_test_buffers);
+        CHECK(alone > 10);
+        CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, 0, 20, &one, NULL));
+        CHECK_EQ(TFW_OK, tfw_arrow_array_share(one, 3, 9, &other, NULL));
+        CHECK_EQ(alone, atomic_load(&tfwi_test_buffers));
+        CHECK(one->children[0]->buffers[1] == array->children[0]->buffers[1]);
+        tfw_arrow_array_free((order & 1) != 0 ? array : one);
+        check_array(other, 3);
+        tfw_arrow_array_free((order & 2) != 0 ? other : (order & 1) != 0 ? one : array);
+        CHECK_EQ(alone, atomic_load(&tfwi_test_buffers));
+        tfw_arrow_array_free((order & 2) == 0 ? other : (order & 1) != 0 ? one : array);
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    }
+}
+
+/* A consumer may move a child to a place of its own, and release all others. */
+static void children_may_be_moved(void) {
+    struct ArrowArray *array = array_of_records(20);
+    struct ArrowArray child = *array->children[2];
+    array->children[2]->release = NULL;
+    tfw_arrow_array_free(array);
+    CHECK_EQ(20, child.length);
+    CHECK_EQ(1, list_length(&child, 1));
+    CHECK_EQ(1, ((const int64_t *)child.children[0]->buffers[1])[0]);
+    child.release(&child);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+}
+
+static void *share_and_release(void *array) {
+    for (int i = 0; i < 2000; i++) {
+        struct ArrowArray *shared;
+        CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, 0, 20, &shared, NULL));
+        tfw_arrow_array_free(shared);
+    }
+    return NULL;
+}
+
+static void threads_share_buffers(void) {
+    struct ArrowArray *array = array_of_records(20);
+    pthread_t threads[4];
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        CHECK_EQ(0, pthread_create(&threads[i], NULL, share_and_release, array));
+    }
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        CHECK_EQ(0, pthread_join(threads[i], NULL));
+    }
+    check_array(array, 0);
+    tfw_arrow_array_free(array);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+}
+
+/* Arrays, and an error after them, instead of files. */
+static void streams_deliver_given_arrays(void) {
+    struct ArrowArray *given = array_of_records(20), *const arrays[] = {given, given};
+    const tfw_arrow_stream_options options = {
+        .size = sizeof options, .batch_size = 1, .arrays = arrays, .array_count = 2,
+        .message = "the reason", .os_errno = ENOENT};
+    for (unsigned read = 0; read < 4; read++) {
+        tfw_arrow_layout *layout;
+        struct ArrowArrayStream *stream;
+        struct ArrowArray array;
+        struct ArrowSchema schema;
+        CHECK_EQ(TFW_OK, layout_of_records(0, TFW_LARGE_BINARY, &layout));
+        CHECK_EQ(TFW_OK, tfw_arrow_stream_create(layout, &options, &stream, NULL));
+        CHECK_EQ(0, stream->get_schema(stream, &schema));
+        CHECK_EQ(5, schema.n_children);
+        schema.release(&schema);
+        for (unsigned i = 0; i < read && i < 2; i++) {
+            CHECK_EQ(0, stream->get_next(stream, &array));
+            check_array(&array, 0);
+            array.release(&array);
+        }
+        if (read > 2) {
+            CHECK_EQ(ENOENT, stream->get_next(stream, &array));
+            CHECK(strcmp("the reason", stream->get_last_error(stream)) == 0);
+        }
+        tfw_arrow_stream_free(stream);
+        tfw_arrow_layout_free(layout);
+    }
+    tfw_arrow_array_free(given);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+}
+
+/* ---- Memory that is short ------------------------------------------------------------------- */
+
+/* Reads a file; the records that arrived, or -1: some allocation failed. */
+static int64_t stream_all(const char *path) {
+    tfw_arrow_layout *layout;
+    struct ArrowArrayStream *stream = NULL;
+    struct ArrowSchema schema;
+    struct ArrowArray array = {.release = NULL}, *shared;
+    int64_t first = 0;
+    bool good = layout_of_records(TFW_ARROW_POSITIONS, TFW_STRING, &layout) == TFW_OK &&
+                open_stream(layout, path, 20, &stream) == TFW_OK;
+    tfw_arrow_layout_free(layout);
+    if (good && (good = stream->get_schema(stream, &schema) == 0)) {
+        schema.release(&schema);
+    }
+    while (good && (good = stream->get_next(stream, &array) == 0) && array.release != NULL) {
+        check_array(&array, first);
+        first += array.length;
+        good = tfw_arrow_array_share(&array, 1, 2, &shared, NULL) == TFW_OK;
+        tfw_arrow_array_free(shared);
+        array.release(&array);
+    }
+    tfw_arrow_stream_free(stream);
+    return good ? first : -1;
+}
+
+/* What a kernel has no memory for, the complete parser tries again: not every failure is one of the
+ * stream. */
+static void every_allocation_may_fail(void) {
+    file f = file_of_records(RECORDS, SIZE_MAX);
+    stored s = store(&f);
+    long n = 0, failures = 0;
+    int64_t found;
+    do {
+        tfwi_test_fail_allocation = n++;
+        found = stream_all(s.path);
+        CHECK(found == RECORDS || found == -1);
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+        failures += found == -1;
+    } while (tfwi_test_fail_allocation < 0);
+    CHECK_EQ(RECORDS, found);
+    CHECK(failures > 100);
+    tfwi_test_fail_allocation = -1;
+    close(s.fd);
+    free(f.data);
+}
+
+int main(void) {
+    RUN(files_become_arrays);
+    RUN(errors_come_after_the_records_before);
+    RUN(shares_are_released_in_any_order);
+    RUN(children_may_be_moved);
+    RUN(threads_share_buffers);
+    RUN(streams_deliver_given_arrays);
+    RUN(every_allocation_may_fail);
+    return check_report("export");
+}
