@@ -290,6 +290,96 @@ static void streams_deliver_given_arrays(void) {
     CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
 }
 
+/* ---- Hostile numbers ------------------------------------------------------------------------ */
+
+/* A number that may fit, or is far from it. */
+static int64_t odd_number(uint64_t *state) {
+    static const int64_t odd[] = {INT64_MIN, -1, INT64_MAX, INT64_MAX - 1, 1 << 24, 1 << 30};
+    const uint64_t random = check_random(state);
+    return random % 8 == 0 ? odd[random / 8 % COUNT(odd)] : (int64_t)(random / 8 % 5);
+}
+
+/* A record of values and of the numbers of two partitions, outer and inner. */
+static blob hostile_record(uint64_t *state) {
+    int64_t numbers[3][8] = {{0}};
+    blob parts[3];
+    static const char *const keys[] = {"v", "p", "q"};
+    for (size_t k = 0; k < 3; k++) {
+        const size_t count = (size_t)(check_random(state) % 6);
+        for (size_t i = 0; i < count; i++) {
+            numbers[k][i] = odd_number(state);
+        }
+        parts[k] = entry(keys[k], field(3, field(1, packed_int64s(numbers[k], count))));
+        if (check_random(state) % 16 == 0) {
+            parts[k] = NOTHING;
+        }
+    }
+    return EXAMPLE(parts[0], parts[1], parts[2]);
+}
+
+/* Offsets that never decrease, and end within the child. */
+static void check_offsets(const struct ArrowArray *list) {
+    const int64_t *offsets = list->buffers[1];
+    CHECK_EQ(0, offsets[0]);
+    for (int64_t i = 0; i < list->length; i++) {
+        CHECK(offsets[i] <= offsets[i + 1]);
+    }
+    CHECK_EQ(list->children[0]->length, offsets[list->length]);
+}
+
+static int export_one(const tfw_partition *partitions, blob message) {
+    const tfw_feature features[] = {feature("v", TFW_INT64, TFW_VARIABLE, 0),
+                                    feature("p", TFW_INT64, TFW_VARIABLE, 0),
+                                    feature("q", TFW_INT64, TFW_VARIABLE, 0)};
+    const tfw_arrow_field fields[] = {
+        {.name = "rows", .partitions = partitions, .partition_count = 2},
+        {.name = "sparse", .index_columns = (const uint64_t[]){1}, .index_count = 1},
+    };
+    const tfw_span span = {0, message.len};
+    tfw_schema *schema;
+    tfw_arrow_layout *layout;
+    tfw_columns *columns;
+    struct ArrowArray *array;
+    tfw_error error;
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, 3, SEED, &schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(fields, (message.len & 1) + 1, schema, NULL, 0,
+                                             &layout, NULL));
+    CHECK_EQ(TFW_OK,
+             tfw_columns_create(schema, TFW_OWN_NUMBERS | TFW_NOTE_ABSENT, &columns, NULL));
+    CHECK_EQ(TFW_OK, tfw_parse(columns, message.data, message.len, &span, 1, 0, NULL, NULL));
+    const int status = tfw_arrow_array_create(layout, columns, NULL, 1, NULL, &array, &error);
+    if (status == TFW_OK) {
+        const struct ArrowArray *list = array->children[0];
+        for (; list->n_children != 0; list = list->children[0]) {
+            check_offsets(list);
+        }
+    } else {
+        CHECK_EQ(TFW_E_COUNT, status);
+        CHECK_EQ(0, error.record);
+    }
+    tfw_arrow_array_free(array);
+    tfw_columns_free(columns); /* which have their memory again where it was not taken */
+    tfw_arrow_layout_free(layout);
+    return status;
+}
+
+static void hostile_partitions_are_refused(void) {
+    uint64_t state = SEED;
+    size_t good = 0, bad = 0;
+    for (int round = 0; round < 4000; round++) {
+        const tfw_partition partitions[] = {
+            {.kind = (int32_t)(check_random(&state) % 6), .column = 1, .length = 2},
+            {.kind = (int32_t)(check_random(&state) % 6), .column = 2, .length = 2},
+        };
+        const int status = export_one(partitions, hostile_record(&state));
+        good += status == TFW_OK;
+        bad += status != TFW_OK;
+        blobs_free();
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    }
+    CHECK(good > 50 && bad > 1000);
+}
+
 /* ---- Memory that is short ------------------------------------------------------------------- */
 
 /* Reads a file; the records that arrived, or -1: some allocation failed. */
@@ -344,6 +434,7 @@ int main(void) {
     RUN(children_may_be_moved);
     RUN(threads_share_buffers);
     RUN(streams_deliver_given_arrays);
+    RUN(hostile_partitions_are_refused);
     RUN(every_allocation_may_fail);
     return check_report("export");
 }
