@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 import grain
 
 from tfwire._base.arguments import integer
+from tfwire._data.batches import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.iterator import iterate
-from tfwire._data.pipeline import check_dataset
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
 
@@ -87,9 +87,13 @@ class TFRecordIterDataset(grain.IterDataset["Value"]):
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
+        num_threads: Above 1, this many threads parse batches ahead, as for
+            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches, their
+            order and saved states do not depend on it.
 
     Raises:
         TypeError: ``dataset`` is not a Dataset.
+        ValueError: ``num_threads`` is below 1.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -100,11 +104,9 @@ class TFRecordIterDataset(grain.IterDataset["Value"]):
         (2, 8)
     """
 
-    def __init__(self, dataset: Dataset[object]) -> None:
+    def __init__(self, dataset: Dataset[object], *, num_threads: int = 1) -> None:
         super().__init__()
-        check_dataset(dataset)
-        self._dataset = dataset
-        self._share = dataset
+        self._dataset = self._share = threaded(dataset, num_threads)
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
         """Selects the share of worker ``sl.start`` of ``sl.step``; Grain calls it."""

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch.utils import data
 
+from tfwire._data.batches import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.indexed_records import check_rule
 from tfwire._data.iterator import DatasetIterator, iterate
-from tfwire._data.pipeline import check_dataset
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
@@ -78,9 +78,10 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
 class TFRecordIterableDataset(data.IterableDataset):
     """A tfwire Dataset for DataLoader: every worker of every rank reads its share of the source.
 
-    Use ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. Threads decode while
-    torch computes (``prefetch``, or num_workers=1). More workers pay if ``map`` is slow. A worker
-    takes 1 to 2 ms to hand over a batch of any size, so make batches large there.
+    Use ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. With ``num_threads``
+    above 1 and no workers, threads of this process read and parse while torch computes. A worker
+    takes 1 to 2 ms to hand over a batch of any size, and copies strings, so workers pay only if a
+    function of ``map`` is slow and holds Python's lock.
 
     Every epoch is shuffled differently. In workers the order depends on torch's seed of the epoch,
     so ``torch.manual_seed`` makes it repeatable. StatefulDataLoader saves and resumes iterators.
@@ -91,16 +92,21 @@ class TFRecordIterableDataset(data.IterableDataset):
             must run the same number of steps, use "drop" or "pad", and ``indexed=True``.
         rank: The number of this process; None asks torch.distributed, if it is initialized.
         world_size: The number of processes; None likewise.
+        num_threads: Above 1, this many threads parse batches ahead, as for
+            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches, their
+            order and saved states do not depend on it.
 
     Raises:
         TypeError: ``dataset`` is not a Dataset.
-        ValueError: ``rule`` is unknown; while iterating: the rule needs an index.
+        ValueError: ``rule`` is unknown, or ``num_threads`` below 1; while iterating: the rule needs
+            an index.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
         >>> dataset = tfw.TFRecordDataset("rows.tfrecord", indexed=True).shuffle(10_000)
-        >>> dataset = TFRecordIterableDataset(dataset.batch(2).parse_example(features))
-        >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
+        >>> dataset = dataset.batch(2).parse_example(features)
+        >>> dataset = TFRecordIterableDataset(dataset, num_threads=2)
+        >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None)
         >>> for batch in loader:
         ...     print(batch["x"].shape)
         torch.Size([2, 8])
@@ -114,10 +120,10 @@ class TFRecordIterableDataset(data.IterableDataset):
         rule: ShardRule = "even",
         rank: int | None = None,
         world_size: int | None = None,
+        num_threads: int = 1,
     ) -> None:
-        check_dataset(dataset)
+        self._dataset = threaded(dataset, num_threads)
         check_rule(rule)
-        self._dataset = dataset
         self._rule = rule
         self._rank = rank
         self._world_size = world_size

@@ -58,6 +58,9 @@ PIPELINES = {
     "packed": lambda folder: (
         TFRecordDataset(paths(folder)).shuffle(9, 1).repeat().batch(4).parse_example(SPEC)
     ),
+    "by threads": lambda folder: (
+        TFRecordDataset(paths(folder)).shuffle(9, 1).batch(4).parse_example(SPEC, num_threads=2)
+    ),
     "one by one": lambda folder: TFRecordDataset(paths(folder)).parse_example(SPEC).batch(4),
     "shuffled": lambda folder: TFRecordDataset(paths(folder)).shuffle(9, 1).repeat(2),
     "endless": lambda folder: Dataset.range(30).repeat().shuffle(9, 1).batch(2),

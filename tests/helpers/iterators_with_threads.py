@@ -23,7 +23,8 @@ import tfwire as tfw
 from tfwire import Dataset, TFRecordDataset
 
 LIMIT = 30  # seconds after which something hangs
-PARSER = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
+SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
+PARSER = tfw.Parser(SPEC)
 
 
 class Gate:
@@ -132,6 +133,13 @@ def parsed(gate, path, **options):
     return PARSER.parse_file(GatedFile(gate, path), 1, compression_type=None, **options)
 
 
+def batches(gate, path, shuffle=None):
+    dataset = TFRecordDataset([GatedFile(gate, path)], compression_type="")
+    if shuffle is not None:
+        dataset = dataset.shuffle(shuffle)
+    return dataset.batch(1).parse_example(SPEC, num_threads=2)
+
+
 # Functions of a gate and a file that make an iterator of 40 elements, of which the gate stops one.
 DATASETS = {
     "prefetch": lambda gate, path: iter(numbers(gate).prefetch(2)),
@@ -143,12 +151,16 @@ DATASETS = {
     "zip of prefetch": lambda gate, path: iter(
         Dataset.zip(numbers(gate).prefetch(2), Dataset.range(40).prefetch(1))
     ),
+    "mapped by threads": lambda gate, path: iter(Dataset.range(40).map(gate, 2)),
+    "mapped by threads, ahead": lambda gate, path: iter(numbers(gate).map(abs, 2)),
     "no thread": lambda gate, path: iter(numbers(gate)),
 }
 FILES = {
     "records": lambda gate, path: iter(
         TFRecordDataset([GatedFile(gate, path)], compression_type="").prefetch(2)
     ),
+    "dataset, 2 threads": lambda gate, path: iter(batches(gate, path)),
+    "shuffled, 2 threads": lambda gate, path: iter(batches(gate, path, shuffle=1)),
     "parsed, 1 thread": lambda gate, path: parsed(gate, path),
     "parsed, 2 threads": lambda gate, path: parsed(gate, path, num_threads=2),
     "parsed, 3 threads": lambda gate, path: parsed(gate, path, num_threads=3),
@@ -206,7 +218,10 @@ def interrupt(name, tries, seed, folder):
         places = 20 if "repeated" in name else 40  # elements that reach the gate
         gate = Gate(chance.randrange(places) if waits else None)
         delay = chance.random() * 10 ** chance.uniform(-5, -2)
-        sender = threading.Thread(target=interrupt_soon, args=(delay, gate if waits else None))
+        noticed = threading.Event()
+        sender = threading.Thread(
+            target=interrupt_soon, args=(delay, gate if waits else None, noticed)
+        )
         try:
             sender.start()
             elements = ITERATORS[name](gate, path)
@@ -217,6 +232,7 @@ def interrupt(name, tries, seed, folder):
             time.sleep(0.01)
         except KeyboardInterrupt:
             interrupted += 1
+            noticed.set()
         gate_open_later = threading.Timer(0.2, gate.opened.set)
         gate_open_later.start()
         sender.join()
@@ -233,11 +249,14 @@ def interrupt(name, tries, seed, folder):
     print(interrupted)
 
 
-def interrupt_soon(delay, gate):
+def interrupt_soon(delay, gate, noticed):
     if gate is not None:
         gate.reached.wait(LIMIT)
     time.sleep(delay)
     os.kill(os.getpid(), signal.SIGINT)
+    # A signal that comes when Python is about to wait in C is noticed with the next one.
+    if not noticed.wait(3):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGWINCH)
 
 
 def leave(folder):
@@ -255,6 +274,7 @@ def leave(folder):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    signal.signal(signal.SIGWINCH, lambda number, frame: None)
     if sys.argv[1] == "interrupt":
         interrupt(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
     else:

@@ -111,6 +111,21 @@ def test_a_stream_goes_on_where_it_was(files):
     assert rest == list(again)
 
 
+@pytest.mark.parametrize("threads", [(1, 2), (2, 1)])
+def test_threads_give_the_same_batches_and_states(files, threads):
+    def batches(num_threads):
+        dataset = TFRecordIterDataset(stream(files), num_threads=num_threads)
+        return iter(dataset.map(lambda batch: batch["id"].tolist()))
+
+    first, second = map(batches, threads)
+    for _ in range(9):
+        next(first)
+    second.set_state(first.get_state())
+    rest = list(second)
+    assert rest == list(first)
+    assert sum(map(len, rest)) == COUNT - 9 * 40
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_processes_share_a_stream(files, workers):
     if not flags.FLAGS.is_parsed():

@@ -103,6 +103,64 @@ def test_a_stateful_loader_goes_on_where_it_was(files, workers):
     assert rest == ids_of(resumed)
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_threads_of_this_process_give_the_same_tensors(files, shuffled, indexed):
+    def batches_of(num_threads):
+        dataset = batches(files, indexed=indexed, shuffled=shuffled, size=30)
+        dataset = TFRecordIterableDataset(dataset, num_threads=num_threads)
+        return [*DataLoader(dataset, batch_size=None), *DataLoader(dataset, batch_size=None)]
+
+    expected, found = batches_of(1), batches_of(2)
+    assert len(expected) == len(found)
+    for one, two in zip(expected, found, strict=True):
+        assert one["name"] == two["name"]
+        assert torch.equal(one["id"], two["id"])
+        assert torch.equal(one["x"], two["x"])
+        two["x"] += 1  # the memory is the user's
+
+
+def test_threads_of_ranks_and_workers_share_the_records(files):
+    seen = []
+    for rank in range(2):
+        dataset = TFRecordIterableDataset(
+            batches(files, indexed=True), rank=rank, world_size=2, num_threads=2
+        )
+        seen += ids_of(DataLoader(dataset, batch_size=None, num_workers=rank))
+    assert list(range(COUNT)) == sorted(seen)
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # called by torchdata
+@pytest.mark.parametrize("threads", [(1, 2), (2, 1), (2, 3)])
+def test_a_state_does_not_depend_on_threads(files, threads):
+    def loader(num_threads):
+        dataset = batches(files, shuffled=True, size=20)
+        return StatefulDataLoader(
+            TFRecordIterableDataset(dataset, num_threads=num_threads), batch_size=None
+        )
+
+    whole = loader(threads[0])
+    elements = iter(whole)
+    for _ in range(17):
+        next(elements)
+    state = whole.state_dict()
+    rest = ids_of(elements)
+    assert rest
+    resumed = loader(threads[1])
+    resumed.load_state_dict(state)
+    assert rest == ids_of(resumed)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_errors_of_threads_reach_the_user(files, shuffled):
+    dataset = tfw.TFRecordDataset(files)
+    dataset = dataset.shuffle(100, seed=1) if shuffled else dataset
+    dataset = dataset.batch(10).parse_example({"other": tfw.FixedLenFeature([], tfw.int64)})
+    loader = DataLoader(TFRecordIterableDataset(dataset, num_threads=2), batch_size=None)
+    with pytest.raises(tfw.ParseError, match="other"):
+        list(loader)
+
+
 def test_errors_of_a_worker_reach_the_user(files):
     spec = {"other": tfw.FixedLenFeature([], tfw.int64)}
     dataset = tfw.TFRecordDataset(files).batch(10).parse_example(spec)
@@ -153,5 +211,7 @@ def test_a_dataset_that_was_pickled_before_the_group_began_asks_it(files, monkey
 def test_wrong_arguments_are_refused_at_once(files):
     with pytest.raises(ValueError, match="'odd'"):
         TFRecordIterableDataset(batches(files), rule="odd")
+    with pytest.raises(ValueError, match="num_threads"):
+        TFRecordIterableDataset(batches(files), num_threads=0)
     with pytest.raises(TypeError, match="found str"):
         TFRecordIterableDataset(files[0])

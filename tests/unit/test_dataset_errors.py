@@ -69,6 +69,8 @@ PIPELINES = {
     "shuffle": lambda numbers: numbers.map(failing_at(5)).shuffle(3, seed=1).batch(4),
     "repeat": lambda numbers: numbers.map(failing_at(5)).repeat(2).batch(4),
     "prefetch": lambda numbers: numbers.map(failing_at(5)).batch(4).prefetch(2),
+    "map by threads": lambda numbers: numbers.map(failing_at(5), 2).batch(4),
+    "of a map": lambda numbers: numbers.map(failing_at(5)).map(abs, 2).batch(4),
 }
 
 

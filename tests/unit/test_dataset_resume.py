@@ -77,7 +77,7 @@ STAGES = st.one_of(
     st.tuples(st.just("shard"), st.integers(1, 4)),
     st.tuples(st.just("batch"), st.integers(1, 9), st.booleans()),
     st.tuples(st.just("prefetch"), st.integers(1, 4)),
-    st.tuples(st.just("map")),
+    st.tuples(st.just("map"), st.integers(1, 3)),
     st.tuples(st.just("filter")),
     st.tuples(st.just("shard_source"), st.integers(1, 3)),
 )
@@ -96,7 +96,7 @@ def build(folder, source, stages):
         elif name in ("shard", "shard_source"):
             dataset = getattr(dataset, name)(arguments[0], arguments[0] // 2)
         elif name == "map":
-            dataset = dataset.map(lambda *element: (*element, 1))
+            dataset = dataset.map(lambda *element: (*element, 1), *arguments)
         elif name == "filter":
             dataset = dataset.filter(lambda *element: len(repr(element)) % 3)
         else:

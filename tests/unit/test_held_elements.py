@@ -26,11 +26,16 @@ class FailingAt:
         return x
 
 
+def same(x):
+    return x
+
+
 BUFFERS = {
     "shuffle": lambda d: d.shuffle(4, seed=1),
     "of all": lambda d: d.shuffle(100, seed=1),
     "twice": lambda d: d.shuffle(100, seed=1).shuffle(3, seed=2),
     "prefetch": lambda d: d.shuffle(100, seed=1).prefetch(2),
+    "threads": lambda d: d.shuffle(100, seed=1).map(same, num_parallel_calls=3),
     "batch": lambda d: d.shuffle(100, seed=1).batch(4),
     "of batches": lambda d: d.batch(2).shuffle(100, seed=1),
     "filter": lambda d: d.shuffle(100, seed=1).filter(lambda x: True),

@@ -24,6 +24,7 @@ __all__ = [
     "bytes_array",
     "checked_column",
     "first_leaf",
+    "mean_length",
     "message_slices",
     "strings_from_spans",
     "strings_of_objects",
@@ -37,6 +38,7 @@ _SHORT = 2048
 _SLICE = 4096
 # Bytes of a column to copy at a time, for the same reason.
 _COLUMN_BYTES = 1 << 19
+_FEW = 64  # strings that tell how long the others are
 Array = np.ndarray[Any, Any]
 
 
@@ -93,6 +95,14 @@ class StringTable(Sequence[Any]):
         spans = ffi.from_buffer("tfw_span[]", table)
         owner = (self._owner, spans)
         return Spans(owner, _NOWHERE, 0, spans, len(table), first, lib.TFW_ADDRESSES)
+
+
+def mean_length(strings: Sequence[Any]) -> int:
+    """The mean length of the first of some byte strings, of bytes objects or a StringTable."""
+    some = strings[:_FEW]
+    if isinstance(some, StringTable):
+        return int(some.table[:, 1].sum()) // max(1, len(some))
+    return sum(len(string) for string in some if isinstance(string, bytes)) // max(1, len(some))
 
 
 def as_buffer(value: Any, what: str = "a serialized message") -> Any:

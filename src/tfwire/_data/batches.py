@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
+from tfwire._base.strings import mean_length
+from tfwire._data.pipeline import Pipeline, check_dataset
+from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.sources import Records
 from tfwire._data.stages import (
@@ -21,12 +24,16 @@ from tfwire._data.stages import (
     Stage,
     Take,
     Through,
+    Zip,
 )
 from tfwire._data.structure import describe, map_structure, pad_and_stack, stack_elements
 from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
 
-__all__ = ["Batch", "Parse"]
+__all__ = ["Batch", "Parse", "threaded"]
 
+# Bytes of the records that a thread parses at once.
+_PIECE_BYTES = 1 << 21
+D = TypeVar("D", bound=Pipeline[Any])
 # Makes batches of a given size from elements; the last batch may be smaller.
 Collate = Callable[[list[Any], int], Iterable[Any]]
 
@@ -38,12 +45,15 @@ class Parse(Derived):
         source: Gives records, or batches of records.
         parser: A Parser.
         features: Its specification.
+        num_threads: How many threads parse batches; 1: the caller's.
     """
 
-    def __init__(self, source: Stage, parser: Any, features: Mapping[Any, Any]) -> None:
+    def __init__(
+        self, source: Stage, parser: Any, features: Mapping[Any, Any], num_threads: int = 1
+    ) -> None:
         if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
             source = source.over(packing)
-        super().__init__(source, parser, features)
+        super().__init__(source, parser, features, num_threads)
         self.batched = any(isinstance(below, Batch) for below in source.chain())
         plan, batch = parser._plans[0], (None,) if self.batched else ()
         self.spec = {
@@ -52,18 +62,48 @@ class Parse(Derived):
         }
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        parser = self.arguments[0]
+        parser, _, num_threads = self.arguments
         if not self.batched:
             return MapCursor(self.source.open(epoch, at), parser.parse_single)
         if not isinstance(self.source, Batch):  # a stage that passes batches on
-            return MapCursor(self.source.open(epoch, at), parser.parse)
+            return mapped(self.source.open(epoch, at), parser.parse, num_threads)
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
-            return records.open_parsed(parser, self.source.count, self.source.drop_remainder, at)
-        return self.source.open_collated(partial(_parse, parser), epoch, at)
+            return records.open_parsed(
+                parser, self.source.count, self.source.drop_remainder, num_threads, at
+            )
+        collate = partial(_parse, parser)
+        return resumed(partial(self.source.open_collated, collate, epoch, num_threads), at)
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
+
+
+def threaded(dataset: D, num_threads: int) -> D:
+    """The same dataset, parsing in this many threads; 1 leaves it as it is.
+
+    Raises:
+        TypeError: It is not a Dataset.
+        ValueError: ``num_threads`` is below 1.
+    """
+    check_dataset(dataset)
+    num_threads = integer("num_threads", num_threads, 1)
+    if num_threads == 1:
+        return dataset
+    return dataset._next(_with_threads(dataset._stage, num_threads), dataset._name)
+
+
+def _with_threads(stage: Stage, num_threads: int) -> Stage:
+    """The same pipeline, parsing in this many threads."""
+    if isinstance(stage, Zip):
+        return Zip(tuple(_with_threads(source, num_threads) for source in stage.sources))
+    if not isinstance(stage, Derived):
+        return stage
+    below = _with_threads(stage.source, num_threads)
+    if isinstance(stage, Parse):
+        parser, features, _ = stage.arguments
+        return Parse(below, parser, features, num_threads)
+    return stage.over(below)
 
 
 def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
@@ -138,16 +178,20 @@ class Batch(Derived):
         return f"{dtype}[{size}, {shape}]" if shape else f"{dtype}[{size}]"
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return self.open_collated(self._collate, epoch, at)
+        return self.open_collated(self._collate, epoch, 1, at)
 
     def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
         if self.padding is None:
             return map(stack_elements, _cut(elements, size))
         return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
 
-    def open_collated(self, collate: Collate, epoch: str, at: Any) -> Cursor:
-        """A pass whose batches are made by a function."""
-        return _BatchCursor(self.source.open(epoch, at), self, collate)
+    def open_collated(self, collate: Collate, epoch: str, num_threads: int, at: Any) -> Cursor:
+        """A pass whose batches are made by a function, in the caller's thread or in several."""
+        below = self.source.open(epoch, at)
+        if num_threads <= 1:
+            return _BatchCursor(below, self, collate)
+        pieces = _Drawing(below, self)
+        return AheadCursor(below, pieces.draw, partial(pieces.collate, collate), num_threads)
 
     def describe(self) -> str:
         return f"batch({self.count}, {self.drop_remainder})"
@@ -169,6 +213,34 @@ class _BatchCursor(Through, GatheringElements):
                     continue
             yield from self._collate(elements, size)
             count -= -(-len(elements) // size)
+
+
+class _Drawing:
+    """Draws the records of batches that a thread parses at once: a few megabytes.
+
+    Args:
+        below: Gives the records.
+        stage: Of the batches.
+    """
+
+    def __init__(self, below: Cursor, stage: Batch) -> None:
+        self._below = below
+        self._size = stage.count
+        self._drop_remainder = stage.drop_remainder
+        self._quiet = stage.quiet
+        self._num_batches = 1  # of the next piece
+
+    def draw(self) -> Drawn:
+        drawn = draw(self._below, self._num_batches * self._size)
+        if self._quiet and not drawn.last:
+            fitting = _PIECE_BYTES // (mean_length(drawn.elements) * self._size + 1)
+            self._num_batches = max(1, min(fitting, 2 * self._num_batches, MOST_GIVEN))
+        return drawn
+
+    def collate(self, collate: Collate, elements: Any) -> Iterable[Any]:
+        if self._drop_remainder:
+            elements = elements[: len(elements) // self._size * self._size]
+        return collate(elements, self._size) if len(elements) else ()
 
 
 def _cut(elements: list[Any], size: int) -> Iterator[list[Any]]:

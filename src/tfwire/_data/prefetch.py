@@ -1,4 +1,4 @@
-"""The stages Prefetch, and Replayed for generator functions."""
+"""Elements that threads make ahead: the stage Prefetch, and others; and generator functions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,30 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
-from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage
-from tfwire._data.states import COUNT, after, state_or
+from tfwire._data.stages import (
+    Cursor,
+    Derived,
+    GatheringElements,
+    GatheringPieces,
+    Map,
+    MapCursor,
+    Stage,
+)
+from tfwire._data.states import COUNT, MISSING, after, check_state, state_or
 
-__all__ = ["Prefetch", "Replayed", "defer", "stage_elements"]
+__all__ = [
+    "MOST_GIVEN",
+    "AheadCursor",
+    "Drawn",
+    "MapAhead",
+    "Prefetch",
+    "Replayed",
+    "defer",
+    "draw",
+    "mapped",
+    "resumed",
+    "stage_elements",
+]
 
 
 class Prefetch(Derived):
@@ -23,52 +43,145 @@ class Prefetch(Derived):
         self.count = count
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return _PrefetchCursor(self.source.open(epoch, at), self.count)
+        below = self.source.open(epoch, at)
+        return AheadCursor(below, partial(draw, below, 1), None, 1, self.count)
 
 
-class _Drawn(NamedTuple):
-    """An element and the position of the source after it; at the end, no element.
+class MapAhead(Map):
+    """A function of every element, called by several threads; the order is kept."""
+
+    def __init__(self, source: Stage, function: Callable[[Any], Any], num_threads: int) -> None:
+        super().__init__(source, function)
+        self.arguments = (function, num_threads)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return mapped(self.source.open(epoch, at), *self.arguments)
+
+    def describe(self) -> str:
+        return "Map()"  # threads change no element
+
+
+def mapped(below: Cursor, function: Callable[[Any], Any], num_threads: int) -> Cursor:
+    """A pass of a function of every element, in the caller's thread or in several."""
+    if num_threads <= 1:
+        return MapCursor(below, function)
+    return AheadCursor(below, partial(draw, below, 1), partial(_map, function), num_threads)
+
+
+def _map(function: Callable[[Any], Any], elements: Any) -> Iterator[Any]:
+    return (function(element) for element in elements)  # in map, StopIteration would be the end
+
+
+class Drawn(NamedTuple):
+    """Elements and the position of the source after them; at the end, no elements.
 
     Attributes:
-        elements: One, or none.
+        elements: Those of the source, or what was made of them.
         place: A snapshot of the source.
-        error: The error that taking the snapshot raised, or None.
+        unknown: The error that taking the snapshot raised, or None.
+        last: True if these are none, because the source has ended.
+        error: The error that comes after the elements, or None.
     """
 
-    elements: list[Any]
+    elements: Any
     place: Any = None
+    unknown: Exception | None = None
+    last: bool = False
     error: Exception | None = None
 
-    @property
-    def last(self) -> bool:
-        return not self.elements
+    def known_place(self) -> Any:
+        if self.unknown is not None:
+            raise copied(self.unknown)
+        return self.place
 
 
-class _PrefetchCursor(GatheringPieces):
-    def __init__(self, below: Cursor, count: int) -> None:
-        self._ahead: Workers | None = None
+def draw(below: Cursor, count: int) -> Drawn:
+    """The next count elements of a cursor; fewer as ``take`` gives fewer."""
+    elements = below.take(count)
+    if not elements:
+        return Drawn([], last=True)
+    try:
+        return Drawn(elements, below.snapshot())
+    except Exception as error:
+        return Drawn(elements, None, error)
+
+
+def _made(work: Callable[[Any], Iterable[Any]], drawn: Drawn) -> Drawn:
+    """What is made of drawn elements, up to an error."""
+    if drawn.last:
+        return drawn
+    made: list[Any] = []
+    try:
+        made.extend(work(drawn.elements))
+    except Exception as error:
+        return drawn._replace(elements=made, error=error)
+    return drawn._replace(elements=made)
+
+
+class AheadCursor(GatheringPieces):
+    """Elements that threads make ahead of time, piece by piece; the order is kept.
+
+    Args:
+        below: The cursor that pieces are drawn from.
+        draw: Draws a piece; one thread at a time.
+        work: Makes elements of what was drawn; any thread. None: they are the elements.
+        num_threads: How many threads.
+        count: How many pieces to make ahead; None: one more than threads.
+    """
+
+    def __init__(
+        self,
+        below: Cursor,
+        draw: Callable[[], Drawn],
+        work: Callable[[Any], Iterable[Any]] | None,
+        num_threads: int,
+        count: int | None = None,
+    ) -> None:
         self._below = below
-        self._given = _Drawn([], below.snapshot())  # the last element given
+        self._draw = draw
+        self._work = None if work is None else partial(_made, work)
+        self._num_threads = num_threads
         self._count = count
+        self._ahead: Workers | None = None
+        # The positions before and after the last piece, how many of its elements were given, and
+        # the others.
+        self._before = self._piece = Drawn([], below.snapshot())
+        self._given = 0
+        self._left: list[Any] = []
         self._ended = False
 
     def piece(self, count: int) -> list[Any] | None:
-        if self._ended:
+        if not self._left and not self._next_piece():
             return None
-        if self._ahead is None:  # once the first element is asked for
-            self._ahead = Workers(partial(_draw, self._below), None, 1, self._count, owner=self)
-        drawn = self._ahead.next()
-        if drawn.last:
-            self._ended = True
-            return None
-        self._given = drawn._replace(elements=[])
-        elements: list[Any] = drawn.elements
+        elements, self._left = self._left[:count], self._left[count:]
+        self._given += len(elements)
         return elements
 
+    def _next_piece(self) -> bool:
+        if self._piece.error is not None:
+            raise self._piece.error
+        if self._ended:
+            return False
+        if self._ahead is None:  # once the first element is asked for
+            self._ahead = Workers(
+                self._draw, self._work, self._num_threads, self._count, owner=self
+            )
+        piece: Drawn = self._ahead.next()
+        if piece.last:
+            self._ended = True
+            return False
+        self._before, self._piece = self._piece, piece._replace(elements=[])
+        self._given, self._left = 0, piece.elements
+        return True
+
     def place(self) -> Any:
-        if self._given.error is not None:
-            raise copied(self._given.error)
-        return self._given.place
+        """The position of the source, or one before it and how many elements to drop there."""
+        place = self._piece.known_place()
+        if self._left:
+            return {"before": self._before.known_place(), "given": self._given}
+        if self._piece.error is not None:
+            raise copied(self._piece.error)
+        return place
 
     def raise_deferred(self) -> None:
         self.place()
@@ -85,14 +198,27 @@ class _PrefetchCursor(GatheringPieces):
             self._ahead.close(self._below.close)
 
 
-def _draw(below: Cursor) -> _Drawn:
-    elements = below.take(1)
-    if not elements:
-        return _Drawn([])
+MOST_GIVEN = 256  # elements of a piece
+
+
+def resumed(open_at: Callable[[Any], Cursor], at: Any) -> Cursor:
+    """A cursor at a position of an AheadCursor, or of a cursor that makes the same elements.
+
+    Args:
+        open_at: Opens a cursor at a position of the source.
+        at: The position.
+    """
+    if not (isinstance(at, dict) and at.keys() == {"before", "given"}):
+        return open_at(at)
+    check_state(at["given"], range(1, MOST_GIVEN))
+    cursor = open_at(at["before"])
     try:
-        return _Drawn(elements, below.snapshot())
-    except Exception as error:
-        return _Drawn(elements, None, error)
+        if len(cursor.take(at["given"])) < at["given"]:
+            raise ValueError(MISSING)
+    except BaseException:
+        cursor.close()
+        raise
+    return cursor
 
 
 # ---- Stages of generator functions ------------------------------------------------------------

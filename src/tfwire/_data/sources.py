@@ -197,7 +197,9 @@ class Records(Stage):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return _FileCycle(self, at) if self.cycle > 1 else _FilesInTurn(self, at)
 
-    def open_parsed(self, parser: Any, batch_size: int, drop_remainder: bool, at: Any) -> Cursor:
+    def open_parsed(
+        self, parser: Any, batch_size: int, drop_remainder: bool, num_threads: int, at: Any
+    ) -> Cursor:
         """A pass of batches that are read and parsed in C, without an object per record.
 
         Its position is the number of batches: to go on there, they are read again.
@@ -209,6 +211,7 @@ class Records(Stage):
             compression_type=self.compression_type,
             on_corrupt=self.options.get("on_corrupt", "raise"),
             max_record_size=self.options.get("max_record_size"),
+            num_threads=num_threads,
             drop_remainder=drop_remainder,
         )
         return _Parsed(batches, count)

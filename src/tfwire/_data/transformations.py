@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from tfwire._base.arguments import boolean, integer
 from tfwire._data import batches, indexed_records, stages
 from tfwire._data.pipeline import Element, Pipeline
-from tfwire._data.prefetch import Prefetch
+from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.structure import check_callable, check_padding, check_shard
 
@@ -80,17 +80,34 @@ class Transformations(Pipeline[Element]):
     ) -> Dataset[Result]:
         """``map_func`` of every element, an ordinary Python function; the order is kept.
 
-        Tuples are passed as separate arguments. The other parameters are TensorFlow's and ignored.
+        Tuples are passed as separate arguments.
+
+        Args:
+            map_func: The function.
+            num_parallel_calls: Above 1, so many threads call it ahead. That pays if it waits, or
+                leaves Python's lock as decoders of images do. None, 1 or -1 (AUTOTUNE): the thread
+                that asks for elements calls it.
+            deterministic, name: Ignored.
 
         Raises:
             TypeError: ``map_func`` is not callable.
+            ValueError: ``num_parallel_calls`` is neither above 0 nor -1.
 
         Example:
             >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
             [0, 10, 20]
         """
         check_callable("map_func", map_func)
-        return self._dataset(stages.Map(self._stage, self._calling(map_func)), "map")
+        function, num_threads = self._calling(map_func), 1
+        if num_parallel_calls is not None:
+            num_threads = integer("num_parallel_calls", num_parallel_calls)
+            if num_threads < 1 and num_threads != -1:
+                raise ValueError(
+                    f"num_parallel_calls must be at least 1, or -1, found {num_threads}"
+                )
+        if num_threads > 1:
+            return self._dataset(MapAhead(self._stage, function, num_threads), "map")
+        return self._dataset(stages.Map(self._stage, function), "map")
 
     @overload
     def filter(
@@ -175,21 +192,31 @@ class Transformations(Pipeline[Element]):
 
     @overload
     def parse_example(
-        self, features: Mapping[Key, AnySparseFeature]
+        self, features: Mapping[Key, AnySparseFeature], *, num_threads: int = 1
     ) -> Dataset[dict[Key, SparseTensor]]: ...
     @overload
-    def parse_example(self, features: Mapping[Key, AnyFeature]) -> Dataset[dict[Key, Value]]: ...
-    def parse_example(self, features: Mapping[Key, AnyFeature]) -> Dataset[dict[Key, Value]]:
+    def parse_example(
+        self, features: Mapping[Key, AnyFeature], *, num_threads: int = 1
+    ) -> Dataset[dict[Key, Value]]: ...
+    def parse_example(
+        self, features: Mapping[Key, AnyFeature], *, num_threads: int = 1
+    ) -> Dataset[dict[Key, Value]]:
         """Serialized Examples parsed by a specification; before or after ``batch``.
 
         Args:
             features: As for :func:`tfwire.parse_example`.
+            num_threads: Above 1, this many threads parse batches ahead, a few megabytes each. The
+                batches and their order are the same, and so are saved states.
+
+        Raises:
+            ValueError: ``num_threads`` is below 1.
         """
         from tfwire._parsing.functions import Parser
 
         if not isinstance(features, Mapping):
             raise TypeError(f"features must be a mapping, found {type(features).__name__}")
-        stage = batches.Parse(self._stage, Parser(dict(features)), features)
+        num_threads = integer("num_threads", num_threads, 1)
+        stage = batches.Parse(self._stage, Parser(dict(features)), features, num_threads)
         return self._dataset(stage, "parse_example")
 
     def shuffle(

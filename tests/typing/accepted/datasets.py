@@ -64,6 +64,8 @@ len(numbers)
 
 # ---- Iterators ----
 
+records.parse_example({"x": tfw.FixedLenFeature([], tfw.int64)}, num_threads=2)
+assert_type(numbers.map(float, num_parallel_calls=2), tfw.Dataset[float])
 elements = iter(numbers)
 assert_type(elements, tfw.DatasetIterator[np.int64])
 assert_type(next(elements), np.int64)

@@ -25,6 +25,7 @@ records.repeat("2")  # error
 records.shard(2)  # error
 records.shard_source(2, 0, "odd")  # error
 records.parse_example({"label": 3})  # error
+records.parse_example({"label": tfw.FixedLenFeature([], tfw.int64)}, num_threads="2")  # error
 records.prefetch("2")  # error
 records.interleave(len)  # error
 tfw.Dataset.zip(tfw.Dataset.range(2), tfw.Dataset.range(2), tfw.Dataset.range(2), "a")  # error
