@@ -81,7 +81,8 @@ class TFRecordIterableDataset(data.IterableDataset):
     Use ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. With ``num_threads``
     above 1 and no workers, threads of this process read and parse while torch computes. A worker
     takes 1 to 2 ms to hand over a batch of any size, and copies strings, so workers pay only if a
-    function of ``map`` is slow and holds Python's lock.
+    function of ``map`` is slow. ``collate_fn`` may be a function that returns its argument: torch's
+    own looks at every string.
 
     Every epoch is shuffled differently. In workers the order depends on torch's seed of the epoch,
     so ``torch.manual_seed`` makes it repeatable. StatefulDataLoader saves and resumes iterators.

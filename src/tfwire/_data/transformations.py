@@ -84,9 +84,9 @@ class Transformations(Pipeline[Element]):
 
         Args:
             map_func: The function.
-            num_parallel_calls: Above 1, so many threads call it ahead. That pays if it waits, or
-                leaves Python's lock as decoders of images do. None, 1 or -1 (AUTOTUNE): the thread
-                that asks for elements calls it.
+            num_parallel_calls: Above 1, so many threads call it ahead. That pays if it takes
+                milliseconds without Python's lock. None, 1 or -1 (AUTOTUNE): the thread that asks
+                for elements calls it.
             deterministic, name: Ignored.
 
         Raises:
