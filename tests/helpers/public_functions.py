@@ -95,7 +95,7 @@ FUNCTIONS = {
         tfw.Dataset.list_files,
         {"file_pattern": "dat*", "shuffle": True, "seed": 1},
     ),
-    "parse_example of a dataset": (
+    "Dataset.parse_example": (
         method(numbers, "parse_example"),
         {"features": FEATURES, "num_threads": 2},
     ),
