@@ -464,7 +464,7 @@ def test_a_mapping_stays_a_mapping():
         ("vu", 1),
     ],
 )
-def test_a_table_that_another_thread_changes(format, buffer):
+def test_a_table_that_changes_while_it_is_read(format, buffer):
     """Some messages or an error, and no access outside of the table, which ASan would find. Of the
     offsets of strings nobody can know whether they end in their buffer."""
     value = [b"a string that is longer than a view"] * 2
