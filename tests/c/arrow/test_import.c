@@ -79,7 +79,9 @@ static void test_numbers_of_the_right_type_are_not_copied(void) {
     CHECK(import_values("f", array)->values == (float *)(void *)ints + 1);
     import_end(&t);
     /* An address that is no multiple of their size is one of bytes. */
-    uint8_t bytes[20] = {0, 0, 0, 0, 9};
+    const int64_t nine = 9;
+    uint8_t bytes[20] = {0};
+    memcpy(bytes + 4, &nine, sizeof nine);
     array = array_of(2, 2, BUFFERS(NULL, bytes + 4), NULL);
     const tfw_input *in = import_values("l", array);
     CHECK((uintptr_t)in->values % 8 == 0);
