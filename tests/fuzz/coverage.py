@@ -1,10 +1,10 @@
 """Prints the branch coverage of the C core, a line per file, and the branches never taken.
 
-Usage: ``python tests/fuzz/coverage.py [--floor=PERCENT] [--missing] BUILD_FOLDER``, where
-BUILD_FOLDER holds the .gcda files of a build with ``--coverage`` after its programs have run.
-``make coverage`` makes one. A header's branches are counted once, whichever files include it. Less
-than the floor of all branches is a failure; --missing also lists the branches and the lines that
-were never run.
+Usage: ``python tests/fuzz/coverage.py [--floor=PERCENT] [--apart=FOLDER=PERCENT] [--missing]
+BUILD_FOLDER``, where BUILD_FOLDER holds the .gcda files of a build with ``--coverage`` after its
+programs have run. ``make coverage`` makes one. A header's branches are counted once, whichever
+files include it. Less than the floor of all branches is a failure; a folder that is counted apart
+has a floor of its own. --missing also lists the branches and the lines that were never run.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--floor", type=float, default=0)
+    parser.add_argument("--apart", action="append", default=[])
     parser.add_argument("--missing", action="store_true")
     options = parser.parse_args()
     branches, lines = collect(options.folder)
@@ -91,8 +92,17 @@ def main() -> None:
     print(row("all", everything, [count for name in lines for count in flat(lines[name])]))
     if options.missing:
         print_missing(branches, lines)
-    if 100 * sum(map(bool, everything)) < options.floor * len(everything):
-        sys.exit(f"less than {options.floor} % of all branches are taken")
+    floors = [part.split("=") for part in options.apart]
+    for folder, floor in floors:
+        check_floor([name for name in branches if name.startswith(folder)], branches, float(floor))
+    others = [n for n in branches if not n.startswith(tuple(folder for folder, _ in floors))]
+    check_floor(others, branches, options.floor)
+
+
+def check_floor(names: list[str], branches: dict[str, Lines], floor: float) -> None:
+    counts = [count for name in names for count in flat(branches[name])]
+    if 100 * sum(map(bool, counts)) < floor * len(counts):
+        sys.exit(f"less than {floor} % of the branches of {names[0]} and {len(names) - 1} others")
 
 
 if __name__ == "__main__":
