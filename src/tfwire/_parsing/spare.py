@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 LARGE = 1 << 15
 # Largest block that a parser keeps while it is not reading files.
 IDLE_LIMIT = 1 << 24
-# One that the user has, and one that is dropped for it. Each thread that parses fills another one,
-# and one is ready.
+# One that the user has, one being filled, one between them. Several threads fill one each, and one
+# is ready.
 _NUM_BLOCKS = 3
 
 
@@ -65,7 +65,8 @@ class Spare:
         """
         self._readers.add(reader)
         self.limit = sys.maxsize
-        self._most = max(self._most, _NUM_BLOCKS + num_threads)
+        if num_threads > 1:
+            self._most = max(self._most, _NUM_BLOCKS + num_threads)
 
     def end(self, reader: object) -> None:
         """Keeps only what an idle parser may, unless another reader goes on."""
@@ -89,7 +90,7 @@ class Spare:
     def _keep_grown(self, owner: Any, size: int) -> None:
         if size <= self.limit:
             self._grown.append((owner, size))
-            if len(self._grown) > self._most:
+            if len(self._grown) >= self._most:  # the user has one more
                 with suppress(IndexError):
                     self._grown.popleft()
 
