@@ -147,3 +147,17 @@ def test_depth_and_length_out_of_proportion_are_refused(part):
         with pytest.raises(ValueError, match="state") as raised:
             iter(dataset).load_state_dict({**state, part: wrong})
         assert len(str(raised.value)) < 1000
+
+
+def test_records_after_damage_are_not_looked_for(tmp_path):
+    tfw.write_records(tmp_path / "a", [b"one", b"two"])
+    data = bytearray((tmp_path / "a").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    dataset = TFRecordDataset([tmp_path / "a"])
+    state = iter(dataset).state_dict()
+    state["at"][-1] = 2**40  # records that were given
+    resumed = iter(dataset)
+    resumed.load_state_dict(state)
+    with pytest.raises(tfw.DataLossError):
+        next(resumed)

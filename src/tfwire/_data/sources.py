@@ -274,7 +274,7 @@ class _File(GatheringElements):
         self._ready: list[bytes] = []  # records that were read ahead
         self._before: list[int] = []  # the place before the first of them
         self._given = 0  # how many of them were given
-        while given > 0:
+        while given > 0 and self._error is None:
             given -= self._pass_over(min(given, _RECORDS_PER_PASS))
 
     def elements(self, count: int) -> Iterator[bytes]:
