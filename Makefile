@@ -223,9 +223,10 @@ bench: $(ORACLE_READY) $(NATIVE)
 	build/core
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python benchmarks/run.py
 
-# Time and memory by records, files, features and threads, and what bounds threads.
+# Time and memory by records, files, features and threads, and what bounds threads. numpy's own
+# threads, which nothing here uses, would be part of the memory.
 bench-growth: $(NATIVE)
-	$(BIN)/python benchmarks/growth.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/thread_model.py
 
 # Instructions of the hot loops, against those recorded; bench-record renews the record.

@@ -13,7 +13,6 @@ import argparse
 import gc
 import json
 import multiprocessing
-import os
 import shutil
 import sys
 import tempfile
@@ -22,14 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's own threads, which nothing here uses
+from growth_figure import draw
+from growth_operations import OPERATIONS, Run, Size, cached, measure
+from table import lines, machine
+
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
-
-from growth_figure import draw  # noqa: E402
-from growth_operations import OPERATIONS, Run, Size, cached, measure  # noqa: E402
-from table import lines, machine  # noqa: E402
-
 FOLDER = HERE.parent / "build" / "bench-growth"
 DOCUMENT = HERE.parent / "docs" / "growth.md"
 HEADING = "## Results\n\n"

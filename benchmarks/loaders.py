@@ -84,7 +84,8 @@ def pipeline(case: str, batch_size: int, epochs: int, num_threads: int) -> tfw.D
     else:
         spec = workloads.workloads()[name].spec(tfw)
         dataset = dataset.batch(batch_size).parse_example(spec)
-    return dataset.repeat(epochs)  # type: ignore[no-any-return]
+    repeated: tfw.Dataset[Any] = dataset.repeat(epochs)
+    return repeated
 
 
 def unchanged(batch: Any) -> Any:

@@ -29,14 +29,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
-
-import tfwire as tfw  # noqa: E402
-import workloads  # noqa: E402
-from table import lines  # noqa: E402
-from tfwire._base.native import lib  # noqa: E402
-from tfwire._base.workers import Workers  # noqa: E402
+import tfwire as tfw
+import workloads
+from table import lines
+from tfwire._base.native import lib
+from tfwire._base.workers import Workers
 
 FILES = 8
 FORETOLD = (2, 4, 8, 16)

@@ -210,4 +210,4 @@ class BatchParser(BaseParser[RecordBatch, None]):
             raise error
 
     def _single(self, parts: Any) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # readers of Arrow data parse files alone, in batches
