@@ -94,8 +94,8 @@ class TFRecordIterableDataset(data.IterableDataset):
         rank: The number of this process; None asks torch.distributed, if it is initialized.
         world_size: The number of processes; None likewise.
         num_threads: Above 1, this many threads parse batches ahead, as for
-            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches, their
-            order and saved states do not depend on it.
+            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches and
+            their order do not depend on it, and a saved state can be loaded with another number.
 
     Raises:
         TypeError: ``dataset`` is not a Dataset.

@@ -87,7 +87,8 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
     assert len(one) > 0
     for number in THREADS:
         assert one == shown(make(number))
-    for given in {0, 1, len(one) // 2, len(one) - 1, len(one)}:
+    # Among them positions in the midst of what a thread made at once.
+    for given in {*range(min(len(one), 9)), len(one) // 2, len(one) - 1, len(one)}:
         for before, after in ((1, 2), (2, 1), (2, 3)):
             elements = make(before)
             for _ in range(given):
@@ -98,6 +99,31 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
             resumed.load_state_dict(state)
             assert one[given:] == shown(resumed)
     assert wait_for(lambda: not threads_of_tfwire())
+
+
+def test_stages_that_parse_do_not_take_the_position_of_another(tmp_path):
+    """Each record is an Example that holds another one."""
+    inner = [tfw.encode_example({"n": n}) for n in range(400)]
+    tfw.write_records(tmp_path / "nested", [{"inner": message} for message in inner])
+
+    def make(num_threads):
+        outer = (
+            TFRecordDataset(tmp_path / "nested")
+            .shuffle(4, seed=1)
+            .batch(2)
+            .parse_example({"inner": tfw.FixedLenFeature([], tfw.string)}, num_threads=num_threads)
+        )
+        messages = outer.map(lambda batch: batch["inner"][0])
+        return iter(messages.batch(3).parse_example({"n": tfw.FixedLenFeature([], tfw.int64)}))
+
+    one = shown(make(1))
+    for given in range(1, 12):
+        elements = make(2)
+        for _ in range(given):
+            next(elements)
+        resumed = make(2)
+        resumed.load_state_dict(elements.state_dict())
+        assert one[given:] == shown(resumed)
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -192,6 +218,8 @@ def test_a_damaged_state_is_refused(paths, given):
     for _ in range(3):
         next(elements)
     state = elements.state_dict()
-    for at in ({"before": None, "given": given}, {"before": 3, "given": 1}):
+    depth = state["at"]["depth"]  # it is in the midst of a piece
+    for place in ({"before": None, "given": given}, {"before": 3, "given": 1}):
+        at = {"depth": depth, **place}
         with pytest.raises(ValueError, match="damaged"):
             iter(PIPELINES["shuffled"](paths, 2)).load_state_dict({**state, "at": at})

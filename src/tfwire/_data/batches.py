@@ -73,7 +73,8 @@ class Parse(Derived):
                 parser, self.source.count, self.source.drop_remainder, num_threads, at
             )
         collate = partial(_parse, parser)
-        return resumed(partial(self.source.open_collated, collate, epoch, num_threads), at)
+        open_at = partial(self.source.open_collated, collate, epoch, num_threads)
+        return resumed(open_at, self.source.depth, at)
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
@@ -177,6 +178,11 @@ class Batch(Derived):
         size = str(self.count) if self.drop_remainder else "?"
         return f"{dtype}[{size}, {shape}]" if shape else f"{dtype}[{size}]"
 
+    @property
+    def depth(self) -> int:
+        """The number of stages from here on."""
+        return sum(1 for _ in self.chain())
+
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return self.open_collated(self._collate, epoch, 1, at)
 
@@ -191,7 +197,8 @@ class Batch(Derived):
         if num_threads <= 1:
             return _BatchCursor(below, self, collate)
         pieces = _Drawing(below, self)
-        return AheadCursor(below, pieces.draw, partial(pieces.collate, collate), num_threads)
+        work = partial(pieces.collate, collate)
+        return AheadCursor(below, pieces.draw, work, num_threads, depth=self.depth)
 
     def describe(self) -> str:
         return f"batch({self.count}, {self.drop_remainder})"

@@ -44,7 +44,7 @@ class Prefetch(Derived):
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         below = self.source.open(epoch, at)
-        return AheadCursor(below, partial(draw, below, 1), None, 1, self.count)
+        return AheadCursor(below, partial(draw, below, 1), None, 1, count=self.count)
 
 
 class MapAhead(Map):
@@ -126,6 +126,8 @@ class AheadCursor(GatheringPieces):
         draw: Draws a piece; one thread at a time.
         work: Makes elements of what was drawn; any thread. None: they are the elements.
         num_threads: How many threads.
+        depth: The number of stages of the pass, where pieces have several elements: a position in
+            the midst of a piece says whose it is.
         count: How many pieces to make ahead; None: one more than threads.
     """
 
@@ -135,8 +137,11 @@ class AheadCursor(GatheringPieces):
         draw: Callable[[], Drawn],
         work: Callable[[Any], Iterable[Any]] | None,
         num_threads: int,
+        *,
+        depth: int = 0,
         count: int | None = None,
     ) -> None:
+        self._depth = depth
         self._below = below
         self._draw = draw
         self._work = None if work is None else partial(_made, work)
@@ -178,7 +183,8 @@ class AheadCursor(GatheringPieces):
         """The position of the source, or one before it and how many elements to drop there."""
         place = self._piece.known_place()
         if self._left:
-            return {"before": self._before.known_place(), "given": self._given}
+            before = self._before.known_place()
+            return {"depth": self._depth, "before": before, "given": self._given}
         if self._piece.error is not None:
             raise copied(self._piece.error)
         return place
@@ -201,14 +207,16 @@ class AheadCursor(GatheringPieces):
 MOST_GIVEN = 256  # elements of a piece
 
 
-def resumed(open_at: Callable[[Any], Cursor], at: Any) -> Cursor:
+def resumed(open_at: Callable[[Any], Cursor], depth: int, at: Any) -> Cursor:
     """A cursor at a position of an AheadCursor, or of a cursor that makes the same elements.
 
     Args:
         open_at: Opens a cursor at a position of the source.
+        depth: That of the AheadCursor; another position is one of the source.
         at: The position.
     """
-    if not (isinstance(at, dict) and at.keys() == {"before", "given"}):
+    own = isinstance(at, dict) and at.keys() == {"depth", "before", "given"}
+    if not own or at["depth"] != depth:
         return open_at(at)
     check_state(at["given"], range(1, MOST_GIVEN))
     cursor = open_at(at["before"])

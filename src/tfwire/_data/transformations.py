@@ -206,7 +206,8 @@ class Transformations(Pipeline[Element]):
         Args:
             features: As for :func:`tfwire.parse_example`.
             num_threads: Above 1, this many threads parse batches ahead, a few megabytes each. The
-                batches and their order are the same, and so are saved states.
+                batches and their order are the same. A state saved with any number of threads can
+                be loaded with any other.
 
         Raises:
             ValueError: ``num_threads`` is below 1.
