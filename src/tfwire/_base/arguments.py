@@ -128,14 +128,16 @@ def size_in_bytes(name: str, value: int | str) -> int:
     if not isinstance(value, str):
         count = integer(name, value)
     else:
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value, re.ASCII)
+        # No more digits than Python makes an integer of (640 at its lowest limit).
+        found = re.fullmatch(r"\s*(\d{1,500}(?:\.\d{1,500})?)\s*([a-zA-Z]*)\s*", value, re.ASCII)
         if found is None or found[2].upper() not in _UNITS:
-            found_text = shorten(repr(value))
-            raise ValueError(f"expected a size like '150MB' or '128MiB', found {found_text}")
+            raise ValueError(
+                f"{name} must be a size like '150MB' or '128MiB', found {shorten(repr(value))}"
+            )
         count = int(Fraction(found[1]) * _UNITS[found[2].upper()])
     if not 1 <= count < 1 << 63:
         raise ValueError(
-            f"a size must be positive and fit into 64 bits, found {shorten(repr(value))}"
+            f"{name} must be positive and fit into 64 bits, found {shorten(repr(value))}"
         )
     return count
 
