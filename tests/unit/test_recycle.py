@@ -2,12 +2,16 @@
 
 import gc
 import random
+import sys
+import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
+from tfwire._parsing import spare as spares
 from tfwire._parsing.spare import Spare
 
 FEATURES = {
@@ -159,3 +163,47 @@ def test_batches_share_no_entry(path, num_threads):
 def arrays(batch):
     strings, sparse = batch["s"], batch["v"]
     return [batch["x"], batch["p"], strings.data, strings.offsets, sparse.values, sparse.indices]
+
+
+def test_a_reader_that_is_dropped_leaves_no_large_memory(path, monkeypatch):
+    monkeypatch.setattr(spares, "IDLE_LIMIT", 1 << 16)
+    parser = tfw.Parser(FEATURES)
+    kept = parser._schemas[0].spares[0]
+    batches = parser.parse_file(path, 100)
+    next(batches)
+    assert kept.limit > 1 << 16
+    del batches
+    gc.collect()
+    assert kept.limit == 1 << 16
+    assert not kept._blocks
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_threads_that_read_with_one_parser_never_share_memory(tmp_path, num_threads):
+    """Their iterators take blocks from the parser, and give them back when they are closed."""
+    tfw.write_records(tmp_path / "a", [{"n": n} for n in range(2000)])
+    parser, wrong = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)}), []
+    ends = time.monotonic() + 1
+
+    def read():
+        while time.monotonic() < ends:
+            try:
+                with parser.parse_file(tmp_path / "a", 64, num_threads=num_threads) as batches:
+                    found = np.concatenate([batch["n"] for batch in batches])
+                if not np.array_equal(found, np.arange(2000)):
+                    wrong.append(found)
+            except Exception as error:
+                wrong.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=read) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+    assert len(parser._blocks) == len(set(map(id, parser._blocks)))

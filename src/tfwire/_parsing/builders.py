@@ -7,20 +7,23 @@ files, pipes, what follows damage) the reader gives windows: verified records in
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._base.errors import ParseError
 from tfwire._base.native import check, ffi, lib
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.session import Schema, Session
-from tfwire._parsing.spare import IDLE_LIMIT
+from tfwire._parsing.spare import IDLE_LIMIT, Spare
 from tfwire._parsing.spec import Plan
 from tfwire._records.blocks import Window
 from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
 
-__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing"]
+__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing", "unused_block"]
 
 _MAX_ERRORS_KEPT = 1000
 
@@ -31,7 +34,7 @@ class Parsing(Protocol):
     _plans: Sequence[Plan | None]
     _schemas: tuple[Schema | None, ...]
     _sessions: list[Session]
-    _blocks: list[Block]
+    _blocks: deque[Block]
     _needs_windows: bool
 
     def _acquire(self) -> Session: ...
@@ -113,6 +116,8 @@ class Builders:
         ]
         for spare in self._spares:
             spare.begin(self, num_threads)
+        self._dropped = weakref.finalize(self, _trim, self._spares)
+        self._dropped.atexit = False
 
     def get(self) -> Builder:
         try:
@@ -125,20 +130,38 @@ class Builders:
 
     def block(self) -> Block:
         """A block of the parser's, until ``release``."""
-        blocks = self.parser._blocks
-        self._lent.append(blocks.pop() if blocks else Block())
+        self._lent.append(unused_block(self.parser._blocks))
         return self._lent[-1]
 
     def release(self) -> None:
         """Gives sessions and blocks back to the parser. No builder is used after that."""
         while self._unused:
             self._unused.pop().release()
+        self._dropped.detach()
         for spare in self._spares:
             spare.end(self)
         blocks = self.parser._blocks
-        while self._lent:
-            blocks.append(self._lent.pop())
-        blocks[:] = [block for block in blocks if block.capacity <= IDLE_LIMIT]
+        blocks += self._lent
+        self._lent = []
+        # Other iterators of the parser take blocks meanwhile: one is looked at by its taker alone.
+        with suppress(IndexError):
+            for _ in range(len(blocks)):
+                block = blocks.popleft()
+                if block.capacity <= IDLE_LIMIT:
+                    blocks.append(block)
+
+
+def unused_block(blocks: deque[Block]) -> Block:
+    """One of the blocks that no thread uses, or a new one."""
+    try:
+        return blocks.pop()
+    except IndexError:
+        return Block()
+
+
+def _trim(spares: list[Spare]) -> None:
+    for spare in spares:
+        spare.trim()
 
 
 class Builder:

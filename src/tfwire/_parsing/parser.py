@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -85,7 +86,7 @@ class BaseParser(Generic[Batch, Single]):
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
-        self._blocks: list[Block] = []  # unused ones, as the sessions
+        self._blocks: deque[Block] = deque()  # unused ones, as the sessions
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
 

@@ -60,7 +60,7 @@ class Spare:
         """Keeps blocks of any size, until ``end``.
 
         Args:
-            reader: What reads files; it may also be dropped.
+            reader: What reads files.
             num_threads: How many threads fill columns for it.
         """
         self._readers.add(reader)
@@ -69,9 +69,14 @@ class Spare:
             self._most = max(self._most, _NUM_BLOCKS + num_threads)
 
     def end(self, reader: object) -> None:
-        """Keeps only what an idle parser may, unless another reader goes on."""
+        """Ends what ``begin`` began."""
         self._readers.discard(reader)
-        if not self._readers:
+        self.trim()
+
+    def trim(self) -> None:
+        """Keeps only what an idle parser may, unless a reader goes on. For readers that were
+        dropped."""
+        if next(iter(self._readers), None) is None:  # its length may count one that was dropped
             self.limit = IDLE_LIMIT
             with suppress(IndexError):  # a batch that is being parsed looks too
                 for _ in range(len(self._blocks)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tfwire._base.native import lib
-from tfwire._parsing.builders import Builders, Outcome
+from tfwire._parsing.builders import Builders, Outcome, unused_block
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import window_of
 from tfwire._records.unit_block import Block
@@ -140,7 +140,7 @@ class Parallel:
         """The records of the next batches, or the batches; fewer at the end or before an error."""
         if self._in_turn and self._reader.at_compressed:
             return self._sequential.step()
-        block = self._blocks.pop() if self._blocks else Block()
+        block = unused_block(self._blocks)
         block.takes_unverified = self._verify
         marks: list[tuple[int, int]] = []
         goal, error = self._sizes.num_records(), None

@@ -93,7 +93,10 @@ class FileAccess:
 
     def _fetch(self, numbers: Array) -> Sequence[bytes]:
         """The first of these records, one or more."""
-        room, spans = self._spare.pop() if self._spare else _new_room(_FETCH_BYTES)
+        try:
+            room, spans = self._spare.pop()
+        except IndexError:  # threads may share this object
+            room, spans = _new_room(_FETCH_BYTES)
         done, error = ffi.new("size_t *"), new_error()
         while True:
             status = lib.tfw_fetch(

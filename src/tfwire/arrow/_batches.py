@@ -200,7 +200,10 @@ class BatchParser(BaseParser[RecordBatch, None]):
         self._needs_windows = layout.positions
 
     def _acquire(self) -> Session:
-        return self._sessions.pop() if self._sessions else BatchSession(self._layout)
+        try:
+            return self._sessions.pop()
+        except IndexError:
+            return BatchSession(self._layout)
 
     def _batches(self, parts: Any, count: int, size: int) -> Iterator[RecordBatch]:
         array, count, error = parts
