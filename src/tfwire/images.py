@@ -98,29 +98,30 @@ def decode(
     if integer("channels", channels) not in _PIL_MODES:
         raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
     contents = as_message(contents, "contents")
-    with _without_warning_of_size(contents):
-        try:
+    try:
+        with _no_warning_of_size(_num_pixels(contents)):
             image = Image.open(io.BytesIO(contents))
-        except (OSError, Image.DecompressionBombError) as problem:
-            raise ValueError(
-                f"{len(contents)} bytes are not an image that Pillow knows"
-            ) from problem
-        alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
-        try:
+    except (OSError, Image.DecompressionBombError) as problem:
+        raise ValueError(f"{len(contents)} bytes are not an image that Pillow knows") from problem
+    alpha = image.format == "PNG" and contents[_PNG_COLOUR_TYPE] == _GREY_WITH_ALPHA
+    try:
+        with _no_warning_of_size(image.width * image.height):
             if frames and image.format in ("GIF", "WEBP"):
                 most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
                 return _stack(ImageSequence.Iterator(image), channels, most)
             return _pixels(image, channels, alpha)
-        except (
-            OSError,
-            SyntaxError,
-            ValueError,
-            IndexError,
-        ) as problem:  # Pillow raises all of these
-            raise ValueError(
-                f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too "
-                f"large: {problem}"
-            ) from problem
+    # Pillow raises all of these.
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        IndexError,
+        Image.DecompressionBombError,
+    ) as problem:
+        raise ValueError(
+            f"{image.format} image of {len(contents)} bytes is truncated or damaged, or too "
+            f"large: {problem}"
+        ) from problem
 
 
 # Frames of more bytes than this, and than this many times those of the file, are refused.
@@ -137,12 +138,16 @@ _FILTERS = threading.Lock()  # held while the filters of warnings, which all thr
 
 
 @contextmanager
-def _without_warning_of_size(contents: bytes) -> Iterator[None]:
+def _no_warning_of_size(pixels: int | None) -> Iterator[None]:
     """Pillow warns of images that have more than half the pixels which it refuses. Only for these
-    are the filters of warnings changed: each change makes warnings appear that came already."""
+    are the filters of warnings changed: each change makes warnings appear that came already.
+
+    Args:
+        pixels: How many the image has; None: unknown.
+    """
     from PIL import Image
 
-    limit, pixels = Image.MAX_IMAGE_PIXELS, _num_pixels(contents)
+    limit = Image.MAX_IMAGE_PIXELS
     if limit is None or (pixels is not None and pixels <= limit):
         yield
         return

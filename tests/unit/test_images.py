@@ -1,7 +1,9 @@
 """Images as pixels; tests/oracle compares them with TensorFlow's."""
 
 import io
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -129,6 +131,18 @@ def test_images_of_usual_size_leave_the_filters_of_warnings_alone(kind, monkeypa
     monkeypatch.setattr(warnings, "catch_warnings", None)
     monkeypatch.setattr(warnings, "simplefilter", None)
     assert (20, 30, 3) == decode(file.getvalue(), 3).shape
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF"])
+def test_threads_decode_at_once(kind, monkeypatch):
+    """Although the filters of warnings are changed by one at a time."""
+    file = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(file, kind)
+    together, pixels = threading.Barrier(3, timeout=20), images._pixels
+    monkeypatch.setattr(images, "_pixels", lambda *a: together.wait() * 0 or pixels(*a))
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(decode, [file.getvalue()] * 3))
+    assert [(20, 30, 3)] * 3 == [array.shape for array in found]
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP"])
