@@ -1,8 +1,10 @@
 """What an installation looks like from outside the source tree."""
 
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,17 +53,48 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
 
 
-@pytest.mark.slow
-def test_wheel_installs_and_works_outside_the_tree(tmp_path):
-    """The wheel holds every module, no C source and no tests, and reads what it wrote."""
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        + ["--wheel-dir", str(tmp_path), str(ROOT)],
-        check=True,
-    )
-    (wheel,) = tmp_path.glob("tfwire-*.whl")
-    import zipfile
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, **options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """The sdist of the files that git knows, unpacked; elsewhere, what it was unpacked to."""
+    if not (ROOT / ".git").exists():
+        return ROOT
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdist")
+    for name in tracked():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(target)!r})"
+    run(sys.executable, "-c", code, cwd=source)
+    (archive,) = target.glob("tfwire-*.tar.gz")
+    run("tar", "xzf", archive, "-C", target)
+    return target / archive.name.removesuffix(".tar.gz")
+
+
+def tracked():
+    names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
+    return [name for name in names if (ROOT / name).exists()]
+
+
+@pytest.mark.slow
+def test_sdist_holds_all_that_its_tests_need(sdist):
+    if sdist == ROOT:
+        pytest.skip("compares the sdist with what git knows")
+    found = {p.relative_to(sdist).as_posix() for p in sdist.rglob("*") if p.is_file()}
+    made = {name for name in found if name.startswith("src/tfwire.egg-info/")}
+    assert {*tracked(), "PKG-INFO", "setup.cfg"} == found - made
+
+
+@pytest.mark.slow
+def test_wheel_of_the_sdist_works_outside_the_tree(sdist, tmp_path):
+    """The wheel holds every module, no C source and no tests, and reads what it wrote."""
+    pip = (sys.executable, "-m", "pip")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sdist)
+    (wheel,) = tmp_path.glob("tfwire-*.whl")
     files = zipfile.ZipFile(wheel).infolist()
     names = [file.filename for file in files]
     assert not [name for name in names if name.endswith((".c", ".h")) or "test" in name]
@@ -71,19 +104,11 @@ def test_wheel_installs_and_works_outside_the_tree(tmp_path):
     (native,) = [name for name in names if "_native" in name and not name.endswith(".pyi")]
     assert b".debug_info" not in zipfile.ZipFile(wheel).read(native)
     target = tmp_path / "site"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, wheel],
-        check=True,
-    )
+    run(*pip, "install", "--no-deps", "--target", target, wheel)
+    environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
     code = (
         "import tfwire, tfwire.compat; assert 'site' in tfwire.__file__, tfwire.__file__\n"
         "tfwire.write_records('x', [b'a', b'b']); print(list(tfwire.read_records('x')))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"},
-    )
-    assert "[b'a', b'b']\n" == result.stdout, result.stderr
+    output = run(sys.executable, "-c", code, cwd=tmp_path, env=environment)
+    assert "[b'a', b'b']\n" == output
