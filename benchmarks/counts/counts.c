@@ -8,7 +8,7 @@
  */
 #define _GNU_SOURCE
 
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 #include "workloads.h"
 
 #include <stdio.h>

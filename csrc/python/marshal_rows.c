@@ -2,7 +2,7 @@
  *
  * An object is a type code and its content. A code with the flag gives the object the next number,
  * by which a later 'r' refers to it. */
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 enum {
     FLAG_REF = 0x80,

@@ -1,5 +1,5 @@
 /* Keys of rows, for all ways of reading rows. */
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key) {
     uint32_t *known = string->memo != 0 ? &u->memos.of[string->memo - 1].key : NULL;

@@ -1,5 +1,5 @@
 /* pickle's stack machine, as far as rows of plain values need it: one opcode at a time. */
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 #define MAX_REPLAYS 8
 

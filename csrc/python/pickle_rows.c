@@ -1,5 +1,5 @@
 /* Rows out of a pickle: the opcodes around them, keys and values, rows that occur again. */
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 /* SETITEM, SETITEMS: the items on the stack become pairs of the row. */
 static int set_items(tfwi_unpickler *u) {

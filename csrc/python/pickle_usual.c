@@ -1,7 +1,7 @@
 /* The usual row, read straight through: MARK, key and value in turn, SETITEMS, where values are
  * scalars, arrays or lists of numbers. The machine of pickle_machine.c gives the same answer,
  * slower. */
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 /* Strings have their length in 1, 4 or 8 bytes; 0: no string. */
 TFWI_INLINE size_t length_size(uint8_t op) {

@@ -3,7 +3,7 @@
 #define TFWIRE_ROWS_H
 
 #include "encode/numbers.h"
-#include "python/pickle_rows.h"
+#include "python/unpickler.h"
 
 /* The prefixes of a key, by kind less one. */
 typedef struct tfwi_key_prefixes {

@@ -2,7 +2,7 @@
 #ifndef TFWIRE_DAMAGE_H
 #define TFWIRE_DAMAGE_H
 
-#include "records/reader.h"
+#include "records/reader_state.h"
 
 /* Treats the damage of the record at begin as the policy says. */
 int tfwi_reader_meet_damage(tfw_reader *reader);

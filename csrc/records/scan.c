@@ -1,16 +1,9 @@
-/* Finding records in memory: the choice of a scanner, the portable one, and what is wrong with a
- * record in words. Nothing here keeps state. */
+/* Finding records in memory: the choice of a scanner, and what is wrong with a record in words.
+ * Nothing here keeps state. */
 #include "records/scan.h"
-
-#include "crc32c/crc32c_portable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-#define LENGTH_FIRST true
-#include "records/scan_loop.h"
-
-static const tfwi_scanner portable = {&tfwi_crc32c_portable, scan, find_header};
 
 static const tfwi_scanner *const scanners[] = {
 #ifdef TFWI_X86
@@ -21,7 +14,7 @@ static const tfwi_scanner *const scanners[] = {
 #ifdef TFWI_ARM64
     &tfwi_scan_armv8,
 #endif
-    &portable,
+    &tfwi_scan_portable,
 };
 
 const tfwi_scanner *tfwi_scanner_current(void) {

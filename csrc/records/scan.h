@@ -21,6 +21,7 @@ typedef struct tfwi_scanner {
 /* The scanner of the CRC-32C kernel in use. */
 const tfwi_scanner *tfwi_scanner_current(void);
 
+extern const tfwi_scanner tfwi_scan_portable;
 #ifdef TFWI_X86
 extern const tfwi_scanner tfwi_scan_avx512;
 extern const tfwi_scanner tfwi_scan_avx2;

@@ -8,6 +8,6 @@
 #define LENGTH_FIRST false
 #include "records/scan_loop.h"
 
-const tfwi_scanner tfwi_scan_avx512 = {&tfwi_crc32c_avx512, scan, find_header};
+const tfwi_scanner tfwi_scan_avx512 = {&tfwi_crc32c_avx512, scan_records, search_header};
 
 #endif

@@ -44,7 +44,7 @@ TARGET TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t li
     return TFW_OK;
 }
 
-TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
+TARGET static int scan_records(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
                        tfw_span *out_spans, size_t span_capacity, size_t *out_count,
                        size_t *out_consumed, tfw_error *error) {
     size_t count = 0;
@@ -67,7 +67,7 @@ TARGET static int scan(const uint8_t *data, size_t len, uint64_t limit, unsigned
 /* The checksums do not depend on each other, so that several are computed at a time. Where they are
  * fast, lengths are looked at last: in arbitrary bytes they make unpredictable branches. Where
  * checksums are slow, the length alone rules out most places. */
-TARGET static size_t find_header(const uint8_t *data, size_t count, uint64_t limit) {
+TARGET static size_t search_header(const uint8_t *data, size_t count, uint64_t limit) {
     for (size_t i = 0; i < count; i++) {
         uint64_t length = tfwi_load64(data + i);
         if (LENGTH_FIRST && TFWI_LIKELY(length > limit)) {

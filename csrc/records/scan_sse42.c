@@ -8,6 +8,6 @@
 #define LENGTH_FIRST false
 #include "records/scan_loop.h"
 
-const tfwi_scanner tfwi_scan_sse42 = {&tfwi_crc32c_sse42, scan, find_header};
+const tfwi_scanner tfwi_scan_sse42 = {&tfwi_crc32c_sse42, scan_records, search_header};
 
 #endif

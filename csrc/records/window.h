@@ -2,7 +2,7 @@
 #ifndef TFWIRE_WINDOW_H
 #define TFWIRE_WINDOW_H
 
-#include "records/reader.h"
+#include "records/reader_state.h"
 
 /* Makes room for at least half a buffer of input; TFW_E_MEMORY. */
 int tfwi_reader_make_room(tfw_reader *reader);

@@ -9,8 +9,8 @@
  *
  * The stream is not trusted: every length is checked against the bytes present, every reference
  * against the memo. */
-#ifndef TFWIRE_PICKLE_ROWS_H
-#define TFWIRE_PICKLE_ROWS_H
+#ifndef TFWIRE_UNPICKLER_H
+#define TFWIRE_UNPICKLER_H
 
 #include "tfwire_python.h"
 
@@ -159,4 +159,4 @@ TFWI_INLINE int tfwi_memoize(tfwi_unpickler *u, tfwi_memo memo) {
     return u->memos.count > UINT32_MAX - 1 ? TFWI_UNKNOWN : TFW_OK;
 }
 
-#endif /* TFWIRE_PICKLE_ROWS_H */
+#endif /* TFWIRE_UNPICKLER_H */

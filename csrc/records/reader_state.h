@@ -1,7 +1,7 @@
 /* The state of the sequential reader. window.c gets its input, damage.c does what the policy says,
  * and above them reader.c goes from record to record. */
-#ifndef TFWIRE_READER_H
-#define TFWIRE_READER_H
+#ifndef TFWIRE_READER_STATE_H
+#define TFWIRE_READER_STATE_H
 
 #include "records/resync.h"
 
@@ -71,4 +71,4 @@ TFWI_INLINE bool tfwi_spans_pending(const tfw_reader *reader) {
     return reader->span_next < reader->span_count;
 }
 
-#endif /* TFWIRE_READER_H */
+#endif /* TFWIRE_READER_STATE_H */
