@@ -214,11 +214,9 @@ def test_wrong_numbers_of_threads_are_refused(paths):
 
 @pytest.mark.parametrize("given", [0, -1, 2**40, "1", None])
 def test_a_damaged_state_is_refused(paths, given):
-    elements = iter(PIPELINES["shuffled"](paths, 2))
-    for _ in range(3):
-        next(elements)
-    state = elements.state_dict()
-    depth = state["at"]["depth"]  # it is in the midst of a piece
+    dataset = PIPELINES["shuffled"](paths, 2)
+    state = iter(dataset).state_dict()
+    depth = dataset._stage.source.depth
     for place in ({"before": None, "given": given}, {"before": 3, "given": 1}):
         at = {"depth": depth, **place}
         with pytest.raises(ValueError, match="damaged"):
