@@ -205,13 +205,12 @@ class _BufferCursor(GatheringPieces):
 
     def place(self) -> Any:
         self.raise_deferred()
-        self._forget_places()
         place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
         return [
             self._seed,
             {
                 "next": self._next.numbers.copy(),
-                "held": self._buffer.held().numbers.copy(),
+                "held": self._buffer.numbers(),
                 "drawn": self._drawn,
                 "pulled": self._pulled,
                 "place": list(place),
@@ -316,13 +315,22 @@ class Buffer:
     def __init__(self, limit: int, none: Array) -> None:
         self._limit = limit
         self._room = Numbered(none, np.empty(0, np.int64))
+        self._numbers: Array | None = None  # a copy, until elements change
         self.size = 0
 
     def held(self) -> Numbered:
         """The elements, as views."""
         return self._room.split(self.size)[0]
 
+    def numbers(self) -> Array:
+        """The numbers of the elements, in an array that does not change. With prefetch or threads
+        every element has a snapshot, but elements change only once for many of them."""
+        if self._numbers is None:
+            self._numbers = self.held().numbers.copy()
+        return self._numbers
+
     def add(self, more: Numbered) -> None:
+        self._numbers = None
         size = self.size + len(more.numbers)
         if size > len(self._room.numbers):
             room = min(2 * size, self._limit)
@@ -339,6 +347,7 @@ class Buffer:
     def exchange(self, incoming: Numbered, slots: Array) -> None:
         """Exchanges incoming elements with those in the slots, one after the other: a slot that
         occurs twice gives the element that it got first."""
+        self._numbers = None
         elements, numbers = self._room
         error = new_error()
         status = lib.tfw_exchange(
@@ -356,6 +365,7 @@ class Buffer:
 
     def empty(self, order: Array) -> Numbered:
         """Removes all elements and returns them in this order."""
+        self._numbers = None
         elements, numbers = self.held()
         self._room, self.size = Numbered(elements[:0], numbers[:0]), 0
         return Numbered(elements[order], numbers[order])
