@@ -17,7 +17,7 @@ SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
-.PHONY: build lib test demo docs bench bench-check bench-growth bench-record gen oracle neighbours lint \
+.PHONY: build lib install test demo docs bench bench-check bench-growth bench-record gen oracle neighbours lint \
         check-all check-c check-clang check-cross check-kernels check-sanitized check-threads check-tiers \
         check-valgrind clean
 
@@ -102,23 +102,37 @@ check-cross:
 
 # ---- The C library by itself ------------------------------------------------------------------
 
-# build/lib: a static and a shared library, which exports TFW_API alone, and tfwire.pc.
+# build/lib: a static and a shared library of all but what serves Python, and tfwire.pc.
 VERSION = $(shell sed -n 's/^\#define TFW_VERSION_STRING "\(.*\)"/\1/p' csrc/tfwire.h)
 LIB_FLAGS = -std=c11 -O3 -fPIC -fvisibility=hidden -Icsrc $(WARNINGS)
+LIB_OBJECTS = $(patsubst csrc/%.c,build/lib/objects/%.o,$(filter-out csrc/python/%,$(SOURCES)))
+LIB_HEADERS = csrc/tfwire.h csrc/tfwire_arrow.h
 
 lib: build/lib/.ready
+
+# $(call pkg_config,headers,libraries)
+pkg_config = printf '%s\n' 'Name: tfwire' 'Version: $(VERSION)' \
+    'Description: TFRecord files and tf.train.Example messages' 'Cflags: -I$(1)' 'Libs: -L$(2) -ltfwire'
 
 build/lib/.ready: $(SOURCES) $(HEADERS) Makefile
 	$(call c_objects,lib/objects,$(CC) $(LIB_FLAGS))
 	rm -f build/lib/libtfwire.a
-	$(AR) rcs build/lib/libtfwire.a $(SOURCES:csrc/%.c=build/lib/objects/%.o)
-	$(CC) -shared -Wl,-soname,libtfwire.so.0 $(SOURCES:csrc/%.c=build/lib/objects/%.o) \
-	    -o build/lib/libtfwire.so.0
+	$(AR) rcs build/lib/libtfwire.a $(LIB_OBJECTS)
+	$(CC) -shared -Wl,-soname,libtfwire.so.0 $(LIB_OBJECTS) -o build/lib/libtfwire.so.0
 	ln -sf libtfwire.so.0 build/lib/libtfwire.so
-	printf '%s\n' 'Name: tfwire' 'Version: $(VERSION)' \
-	    'Description: TFRecord files and tf.train.Example messages' \
-	    'Cflags: -I$(CURDIR)/csrc' 'Libs: -L$(CURDIR)/build/lib -ltfwire' > build/lib/tfwire.pc
+	$(call pkg_config,$(CURDIR)/csrc,$(CURDIR)/build/lib) > build/lib/tfwire.pc
 	touch $@
+
+# make install PREFIX=...: the headers, the libraries and tfwire.pc; DESTDIR is put before the paths.
+PREFIX ?= /usr/local
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR ?= $(PREFIX)/lib
+install: build/lib/.ready
+	mkdir -p $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(LIB_HEADERS) $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 build/lib/libtfwire.a build/lib/libtfwire.so.0 $(DESTDIR)$(LIBDIR)
+	ln -sf libtfwire.so.0 $(DESTDIR)$(LIBDIR)/libtfwire.so
+	$(call pkg_config,$(INCLUDEDIR),$(LIBDIR)) > $(DESTDIR)$(LIBDIR)/pkgconfig/tfwire.pc
 
 # ---- The slower checks ------------------------------------------------------------------------
 

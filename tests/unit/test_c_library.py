@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import tfwire as tfw
 from paths import ROOT
 
 CC = shutil.which(os.environ.get("CC", "cc"))
@@ -59,8 +60,6 @@ def test_the_example_programs_write_a_file_and_read_it(library, tmp_path, linkag
 
 
 def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
-    import tfwire as tfw
-
     source = ROOT / "examples" / "c" / "write_file.c"
     run(CC, f"-I{ROOT}/csrc", source, library / "libtfwire.a", "-o", tmp_path / "write_file")
     run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path)
@@ -71,10 +70,36 @@ def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
 def test_the_shared_library_exports_the_public_functions_only(library):
-    """The functions that the headers declare, and nothing of the inside."""
+    """The functions that the installed headers declare, nothing of the inside or for Python."""
     symbols = run("nm", "-D", "--defined-only", library / "libtfwire.so")
     exported = {line.split()[-1] for line in symbols.splitlines()}
-    names = ("tfwire.h", "tfwire_arrow.h", "tfwire_python.h")
+    names = ("tfwire.h", "tfwire_arrow.h")
     header = "".join((ROOT / "csrc" / name).read_text(encoding="ascii") for name in names)
     declared = set(re.findall(r"^TFW_API [^(]*?\b(tfw_\w+)\(", header, re.MULTILINE))
     assert exported == declared
+
+
+@pytest.mark.parametrize("linkage", ["shared", "static"])
+def test_programs_are_built_with_the_installed_library(library, tmp_path, linkage):
+    """By what tfwire.pc says."""
+    target = tmp_path / "usr"
+    run("make", "--silent", "install", f"PREFIX={target}")
+    words = (target / "lib" / "pkgconfig" / "tfwire.pc").read_text(encoding="ascii").split()
+    flags = [word for word in words if word.startswith(("-I", "-L", "-l"))]
+    if linkage == "static":
+        (target / "lib" / "libtfwire.so").unlink()
+    source = ROOT / "examples" / "c" / "write_file.c"
+    run(CC, "-std=c11", source, *flags, "-o", tmp_path / "write_file")
+    variables = {"LD_LIBRARY_PATH": str(target / "lib")} if linkage == "shared" else {}
+    run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path, **variables)
+    assert 3 == len(list(tfw.read_records(tmp_path / "pets.tfrecord")))
+
+
+def test_the_headers_of_the_library_can_be_included_from_cpp(library, tmp_path):
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    source = tmp_path / "empty.cpp"
+    source.write_text("#include <tfwire.h>\n#include <tfwire_arrow.h>\nint main() { return 0; }\n")
+    flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/csrc"]
+    run(compiler, *flags, "-c", source, "-o", tmp_path / "empty.o")
