@@ -172,9 +172,8 @@ def test_names_of_files_are_escaped(command):
         return
     text = text_of(result)
     assert 0 == result.returncode, text
-    if "json" not in command:
-        shown = printable(NASTY)
-        assert shown in text or json.dumps(NASTY)[1:-1] in text or command == "verify --same-as"
+    if "json" not in command and command not in ("verify --same-as", "schema"):
+        assert printable(NASTY) in text or json.dumps(NASTY)[1:-1] in text
 
 
 @pytest.mark.parametrize("command", READING)

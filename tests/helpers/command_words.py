@@ -11,6 +11,8 @@ READING = {
     "cat raw": ["cat", "--format", "raw", "IN"],
     "count": ["count", "IN"],
     "count --json": ["count", "--json", "IN"],
+    "schema": ["schema", "IN"],
+    "schema json": ["schema", "--all", "--format", "json", "IN"],
     "verify": ["verify", "IN", "--crc32c", "--receipt"],
     "verify --json": ["verify", "IN", "--json", "--crc32c", "--receipt"],
     "verify --same-as": ["verify", "IN", "--same-as", "IN2"],

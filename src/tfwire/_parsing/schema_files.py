@@ -22,7 +22,7 @@ from tfwire._records.sinks import replace_file
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyFeature, AnyPath
 
-__all__ = ["read_schema", "write_schema"]
+__all__ = ["read_schema", "schema_as_text", "write_schema"]
 
 _MAX_SIZE = 1 << 26  # bytes of a schema file; bounds what is read of an endless device
 
@@ -106,6 +106,12 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
         OSError: The file cannot be written; an old file stays as it was.
     """
     path = file_path("path", path)
+    text = schema_as_text(features, as_json=path.endswith(".json"))
+    replace_file(path, [text.encode()])
+
+
+def schema_as_text(features: Mapping[str, AnyFeature], as_json: bool) -> str:
+    """The content of a features.json or schema.pbtxt; raises as ``write_schema``."""
     if not isinstance(features, Mapping):
         raise TypeError(f"features must be a dict, found {type(features).__name__}")
     if getattr(features, "sequence_features", None):
@@ -116,11 +122,9 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
     if strange:
         raise TypeError(f"keys of features must be str, found {type(strange[0]).__name__}")
     known = {key: _prepared(key, feature) for key, feature in sorted(features.items())}
-    if path.endswith(".json"):
-        text = json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
-    else:
-        text = text_format.MessageToString(to_metadata(known))
-    replace_file(path, [text.encode()])
+    if as_json:
+        return json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
+    return str(text_format.MessageToString(to_metadata(known)))
 
 
 def _prepared(key: str, feature: Any) -> Any:

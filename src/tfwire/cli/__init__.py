@@ -22,6 +22,7 @@ _COMMANDS = {
     "head": ("show", "print the first records as text or JSON"),
     "cat": ("show", "print all records as text, JSON or raw bytes"),
     "count": ("info", "count the records"),
+    "schema": ("schema", "print the specification that parses files, as code or a schema file"),
     "verify": ("verify", "verify every record and list all damage"),
     "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
     "index": ("index", "save the positions of records, for random access"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import nsmallest
 from itertools import groupby
 from typing import Any
@@ -12,7 +13,14 @@ from tfwire._base.errors import ParseError
 from tfwire._examples.json_examples import example_to_json
 from tfwire._examples.protobuf import parse_message
 
-__all__ = ["as_json", "as_text", "list_features", "message_kind", "parse_record"]
+__all__ = [
+    "as_json",
+    "as_text",
+    "list_features",
+    "message_kind",
+    "parse_record",
+    "printable_text",
+]
 
 _PREVIEW = 48  # bytes
 _LINE_CHARACTERS = 160
@@ -83,6 +91,11 @@ def as_text(record: bytes, shorten: bool) -> str:
     lines = str(message).split("\n")[:-1]
     if shorten:
         lines = _shortened(lines)
+    return printable_text(lines)
+
+
+def printable_text(lines: Iterable[str]) -> str:
+    """Lines of protobuf's text format, without characters that control a terminal."""
     return "".join(f"{printable(line, _octal)}\n" for line in lines)
 
 

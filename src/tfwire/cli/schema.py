@@ -1,0 +1,108 @@
+"""tfwire schema: the specification that parses files, as code or as a schema file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from tfwire._base.arguments import show_path
+from tfwire.cli import _files
+
+if TYPE_CHECKING:
+    from tfwire._parsing.infer import InferredSchema
+
+_ENDINGS = {".py": "code", ".pbtxt": "pbtxt", ".json": "json"}
+
+
+def add_schema(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire schema."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a TFRecord file, - for stdin; or one schema file: NAME.pbtxt or NAME.json",
+    )
+    _files.add_compression(parser)
+    number = parser.add_mutually_exclusive_group()
+    number.add_argument(
+        "-n",
+        "--records",
+        type=_files.positive,
+        default=1000,
+        metavar="N",
+        help="read N records, in equal parts of every file (default: %(default)s)",
+    )
+    number.add_argument("--all", action="store_true", help="read all records")
+    parser.add_argument(
+        "--format",
+        choices=_ENDINGS.values(),
+        help="Python code (default), schema.pbtxt of TensorFlow Metadata, or features.json of TFDS",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="write a file; without --format, its name says which: .py, .pbtxt or .json",
+    )
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.epilog = (
+        "A feature that not all records have, or that has more or fewer values in some, is a "
+        "VarLenFeature. Exit status: 0, 1 when the data is at fault, also when records disagree on "
+        "the kind of a feature; 2 for wrong usage."
+    )
+    parser.set_defaults(run=_schema)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    if _files.stdin_twice(options, options.files):
+        return 2
+    known = [name for name in options.files if name.endswith((".pbtxt", ".json"))]
+    if known and len(options.files) > 1:
+        return _files.refuse(options, f"{show_path(known[0])}: a schema file is read alone")
+    if options.output is not None:
+        ending = next((end for end in _ENDINGS if options.output.endswith(end)), None)
+        if options.format is None and ending is None:
+            return _files.refuse(options, "OUT must end in .py, .pbtxt or .json, or give --format")
+        options.format = options.format or _ENDINGS[str(ending)]
+        problem = _files.problem_of_output(options, options.files, pattern=False)
+        if problem is not None:
+            return _files.refuse(options, problem)
+    if not known and _files.half_published(options, options.files):
+        return 1
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        text = _as_text(_read(options, known), options.format or "code")
+    for warning in found:
+        _files.complain(options, warning.message)
+    if options.output is None:
+        from tfwire.cli import _text
+
+        sys.stdout.write(_text.printable_text(text.splitlines()))
+    else:
+        from tfwire._records.sinks import replace_file
+
+        replace_file(options.output, [text.encode()])
+    return int(bool(found))
+
+
+def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
+    from tfwire._parsing.infer import infer_schema
+    from tfwire._parsing.schema_files import read_schema
+
+    if known:
+        return read_schema(known[0])
+    return infer_schema(
+        [_files.input_file(name) for name in options.files],
+        None if options.all else options.records,
+        compression_type=_files.chosen_compression(options),
+    )
+
+
+def _as_text(schema: InferredSchema, format_name: str) -> str:
+    from tfwire._parsing.schema_files import schema_as_text
+
+    if format_name == "code":
+        return f"import tfwire as tfw\n\n{schema!r}\n"
+    return schema_as_text(schema, as_json=format_name == "json")
