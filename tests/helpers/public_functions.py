@@ -193,7 +193,7 @@ FUNCTIONS = {
     ),
     "infer_schema": (
         tfw.infer_schema,
-        {"paths": "data", "num_records": 10, "compression_type": "auto"},
+        {"paths": "data", "num_records": 10, "compression_type": "auto", "on_corrupt": "raise"},
     ),
     "decode_json_example": (tfw.decode_json_example, {"json_examples": "{}"}),
     "example_to_json": (tfw.example_to_json, {"example": EXAMPLE, "indent": None}),

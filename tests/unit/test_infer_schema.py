@@ -9,6 +9,7 @@ import pytest
 import tfwire as tfw
 from paths import DATA
 from tfwire import train
+from tfwire.arrow import open_reader
 
 MASK_DELTA = 0xA282EAD8
 
@@ -169,6 +170,34 @@ def test_a_record_that_is_no_example_is_named(tmp_path):
     with pytest.raises(tfw.ParseError, match="record 1 is not an Example") as caught:
         tfw.infer_schema(path)
     assert (path, 1) == (caught.value.path, caught.value.record_index)
+
+
+def test_a_file_object_that_holds_no_examples_is_named(tmp_path):
+    write(tmp_path / "text", [b"just text"])
+    with open(tmp_path / "text", "rb") as file, pytest.raises(tfw.ParseError) as caught:
+        tfw.infer_schema(file)
+    assert str(caught.value).startswith(f"{file.name}: record 0 is not an Example")
+    with pytest.raises(tfw.ParseError, match=r"^input: record 0 is not an Example") as caught:
+        tfw.infer_schema(io.BytesIO((tmp_path / "text").read_bytes()))
+    assert caught.value.path is None
+
+
+def test_damage_may_be_left_out(tmp_path):
+    path = tmp_path / "damaged"
+    tfw.write_records(path, [{"a": 1}, {"a": 2}, {"b": 0.5}])
+    data = bytearray(path.read_bytes())
+    data[13] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(tfw.DataLossError):
+        tfw.infer_schema(path)
+    with pytest.warns(tfw.TfwireWarning, match="1 damaged region"):
+        schema = tfw.infer_schema(path, on_corrupt="skip")
+    assert 2 == schema.num_records
+    with pytest.warns(tfw.TfwireWarning, match="1 damaged region"):
+        reader = open_reader(path, on_corrupt="skip")
+    assert {"a": "large_list<int64>", "b": "large_list<float>"} == reader.types
+    with pytest.raises(ValueError, match="on_corrupt must be one of"):
+        tfw.infer_schema(path, on_corrupt="ignore")
 
 
 def test_sequence_examples_have_two_specifications(tmp_path):

@@ -18,11 +18,12 @@ from tfwire._parsing.features import (
     string,
     to_dtype,
 )
+from tfwire._records.damage import display_name
 from tfwire._records.reader import read_records
-from tfwire._records.sources import split_paths
+from tfwire._records.sources import is_file_object, open_source, split_paths
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import DetectedCompressionType, Input
+    from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt
     from tfwire._parsing.features import Feature
 
 __all__ = ["FeatureStatistics", "InferredSchema", "infer_schema"]
@@ -104,6 +105,7 @@ def infer_schema(
     num_records: int | None = 1000,
     *,
     compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
 ) -> InferredSchema:
     """The specification that parses the records of files, Examples or SequenceExamples.
 
@@ -116,12 +118,14 @@ def infer_schema(
         num_records: How many records to read, in equal parts from the beginning of every file; at
             least one of each. None: all.
         compression_type: As for read_records.
+        on_corrupt: What to do at damage, as for read_records.
 
     Returns:
         A dict for Parser, with statistics; ``print`` shows it as code. For SequenceExamples, use
         ``SequenceParser(schema, schema.sequence_features)``.
 
     Raises:
+        DataLossError: A file is damaged.
         ParseError: A record is neither an Example nor a SequenceExample.
         ValueError: There are no records, or ``num_records`` is below 1.
 
@@ -144,7 +148,7 @@ def infer_schema(
     context: dict[str, _Seen] = {}
     lists: dict[str, _Seen] = {}
     count = 0
-    for features, feature_lists in _decoded(files, num_records, compression_type):
+    for features, feature_lists in _decoded(files, num_records, compression_type, on_corrupt):
         count += 1
         for key, values in features.items():
             context.setdefault(key, _Seen()).add([values])
@@ -163,19 +167,20 @@ def infer_schema(
 
 
 def _decoded(
-    files: list[Any], num_records: int | None, compression_type: Any
+    files: list[Any], num_records: int | None, compression_type: Any, on_corrupt: Any
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Context and feature lists of the records to read; Examples have no feature lists."""
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
     for path in files:
-        records = islice(read_records(path, compression_type, max_record_size=None), share)
-        for i, record in enumerate(records):
+        records = read_records(path, compression_type, on_corrupt=on_corrupt, max_record_size=None)
+        for i, record in enumerate(islice(records, share)):
             try:
                 yield decode_sequence_example(record)
             except ParseError as error:
+                name = open_source(path).path if is_file_object(path) else path
                 raise ParseError(
-                    f"{path}: record {i} is not an Example: {error}",
-                    path=path,
+                    f"{display_name(name)}: record {i} is not an Example: {error}",
+                    path=name,
                     record_index=i,
                     reason="malformed",
                 ) from None

@@ -269,7 +269,7 @@ def open_reader(
             )
     files = [os.fsdecode(path) if isinstance(path, bytes) else path for path in files]
     if features is None:
-        features = infer_schema(files, compression_type=compression_type)
+        features = infer_schema(files, compression_type=compression_type, on_corrupt=on_corrupt)
     plans = _chosen(_plans(features), columns)
     layout = TableLayout(plans, binary_as, tensors, with_positions)
     return ArrowReader(files, plans, layout, batch_size, num_threads, compression_type, on_corrupt)

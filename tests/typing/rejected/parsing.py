@@ -58,6 +58,7 @@ tfw.parse_single_sequence_example(b"", {"n": 3})  # error
 tfw.infer_schema(3)  # error
 tfw.infer_schema("a", "all")  # error
 tfw.infer_schema("a", compression_type="BZIP2")  # error
+tfw.infer_schema("a", on_corrupt="ignore")  # error
 tfw.write_schema({"label": 3}, "schema.json")  # error
 tfw.write_schema(label, 3)  # error
 tfw.read_schema(3)  # error
