@@ -38,6 +38,7 @@ typedef struct stream {
 
     int errno_value; /* 0: nothing has ended the stream early */
     char message[TFWI_MESSAGE_SIZE];
+    const char *told; /* the text of the last call that failed */
 } stream;
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -224,27 +225,28 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out) {
     stream *s = self->private_data;
     *out = (struct ArrowArray){0};
     if (s->next_array < s->array_count) {
-        if (!tfwi_array_share(&s->arrays[s->next_array], out)) {
-            return ENOMEM;
-        }
-        tfwi_array_release(&s->arrays[s->next_array++]);
+        *out = s->arrays[s->next_array];
+        s->arrays[s->next_array++].release = NULL;
         return 0;
     }
     while (s->errno_value == 0 && s->records < s->batch_size && s->file < s->path_count) {
         read_more(s);
     }
     deliver(s, out);
+    s->told = s->message;
     return out->release != NULL ? 0 : s->errno_value;
 }
 
 static int get_schema(struct ArrowArrayStream *self, struct ArrowSchema *out) {
-    const stream *s = self->private_data;
+    stream *s = self->private_data;
+    s->told = "out of memory";
     return tfwi_layout_schema(s->layout, out) ? 0 : ENOMEM;
 }
 
+/* Never NULL after a call that failed: not every consumer looks. */
 static const char *get_last_error(struct ArrowArrayStream *self) {
     const stream *s = self->private_data;
-    return s->message[0] != '\0' ? s->message : NULL;
+    return s->told;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -319,10 +321,7 @@ static bool init(stream *s, const tfw_arrow_layout *layout,
     s->max_record_size = options->max_record_size;
     s->flags = options->flags;
     s->errno_value = options->message != NULL ? options->os_errno : 0;
-    for (size_t i = 0; options->message != NULL && i < TFWI_MESSAGE_SIZE - 1 &&
-                       options->message[i] != '\0'; i++) {
-        s->message[i] = options->message[i];
-    }
+    tfwi_stream_message_copy(s->message, options->message != NULL ? options->message : "");
     s->paths = copy_strings(options->paths, options->path_count);
     s->names = copy_strings(options->names, options->path_count);
     s->path_count = options->path_count;

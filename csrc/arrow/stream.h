@@ -11,4 +11,7 @@ enum { TFWI_MESSAGE_SIZE = 6144 }; /* a path, a key and some words */
 int tfwi_stream_message(char out[TFWI_MESSAGE_SIZE], const tfw_error *error, const char *name,
                         const tfw_arrow_layout *layout, bool by_field);
 
+/* Writes a text, as much as there is room for. */
+void tfwi_stream_message_copy(char out[TFWI_MESSAGE_SIZE], const char *text);
+
 #endif /* TFWIRE_STREAM_H */

@@ -20,6 +20,24 @@ static void put(writer *w, const char *text) {
     w->out[w->end] = '\0';
 }
 
+/* Bytes of the character at text. */
+static size_t size_of_character(const char *text) {
+    const uint8_t lead = (uint8_t)*text;
+    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+}
+
+/* Leaves out the last character if only the first of its bytes had room: some consumers end the
+ * process at text that is not UTF-8. */
+static void end_whole(writer *w) {
+    size_t first = w->end;
+    while (first != 0 && ((uint8_t)w->out[first - 1] & 0xc0) == 0x80) {
+        first--;
+    }
+    if (first != 0 && w->end - (first - 1) < size_of_character(w->out + first - 1)) {
+        w->out[first - 1] = '\0';
+    }
+}
+
 static void put_number(writer *w, const char *before, int64_t number) {
     char digits[24];
     (void)snprintf(digits, sizeof digits, "%lld", (long long)number);
@@ -27,15 +45,43 @@ static void put_number(writer *w, const char *before, int64_t number) {
     put(w, digits);
 }
 
-/* A key, without what a terminal would obey. */
+/* Whether a terminal shows a character as it is, and does not obey it: no controls, no marks that
+ * change the direction of text, or that are not seen. */
+static bool is_shown(const char *text, size_t size) {
+    const uint8_t *p = (const uint8_t *)text;
+    switch (size) {
+    case 1: return p[0] >= 0x20 && p[0] < 0x7f;
+    case 2: return p[0] != 0xc2 || p[1] >= 0xa0;
+    case 3:
+        return p[0] != 0xe2 || !((p[1] == 0x80 && p[2] >= 0x8b && p[2] <= 0xae &&
+                                  (p[2] <= 0x8f || p[2] >= 0xa8)) ||
+                                 (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf));
+    default: return true;
+    }
+}
+
+enum { SHOWN_CHARACTERS = 60, SHOWN_FIRST = 29, SHOWN_LAST = 28 }; /* with "..." between */
+
+/* A key as the Python package shows it, but for '?' where that escapes: a long one loses its
+ * middle. */
 static void put_key(writer *w, const char *key, size_t len) {
-    int64_t offsets[2] = {0, (int64_t)len};
-    size_t wrong;
+    const int64_t offsets[2] = {0, (int64_t)len};
+    size_t wrong, count = 0, number = 0;
     const bool utf8 = tfwi_strings_are_utf8((const uint8_t *)key, offsets, 1, &wrong);
-    for (size_t i = 0; i < len; i++) {
-        const unsigned char c = (unsigned char)key[i];
-        const char text[2] = {c < 0x20 || c == 0x7f || (c > 0x7f && !utf8) ? '?' : key[i], '\0'};
-        put(w, text);
+    for (size_t i = 0; i < len; i += utf8 ? size_of_character(key + i) : 1) {
+        count++;
+    }
+    for (size_t i = 0, size; i < len; i += size, number++) {
+        char text[5] = "?";
+        size = utf8 ? size_of_character(key + i) : 1;
+        if (is_shown(key + i, size)) {
+            memcpy(text, key + i, size);
+        }
+        if (count <= SHOWN_CHARACTERS || number < SHOWN_FIRST || number >= count - SHOWN_LAST) {
+            put(w, text);
+        } else if (number == SHOWN_FIRST) {
+            put(w, "...");
+        }
     }
 }
 
@@ -169,26 +215,37 @@ static int put_unexportable(writer *w, const tfw_error *error, const tfw_arrow_l
     return EINVAL;
 }
 
+static int put_error(writer *w, const tfw_error *error, const tfw_arrow_layout *layout,
+                     bool by_field) {
+    switch (error->status) {
+    case TFW_E_IO: return put_io(w, error);
+    case TFW_E_TRUNCATED:
+    case TFW_E_LENGTH_CRC:
+    case TFW_E_DATA_CRC:
+    case TFW_E_TOO_LARGE: return put_damage(w, error);
+    case TFW_E_ARGUMENT:
+        put(w, ": ");
+        put(w, error->text);
+        return EINVAL;
+    default: return by_field ? put_unexportable(w, error, layout) : put_misfit(w, error, layout);
+    }
+}
+
 int tfwi_stream_message(char out[TFWI_MESSAGE_SIZE], const tfw_error *error, const char *name,
                         const tfw_arrow_layout *layout, bool by_field) {
     writer w = {.out = out};
-    out[0] = '\0';
     if (error->status == TFW_E_MEMORY) {
         put(&w, "out of memory");
         return ENOMEM;
     }
     put(&w, name);
-    switch (error->status) {
-    case TFW_E_IO: return put_io(&w, error);
-    case TFW_E_TRUNCATED:
-    case TFW_E_LENGTH_CRC:
-    case TFW_E_DATA_CRC:
-    case TFW_E_TOO_LARGE: return put_damage(&w, error);
-    case TFW_E_ARGUMENT:
-        put(&w, ": ");
-        put(&w, error->text);
-        return EINVAL;
-    default:
-        return by_field ? put_unexportable(&w, error, layout) : put_misfit(&w, error, layout);
-    }
+    const int number = put_error(&w, error, layout, by_field);
+    end_whole(&w);
+    return number;
+}
+
+void tfwi_stream_message_copy(char out[TFWI_MESSAGE_SIZE], const char *text) {
+    writer w = {.out = out};
+    put(&w, text);
+    end_whole(&w);
 }

@@ -146,6 +146,18 @@ def test_strings_that_are_not_utf8(tmp_path):
             assert other.reason == "utf-8"
 
 
+@pytest.mark.parametrize("key", ["é" * 61, "x" + "€" * 4000, "a" * 60, "b" * 61, "\x9b" * 5000])
+def test_long_keys_are_shortened(tmp_path, key):
+    """The message still says what was expected and found, as that of the parser."""
+    path = written(tmp_path, [{key: 1}])
+    _, error, other = both(open_reader(path, {key: tfw.FixedLenFeature([], FLOAT)}))
+    assert "Data type: int64 but expected type: float32" in str(error)
+    if key.isprintable():
+        assert str(error) == str(other)
+    assert len(str(error)) < len(path) + 200
+    assert "\x9b" not in str(error)
+
+
 def test_errors_of_what_is_read_ahead(tmp_path):
     """Compressed files are read when the stream is opened; what arrives is the same."""
     written(tmp_path, ROWS)
