@@ -235,7 +235,8 @@ static int check_steps(const exporter *e, const source *s, const source *numbers
     return TFW_OK;
 }
 
-/* Rows without values take no bytes in a message: one row id could ask for any number of them. */
+/* Rows without values take no bytes in a message that has row ids: one could ask for any number of
+ * them. */
 #define MOST_EMPTY_ROWS ((int64_t)1 << 24)
 
 static int wrap_partitions(const exporter *e, const tfwi_table_field *field, const source *s,

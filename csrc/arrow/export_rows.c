@@ -56,21 +56,18 @@ static int check_numbers(int32_t kind, const cell_rows *c) {
     return from_zero && c->count != 0 && c->numbers[0] != 0 ? BEGINNING : -1;
 }
 
-/* How many rows the numbers make; -1: more than most. */
+/* How many rows the numbers make; -1: row ids make more than most. */
 static int64_t count_rows(int32_t kind, const cell_rows *c, int64_t most) {
-    int64_t rows = c->count;
     switch (kind) {
-    case TFW_UNIFORM_ROW_LENGTH: rows = c->inner / c->length; break;
-    case TFW_ROW_SPLITS: rows = c->count > 0 ? c->count - 1 : 0; break;
+    case TFW_UNIFORM_ROW_LENGTH: return c->inner / c->length;
+    case TFW_ROW_SPLITS: return c->count > 0 ? c->count - 1 : 0;
     case TFW_VALUE_ROW_IDS:
-        if (c->count != 0 && c->numbers[c->count - 1] >= most) {
-            return -1;
+        if (c->count == 0) {
+            return 0;
         }
-        rows = c->count != 0 ? c->numbers[c->count - 1] + 1 : 0;
-        break;
-    default: break;
+        return c->numbers[c->count - 1] < most ? c->numbers[c->count - 1] + 1 : -1;
+    default: return c->count;
     }
-    return rows <= most ? rows : -1;
 }
 
 /* Writes where the rows of a cell end, counted from base on. -1: they cover the inner rows; else a

@@ -157,6 +157,17 @@ def test_partitions_of_partitions(tmp_path):
     assert table(tmp_path, rows, {"a": feature}) == [{"a": value} for value in expected]
 
 
+def test_rows_without_values_are_as_many_as_there_are(tmp_path):
+    """More of them than row ids may ask for."""
+    lengths = np.zeros((17, 1_000_000), np.int64)
+    records = tfw.encode_columns({"v": np.empty((17, 0), np.int64), "p": lengths})
+    feature = tfw.RaggedFeature(INT64, "v", [tfw.RaggedFeature.RowLengths("p")])
+    [batch] = open_reader(written(tmp_path, records), {"a": feature})
+    _, capsule = batch.__arrow_c_array__()
+    rows = opened(capsule, b"arrow_array").children[0]
+    assert (rows.length, rows.children[0].length) == (17, 17_000_000)
+
+
 def test_sparse_features_are_structs(tmp_path):
     features = {
         "one": tfw.SparseFeature("i", "v", FLOAT, size=10),
