@@ -2,11 +2,12 @@
 #include "arrow/export.h"
 #include "parse/columns.h"
 
-static bool fits(const tfw_schema *schema, const tfw_columns *columns, size_t count) {
+static bool fits(const tfw_schema *schema, const tfw_columns *columns, bool lists, size_t count) {
     if (schema == NULL || columns == NULL) {
         return schema == NULL && columns == NULL;
     }
-    bool good = columns->schema == schema && columns->records == count && !columns->taken;
+    bool good = columns->schema == schema && columns->lists == lists &&
+                columns->records == count && !columns->taken;
     for (size_t i = 0; good && i < columns->count; i++) {
         good = !columns->columns[i].bound;
     }
@@ -17,7 +18,8 @@ int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
                            tfw_columns *lists, size_t count, const tfw_arrow_positions *positions,
                            struct ArrowArray **out_array, tfw_error *error) {
     *out_array = NULL;
-    if (!fits(layout->context, context, count) || !fits(layout->lists, lists, count)) {
+    if (!fits(layout->context, context, false, count) ||
+        !fits(layout->lists, lists, true, count)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "columns of another schema or number of records");
     }
     if ((layout->flags & TFW_ARROW_POSITIONS) != 0 && positions == NULL) {

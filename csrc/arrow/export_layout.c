@@ -84,10 +84,13 @@ static bool has_numbers(const tfw_schema *schema, uint64_t column) {
            schema->features[column].layout == TFW_VARIABLE;
 }
 
+/* Sizes are what pyarrow and others have room for. Lists of lists without values take no memory, so
+ * their number is limited, too. */
 static bool shape_fits(tfwi_table_field *field, const tfw_feature *feature) {
     size_t product = 1;
     for (size_t i = 0; i < field->rank; i++) {
-        if (field->shape[i] > INT32_MAX || /* what pyarrow and others have room for */
+        const bool many = product > INT32_MAX;
+        if (field->shape[i] > INT32_MAX || (many && field->shape[i] == 0) ||
             tfwi_mul_overflows(product, (size_t)field->shape[i], &product)) {
             return false;
         }

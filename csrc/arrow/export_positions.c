@@ -30,7 +30,9 @@ static bool export_copy(const void *numbers, size_t count, size_t size, bool has
     tfwi_buffer *const buffers[2] = {NULL, tfwi_buffer_new(count * size)};
     bool good = buffers[1] != NULL;
     if (good) {
-        memcpy(buffers[1]->memory, numbers, count * size);
+        if (count != 0) {
+            memcpy(buffers[1]->memory, numbers, count * size);
+        }
         good = tfwi_array_init(out, (int64_t)count, buffers, 2, 0, has_dictionary);
     }
     tfwi_buffer_drop(buffers[1]);

@@ -82,6 +82,31 @@ def test_shapes_are_fixed_size_lists(tmp_path, shape, kind, rows):
     assert schema_type(reader) == ("+s", ("a", kind))
 
 
+@pytest.mark.parametrize("shape", [[2**31], [2, 2**31], [2**16, 2**16, 0], [2**31 - 1, 2, 0, 5]])
+def test_shapes_beyond_arrow_are_refused(tmp_path, shape):
+    for feature in (
+        tfw.FixedLenFeature(shape, INT64),
+        tfw.FixedLenSequenceFeature(shape, INT64, allow_missing=True),
+    ):
+        with pytest.raises(ValueError, match=r"feature 'a': .* found the shape"):
+            open_reader(str(tmp_path / "none"), {"a": feature})
+    feature = tfw.FixedLenFeature([2**16, 2**15], INT64)
+    with pytest.raises(ValueError, match="2147483648"):
+        open_reader(str(tmp_path / "none"), {"a": feature}, tensors=True)
+
+
+def test_many_lists_of_nothing(tmp_path):
+    records = tfw.encode_columns({"a": np.empty((5, 0), np.int64)})
+    feature = tfw.FixedLenFeature([2**16, 2**15 - 1, 0], INT64)
+    [batch] = open_reader(written(tmp_path, records), {"a": feature})
+    _, capsule = batch.__arrow_c_array__()
+    array, lengths = opened(capsule, b"arrow_array").children[0], []
+    while array.n_children:
+        array = array.children[0]
+        lengths.append(array.length)
+    assert lengths == [5 * 2**16, 5 * 2**16 * (2**15 - 1), 0]
+
+
 def test_defaults_are_no_nulls(tmp_path):
     features = {
         "n": tfw.FixedLenFeature([], INT64, default_value=7),

@@ -35,6 +35,7 @@ _PARTITION_KINDS = {
     "RowLimits": lib.TFW_ROW_LIMITS,
     "ValueRowIds": lib.TFW_VALUE_ROW_IDS,
 }
+_MAX_LIST_SIZE = 2**31 - 1
 # The columns that tell where a record comes from, with their types.
 POSITIONS = {
     "path": "dictionary<values=large_string, indices=int32>",
@@ -100,7 +101,7 @@ class TableLayout:
         positions: As given.
 
     Raises:
-        ValueError: Two columns have the same name.
+        ValueError: Two columns have the same name, or a shape is too large.
     """
 
     def __init__(
@@ -117,6 +118,8 @@ class TableLayout:
                     _table_field(key, plan, binary_as, tensors, part=len(plans) == 2)
                     for key in plan.fields
                 ]
+        for field in self.fields:
+            _check_shape(field.name, field.shape)
         _check_names([*(field.name for field in self.fields), *(POSITIONS if positions else ())])
         flags = lib.TFW_ARROW_POSITIONS if positions else 0
         flags |= lib.TFW_ARROW_SEQUENCE if len(plans) == 2 else 0
@@ -151,6 +154,16 @@ def _check_names(names: Iterable[str]) -> None:
                 f"two columns would have the name {quoted(name)}; choose one with `columns`"
             )
         seen.add(name)
+
+
+def _check_shape(name: str, shape: tuple[int, ...]) -> None:
+    """Sizes are int32 in Arrow. The number of lists that hold nothing is limited, too."""
+    lists = shape[: shape.index(0)] if 0 in shape else ()
+    if max(*shape, math.prod(lists), 0) > _MAX_LIST_SIZE:
+        raise ValueError(
+            f"feature {quoted(name)}: a fixed size list of Arrow's holds at most 2**31 - 1 values, "
+            f"found the shape {list(shape)}"
+        )
 
 
 def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool) -> TableField:
