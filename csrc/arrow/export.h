@@ -119,8 +119,8 @@ typedef struct tfwi_rows {
 } tfwi_rows;
 
 /* Replaces the rows by those that a partition makes of them. numbers: those of the partition (not
- * needed for TFW_UNIFORM_ROW_LENGTH); most: row ids make no more rows than that. *out_offsets: where
- * each new row begins among the old ones. TFW_E_COUNT: they do not fit. */
+ * needed for TFW_UNIFORM_ROW_LENGTH); most: row ids make no more rows than that. *out_offsets:
+ * where each new row begins among the old ones. TFW_E_COUNT: they do not fit. */
 int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_column *numbers,
                    int64_t most, tfwi_buffer **out_offsets);
 
