@@ -542,6 +542,54 @@ TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const u
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
 
+/* ---- Examples: what messages hold ------------------------------------------------------------ */
+
+/* The values of one kind that a feature has. */
+typedef struct tfw_kind_survey {
+    uint64_t messages; /* in which the feature is of this kind, also without values */
+    uint64_t values;
+    int64_t least; /* int64: the values; bytes: their lengths; without any INT64_MAX, INT64_MIN */
+    int64_t most;
+    double least_float; /* float, without NaN; without any infinity and minus infinity */
+    double most_float;
+    double sum;    /* of the values without NaN; bytes: of their lengths */
+    uint64_t nans; /* how many values are NaN */
+} tfw_kind_survey;
+
+/* A feature, or a feature list, of the messages surveyed. */
+typedef struct tfw_feature_survey {
+    const uint8_t *name; /* valid until the survey is freed */
+    uint64_t name_len;
+    uint64_t messages;     /* that have it */
+    uint64_t least_values; /* in a message; feature list: in a step; without any UINT64_MAX */
+    uint64_t most_values;
+    uint64_t least_steps; /* feature list: in a message */
+    uint64_t most_steps;
+    int32_t is_list; /* 1: a feature list */
+    int32_t reserved;
+    tfw_kind_survey kinds[4]; /* by enum tfw_kind */
+} tfw_feature_survey;
+
+typedef struct tfw_survey tfw_survey;
+
+/* seed: as for tfw_schema_create. */
+TFW_API int tfw_survey_create(uint64_t seed, tfw_survey **out_survey, tfw_error *error);
+TFW_API void tfw_survey_free(tfw_survey *survey);
+
+/* Adds serialized Examples, data[spans[i]]. Flags: TFW_SEQUENCE: feature lists too; TFW_ADDRESSES.
+ * Of a key that a message has twice the last value counts, of the kinds of a feature the last one.
+ * *out_done (may be NULL) is the number added, also on failure: nothing of message *out_done was
+ * added then, and error->record is its index. TFW_E_WIRE: it is malformed, at error->offset.
+ * TFW_E_UNSUPPORTED: the seed is known, and keys were made to collide. */
+TFW_API int tfw_survey_add(tfw_survey *survey, const uint8_t *data, size_t data_len,
+                           const tfw_span *spans, size_t count, unsigned flags, size_t *out_done,
+                           tfw_error *error);
+
+/* The number of features and feature lists found, and number i of them: those found first come
+ * first. REQUIRES: i is below that number. */
+TFW_API size_t tfw_survey_count(const tfw_survey *survey);
+TFW_API void tfw_survey_get(const tfw_survey *survey, size_t i, tfw_feature_survey *out_feature);
+
 /* ---- Files to columns ------------------------------------------------------------------------
  * A stretch is records that lie without gaps in a file, and the memory through which they pass. */
 typedef struct tfw_stretch {

@@ -14,7 +14,7 @@
 
 #include "tfwire_python.h"
 
-#include "python/keys.h"
+#include "base/keys.h"
 #include "python/opcodes.h"
 
 #define TFWI_UNKNOWN TFW_E_UNSUPPORTED /* a row for Python */

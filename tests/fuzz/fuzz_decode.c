@@ -1,5 +1,6 @@
 /* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
- * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. */
+ * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. tfw_survey_add
+ * finds the same messages well-formed. */
 #include "messages.h"
 #include "pickle.h"
 
@@ -111,6 +112,63 @@ static void check_single(const messages *m, size_t i, unsigned flags, tfw_dicts 
     free(one.data);
 }
 
+/* ---- Surveys -------------------------------------------------------------------------------- */
+
+/* Adds the messages; where memory is short, those that are left once more. */
+static tfw_survey *survey(const messages *m, unsigned flags, long failing, int status,
+                          size_t expected) {
+    tfw_survey *s;
+    tfw_error error;
+    size_t done;
+    CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &s, NULL));
+    tfwi_test_fail_allocation = failing;
+    int found = tfw_survey_add(s, m->data, m->len, m->spans, m->count, flags, &done, &error);
+    tfwi_test_fail_allocation = -1;
+    if (found == TFW_E_MEMORY) {
+        size_t more;
+        found = tfw_survey_add(s, m->data, m->len, m->spans + done, m->count - done, flags, &more,
+                               &error);
+        done += more;
+    }
+    CHECK_EQ(status, found);
+    CHECK_EQ(expected, done);
+    return s;
+}
+
+static bool is_same_survey(const tfw_survey *a, const tfw_survey *b) {
+    bool same = tfw_survey_count(a) == tfw_survey_count(b);
+    for (size_t i = 0; same && i < tfw_survey_count(a); i++) {
+        tfw_feature_survey f, g;
+        tfw_survey_get(a, i, &f);
+        tfw_survey_get(b, i, &g);
+        same = f.name_len == g.name_len && memcmp(f.name, g.name, (size_t)f.name_len) == 0;
+        g.name = f.name;
+        same = same && memcmp(&f, &g, sizeof f) == 0;
+    }
+    return same;
+}
+
+/* Messages are added where they are decoded; one by one and in another encoding, they add up to the
+ * same. */
+static void check_survey(const messages *m, const messages *other, unsigned flags, long failing,
+                         int status, size_t done) {
+    tfw_survey *all = survey(m, flags, -1, status, done);
+    tfw_survey *disguised = survey(other, flags, failing, status, done);
+    CHECK(is_same_survey(all, disguised));
+    tfw_survey *single;
+    CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &single, NULL));
+    for (size_t i = 0; i <= done && i < m->count; i++) {
+        messages one = messages_single(m, i);
+        CHECK_EQ(i < done ? TFW_OK : status, tfw_survey_add(single, one.data, one.len, one.spans, 1,
+                                                            flags, NULL, NULL));
+        free(one.data);
+    }
+    CHECK(is_same_survey(all, single));
+    tfw_survey_free(all);
+    tfw_survey_free(disguised);
+    tfw_survey_free(single);
+}
+
 /* sequence and failing allocation, disguise, messages. */
 static void run(input *in) {
     uint8_t choice = input_byte(in), how = input_byte(in);
@@ -132,6 +190,7 @@ static void run(input *in) {
     for (size_t i = 0; i < done; i++) {
         check_single(&m, i, flags, &single, hashes[i]);
     }
+    check_survey(&m, &other, flags, (choice >> 1) - 1, status, done);
     tfw_dicts_free(&dicts);
     tfw_dicts_free(&disguised);
     tfw_dicts_free(&single);

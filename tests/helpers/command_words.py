@@ -13,6 +13,8 @@ READING = {
     "count --json": ["count", "--json", "IN"],
     "schema": ["schema", "IN"],
     "schema json": ["schema", "--all", "--format", "json", "IN"],
+    "stats": ["stats", "IN"],
+    "stats --json": ["stats", "--json", "IN"],
     "verify": ["verify", "IN", "--crc32c", "--receipt"],
     "verify --json": ["verify", "IN", "--json", "--crc32c", "--receipt"],
     "verify --same-as": ["verify", "IN", "--same-as", "IN2"],

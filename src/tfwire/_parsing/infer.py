@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import reprlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import integer, quoted
-from tfwire._base.errors import ParseError, public, warn
-from tfwire._examples.decode import decode_sequence_example
+from tfwire._base.errors import public, warn
 from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     VarLenFeature,
-    string,
     to_dtype,
 )
-from tfwire._records.damage import display_name
-from tfwire._records.reader import read_records
-from tfwire._records.sources import is_file_object, open_source, split_paths
+from tfwire._parsing.survey import FeatureSurvey, survey_files
+from tfwire._records.sources import split_paths
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt
@@ -34,8 +29,8 @@ class FeatureStatistics(NamedTuple):
 
     Attributes:
         present: Number of records that have it.
-        kinds: Number of records by kind: "int64", "float32", "string". An empty list of strings
-            looks like a feature without a kind; neither is counted.
+        kinds: Number of records by kind: "int64", "float32", "string". A feature in which no kind
+            is set has none.
         min_count, max_count: Values in a record; in a feature list, in a step.
         min_steps, max_steps: Steps in a record; None if this is not a feature list.
     """
@@ -145,106 +140,57 @@ def infer_schema(
     if num_records is not None:
         num_records = integer("num_records", num_records, 1)
     files = list(split_paths(paths))
-    context: dict[str, _Seen] = {}
-    lists: dict[str, _Seen] = {}
-    count = 0
-    for features, feature_lists in _decoded(files, num_records, compression_type, on_corrupt):
-        count += 1
-        for key, values in features.items():
-            context.setdefault(key, _Seen()).add([values])
-        for key, steps in feature_lists.items():
-            lists.setdefault(key, _Seen()).add(steps)
+    share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
+    survey = survey_files(files, share, compression_type, on_corrupt)
+    context, lists, count = survey.features(), survey.features(lists=True), survey.num_records
     if count == 0:
         raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
-    _warn_of_conflicts({**context, **lists})
+    _warn_of_conflicts([*context.items(), *lists.items()])
     return InferredSchema(
-        {key: context[key].feature(count) for key in sorted(context)},
-        {key: lists[key].feature_list(count) for key in sorted(lists)},
+        {key: _feature(seen, count) for key, seen in context.items()},
+        {key: _feature_list(seen, count) for key, seen in lists.items()},
         count,
-        {key: context[key].statistics() for key in sorted(context)},
-        {key: lists[key].statistics(steps=True) for key in sorted(lists)},
+        {key: _statistics(seen) for key, seen in context.items()},
+        {key: _statistics(seen) for key, seen in lists.items()},
     )
 
 
-def _decoded(
-    files: list[Any], num_records: int | None, compression_type: Any, on_corrupt: Any
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Context and feature lists of the records to read; Examples have no feature lists."""
-    share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
-    for path in files:
-        records = read_records(path, compression_type, on_corrupt=on_corrupt, max_record_size=None)
-        for i, record in enumerate(islice(records, share)):
-            try:
-                yield decode_sequence_example(record)
-            except ParseError as error:
-                name = open_source(path).path if is_file_object(path) else path
-                raise ParseError(
-                    f"{display_name(name)}: record {i} is not an Example: {error}",
-                    path=name,
-                    record_index=i,
-                    reason="malformed",
-                ) from None
+def _feature(seen: FeatureSurvey, num_records: int) -> Any:
+    if _is_fixed(seen) and seen.records == num_records:
+        return FixedLenFeature(_shape(seen), _dtype(seen))
+    return VarLenFeature(_dtype(seen))
 
 
-class _Seen:
-    """Collects the statistics of a feature."""
-
-    def __init__(self) -> None:
-        self.present = 0
-        self.kinds: Counter[str] = Counter()
-        self.counts: set[int] = set()
-        self.steps: set[int] = set()
-
-    def add(self, steps: list[Any]) -> None:
-        """Adds the steps of a record. A feature that is not a list is one step."""
-        self.present += 1
-        self.steps.add(len(steps))
-        self.counts.update(map(len, steps))
-        self.kinds.update({kind for values in steps for kind in _kinds(values)})
-
-    def feature(self, num_records: int) -> Any:
-        if self._is_fixed() and self.present == num_records:
-            return FixedLenFeature(self._shape(), self._dtype())
-        return VarLenFeature(self._dtype())
-
-    def feature_list(self, num_records: int) -> Any:
-        if self._is_fixed():
-            missing = self.present < num_records
-            return FixedLenSequenceFeature(self._shape(), self._dtype(), allow_missing=missing)
-        return VarLenFeature(self._dtype())
-
-    def statistics(self, steps: bool = False) -> FeatureStatistics:
-        return FeatureStatistics(
-            self.present,
-            dict(self.kinds.most_common()),
-            min(self.counts, default=0),
-            max(self.counts, default=0),
-            min(self.steps) if steps else None,
-            max(self.steps) if steps else None,
-        )
-
-    def _is_fixed(self) -> bool:
-        return len(self.counts) == 1 and 0 not in self.counts and len(self.kinds) == 1
-
-    def _shape(self) -> list[int]:
-        return [] if self.counts == {1} else list(self.counts)
-
-    def _dtype(self) -> Any:
-        """The most frequent kind; string for a feature without any value."""
-        return to_dtype(self.kinds.most_common(1)[0][0]) if self.kinds else string
+def _feature_list(seen: FeatureSurvey, num_records: int) -> Any:
+    if _is_fixed(seen):
+        missing = seen.records < num_records
+        return FixedLenSequenceFeature(_shape(seen), _dtype(seen), allow_missing=missing)
+    return VarLenFeature(_dtype(seen))
 
 
-def _kinds(values: Any) -> Iterable[str]:
-    """The kind of decoded values, if it is known."""
-    if isinstance(values, list):
-        return ["string"] if values else []
-    return ["string" if values.dtype == object else str(values.dtype)]
+def _is_fixed(seen: FeatureSurvey) -> bool:
+    return seen.min_count == seen.max_count != 0 and len(seen.kinds) == 1
 
 
-def _warn_of_conflicts(features: Mapping[str, _Seen]) -> None:
-    for key, seen in sorted(features.items()):
+def _shape(seen: FeatureSurvey) -> list[int]:
+    return [] if seen.max_count == 1 else [seen.max_count]
+
+
+def _dtype(seen: FeatureSurvey) -> Any:
+    """The most frequent kind; string for a feature without any kind."""
+    return to_dtype(next(iter(seen.kinds), "string"))
+
+
+def _statistics(seen: FeatureSurvey) -> FeatureStatistics:
+    kinds = {kind: values.records for kind, values in seen.kinds.items()}
+    counts = (seen.min_count, seen.max_count)
+    return FeatureStatistics(seen.records, kinds, *counts, seen.min_steps, seen.max_steps)
+
+
+def _warn_of_conflicts(features: Iterable[tuple[str, FeatureSurvey]]) -> None:
+    for key, seen in sorted(features):
         if len(seen.kinds) > 1:
-            found = ", ".join(f"{kind} in {n}" for kind, n in seen.kinds.most_common())
+            found = ", ".join(f"{kind} in {of.records}" for kind, of in seen.kinds.items())
             warn(
                 f"feature {quoted(key)} is of several kinds ({found} records), "
                 "which no specification parses"

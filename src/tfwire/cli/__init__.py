@@ -23,6 +23,7 @@ _COMMANDS = {
     "cat": ("show", "print all records as text, JSON or raw bytes"),
     "count": ("info", "count the records"),
     "schema": ("schema", "print the specification that parses files, as code or a schema file"),
+    "stats": ("stats", "show how many records have each feature, and the ranges of its values"),
     "verify": ("verify", "verify every record and list all damage"),
     "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
     "index": ("index", "save the positions of records, for random access"),

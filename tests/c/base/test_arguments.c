@@ -129,6 +129,20 @@ static int decode_with(unsigned flags) {
     return status;
 }
 
+static int survey_with(unsigned flags) {
+    blob message = example();
+    uint8_t *data = exactly(message.data, message.len);
+    const uint64_t offset = (flags & TFW_ADDRESSES) != 0 ? (uintptr_t)data : 0;
+    const tfw_span span = {offset, message.len};
+    tfw_survey *survey;
+    CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
+    int status = tfw_survey_add(survey, data, message.len, &span, 1, flags, NULL, NULL);
+    CHECK_EQ(status == TFW_OK, tfw_survey_count(survey) != 0);
+    tfw_survey_free(survey);
+    free(data);
+    return status;
+}
+
 static int rows_with(unsigned flags) {
     tfw_rows *rows;
     tfw_span span;
@@ -160,6 +174,7 @@ static void unknown_flags_are_refused(void) {
         {read_columns_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE},
         {stretch_with, TFW_NO_DATA_CRC},
         {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
+        {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
         {rows_with, TFW_KEEP_ORDER},
     };
     for (size_t i = 0; i < COUNT(functions); i++) {
@@ -220,6 +235,12 @@ static void no_messages_are_no_error(void) {
     CHECK_EQ(TFW_OK, tfw_decode(NULL, 0, NULL, 0, 0, &dicts, &a, NULL));
     tfw_dicts_free(&dicts);
     tfw_dicts_free(&dicts);
+    tfw_survey *survey;
+    CHECK_EQ(TFW_OK, tfw_survey_create(0, &survey, NULL));
+    CHECK_EQ(TFW_OK, tfw_survey_add(survey, NULL, 0, NULL, 0, 0, &a, NULL));
+    CHECK_EQ(0, tfw_survey_count(survey));
+    tfw_survey_free(survey);
+    tfw_survey_free(NULL);
     CHECK_EQ(TFW_OK, tfw_pad(NULL, 0, splits, 0, 0, 8, splits, NULL, NULL));
     CHECK_EQ(TFW_OK, tfw_exchange(NULL, NULL, 0, NULL, NULL, 8, NULL, 0, NULL));
     CHECK_EQ(TFW_OK, tfw_gather(NULL, 0, NULL, 0, &a));
@@ -259,6 +280,15 @@ static void try_span(uint8_t *data, const tfw_span *spans, size_t count) {
     status = tfw_decode(data, FRAMED, spans, count, 0, &dicts, &done, NULL);
     CHECK(inside ? status == TFW_OK || status == TFW_E_WIRE : status == TFW_E_ARGUMENT);
     tfw_dicts_free(&dicts);
+    tfw_survey *survey;
+    CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
+    CHECK_EQ(status, tfw_survey_add(survey, data, FRAMED, spans, count, 0, &done, NULL));
+    for (size_t at = 0; at < tfw_survey_count(survey); at++) {
+        tfw_feature_survey feature;
+        tfw_survey_get(survey, at, &feature);
+        CHECK(feature.name_len <= FRAMED);
+    }
+    tfw_survey_free(survey);
     table t;
     table_open(&t);
     CHECK(tfw_parse(t.columns, data, FRAMED, spans, count, 0, &done, NULL) < 0);

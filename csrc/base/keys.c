@@ -1,5 +1,5 @@
 /* Keys by number: a hash table with open addressing. */
-#include "python/keys.h"
+#include "base/keys.h"
 
 #define MAX_PROBES 64 /* only keys that were made to collide need more */
 

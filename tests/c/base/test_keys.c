@@ -1,6 +1,6 @@
 /* Keys by number: found again, kept apart, and not let collide without end. */
 #include "check.h"
-#include "python/keys.h"
+#include "base/keys.h"
 
 enum { MANY = 1 << 16, SAME_SLOT = 65 };
 

@@ -1,0 +1,393 @@
+/* What messages hold, without a schema: features, their kinds, counts and ranges of values. */
+#include "base/keys.h"
+#include "parse/parse.h"
+#include "wire/message.h"
+
+#include <math.h>
+
+static const tfw_kind_survey no_values = {
+    .least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY};
+
+/* A feature, and where the message at hand has it. */
+typedef struct feature {
+    tfw_feature_survey found;
+    uint32_t key;
+    uint64_t message; /* the number of the last message that has it, from 1 on */
+    size_t place;     /* of its value in that message */
+} feature;
+
+/* The value of a feature in the message at hand, which may yet turn out to be malformed. */
+typedef struct value {
+    size_t feature;
+    unsigned kinds; /* a bit for each */
+    uint64_t steps; /* 1, unless it is a list */
+    uint64_t least_values;
+    uint64_t most_values;
+    tfw_kind_survey of[4]; /* by kind; those not in kinds hold anything */
+} value;
+
+/* The values of a Feature. Integers are summed exactly, in two halves: the sum is that of their
+ * values, however they are encoded. */
+typedef struct step {
+    tfw_kind_survey of;
+    int64_t high;
+    uint64_t low;
+} step;
+
+/* The keys of features, or of feature lists. */
+typedef struct names {
+    tfwi_keys keys;
+    TFWI_ARRAY(size_t) features; /* by key */
+} names;
+
+struct tfw_survey {
+    names names[2]; /* of features, of feature lists */
+    TFWI_ARRAY(feature) features;
+    TFWI_ARRAY(value) values; /* of the message at hand */
+    size_t before;            /* how many the message before has: they are still there */
+    uint64_t message;
+    step step; /* the Feature at hand */
+    tfwi_blocks blocks;
+    tfwi_fault fault;
+};
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static void note_ints(step *at, const int64_t *values, size_t count) {
+    tfw_kind_survey *k = &at->of;
+    int64_t least = k->least, most = k->most;
+    for (size_t i = 0; i < count; i++) {
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+        at->high += values[i] >> 32;
+        at->low += (uint64_t)values[i] & UINT32_MAX;
+    }
+    k->values += count;
+    k->least = least;
+    k->most = most;
+}
+
+/* NaN is neither less nor more than a number. */
+static void note_floats(tfw_kind_survey *k, const float *values, size_t count) {
+    float least = INFINITY, most = -INFINITY;
+    double sum = k->sum;
+    size_t numbers = 0;
+    for (size_t i = 0; i < count; i++) {
+        const float v = values[i];
+        const bool number = v == v;
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+        numbers += number;
+        sum += number ? v : 0;
+    }
+    k->values += count;
+    k->nans += count - numbers;
+    k->least_float = least < k->least_float ? least : k->least_float;
+    k->most_float = most > k->most_float ? most : k->most_float;
+    k->sum = sum;
+}
+
+static void value_restart(void *self, int32_t kind) {
+    tfw_survey *s = self;
+    (void)kind;
+    s->step = (step){no_values, 0, 0};
+}
+
+static bool value_bytes(void *self, const uint8_t *data, size_t len) {
+    tfw_survey *s = self;
+    const int64_t length = (int64_t)len;
+    (void)data;
+    note_ints(&s->step, &length, 1);
+    return true;
+}
+
+static bool value_floats(void *self, const uint8_t *block, size_t count) {
+    tfw_survey *s = self;
+    float values[TFWI_VARINTS_AT_ONCE];
+    while (count != 0) {
+        const size_t some = count < TFWI_VARINTS_AT_ONCE ? count : TFWI_VARINTS_AT_ONCE;
+        tfwi_copy_floats(values, block, some);
+        note_floats(&s->step.of, values, some);
+        block += 4 * some;
+        count -= some;
+    }
+    return true;
+}
+
+static bool value_int64(void *self, int64_t v) {
+    tfw_survey *s = self;
+    note_ints(&s->step, &v, 1);
+    return true;
+}
+
+static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi_fault *fault) {
+    tfw_survey *s = self;
+    int64_t values[TFWI_VARINTS_AT_ONCE];
+    while (p != end) {
+        size_t count;
+        p = tfwi_read_block(&s->blocks, p, end, values, TFWI_VARINTS_AT_ONCE, &count, fault);
+        if (p == NULL) {
+            return false;
+        }
+        note_ints(&s->step, values, count);
+    }
+    return true;
+}
+
+static const tfwi_sink value_sink = {value_restart, value_bytes, value_floats, value_int64,
+                                     value_varints};
+
+static void add_values(tfw_kind_survey *to, const tfw_kind_survey *more) {
+    to->values += more->values;
+    to->least = more->least < to->least ? more->least : to->least;
+    to->most = more->most > to->most ? more->most : to->most;
+    to->least_float = more->least_float < to->least_float ? more->least_float : to->least_float;
+    to->most_float = more->most_float > to->most_float ? more->most_float : to->most_float;
+    to->sum += more->sum;
+    to->nans += more->nans;
+}
+
+/* ---- Features ------------------------------------------------------------------------------- */
+
+/* Adds the Feature at hand to a value. */
+TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
+    const unsigned bit = 1u << kind;
+    const uint64_t count = s->step.of.values;
+    s->step.of.sum += (double)s->step.high * 0x1p32 + (double)s->step.low;
+    if ((v->kinds & bit) == 0) {
+        v->kinds |= bit;
+        v->of[kind] = s->step.of;
+    } else {
+        add_values(&v->of[kind], &s->step.of);
+    }
+    v->steps++;
+    v->least_values = count < v->least_values ? count : v->least_values;
+    v->most_values = count > v->most_values ? count : v->most_values;
+}
+
+/* The value of a map entry: a Feature, which may be in pieces. */
+static bool survey_feature(tfw_survey *s, tfwi_entry *entry, value *v) {
+    int32_t kind = TFW_NONE;
+    const uint8_t *p, *end;
+    s->step = (step){no_values, 0, 0};
+    while (tfwi_next_piece(entry, &p, &end)) {
+        if (!tfwi_walk_feature(&value_sink, s, p, end, &kind, &s->fault)) {
+            return false;
+        }
+    }
+    end_step(s, v, kind);
+    return true;
+}
+
+/* The value of a map entry: a FeatureList; the steps of its pieces follow each other. */
+static bool survey_list(tfw_survey *s, tfwi_entry *entry, value *v) {
+    const uint8_t *p, *end;
+    while (tfwi_next_piece(entry, &p, &end)) {
+        tfwi_field field;
+        while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
+            int32_t kind = TFW_NONE;
+            s->step = (step){no_values, 0, 0};
+            if (!tfwi_walk_feature(&value_sink, s, field.data, field.data + field.len, &kind,
+                                   &s->fault)) {
+                return false;
+            }
+            end_step(s, v, kind);
+        }
+        if (p != end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Adds the feature of a key. */
+static bool add_feature(tfw_survey *s, bool is_list, uint32_t key) {
+    names *n = &s->names[is_list];
+    if (!TFWI_RESERVE_MORE(s->features, 1) || !TFWI_RESERVE_MORE(n->features, 1)) {
+        return tfwi_out_of_memory(&s->fault);
+    }
+    feature *f = &s->features.of[s->features.count];
+    *f = (feature){.key = key};
+    f->found = (tfw_feature_survey){.least_values = UINT64_MAX, .least_steps = UINT64_MAX,
+                                    .is_list = is_list};
+    for (size_t i = 0; i < 4; i++) {
+        f->found.kinds[i] = no_values;
+    }
+    n->features.of[n->features.count++] = s->features.count++;
+    return true;
+}
+
+/* The feature of a key; NULL: a fault. */
+static feature *find_feature(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
+    names *n = &s->names[is_list];
+    uint32_t key;
+    int status = tfwi_keys_find(&n->keys, entry->key, entry->key_len, &key);
+    if (status != TFW_OK) {
+        s->fault.status = status;
+        s->fault.text = status == TFW_E_MEMORY ? "out of memory" : "keys that collide";
+        return NULL;
+    }
+    /* Keys before it may have no feature: memory was short. */
+    while (n->features.count <= key) {
+        if (!add_feature(s, is_list, (uint32_t)n->features.count)) {
+            return NULL;
+        }
+    }
+    return &s->features.of[n->features.of[key]];
+}
+
+/* The feature that the message before has at this place, if it is that of the key; else NULL. */
+TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
+    if (s->values.count >= s->before) {
+        return NULL;
+    }
+    feature *f = &s->features.of[s->values.of[s->values.count].feature];
+    const tfwi_key *key = &s->names[is_list].keys.of[f->key];
+    const bool same = f->found.is_list == is_list && key->len == entry->key_len &&
+                      memcmp(key->name, entry->key, key->len) == 0;
+    return same ? f : NULL;
+}
+
+/* The place for the value of a key in the message at hand; NULL: a fault. */
+static value *place_of(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
+    feature *f = guess_feature(s, is_list, entry);
+    if (f == NULL && (f = find_feature(s, is_list, entry)) == NULL) {
+        return NULL;
+    }
+    if (f->message != s->message) {
+        if (!TFWI_RESERVE_MORE(s->values, 1)) {
+            tfwi_out_of_memory(&s->fault);
+            return NULL;
+        }
+        f->message = s->message;
+        f->place = s->values.count++;
+    }
+    value *v = &s->values.of[f->place];
+    v->feature = (size_t)(f - s->features.of);
+    v->kinds = 0;
+    v->steps = v->most_values = 0;
+    v->least_values = UINT64_MAX;
+    return v;
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+static bool survey_entries(tfw_survey *s, const uint8_t *p, const uint8_t *end, bool is_list) {
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
+        tfwi_entry entry;
+        if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &s->fault)) {
+            return false;
+        }
+        value *v = place_of(s, is_list, &entry);
+        if (v == NULL || !(is_list ? survey_list : survey_feature)(s, &entry, v)) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+/* The map that lies in the pieces of one field of the message. */
+static bool survey_map(tfw_survey *s, const tfwi_message *m, bool is_list) {
+    const uint8_t *p = m->begin, *end = m->begin + m->len;
+    const uint32_t tag = is_list ? TFWI_TAG(2, TFWI_WIRE_LEN) : TFWI_TAG(1, TFWI_WIRE_LEN);
+    tfwi_field field;
+    while (tfwi_find_field(&p, end, tag, &field, &s->fault)) {
+        if (!survey_entries(s, field.data, field.data + field.len, is_list)) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+/* Adds the message at hand to the totals. */
+static void keep_message(tfw_survey *s) {
+    for (size_t i = 0; i < s->values.count; i++) {
+        const value *v = &s->values.of[i];
+        tfw_feature_survey *f = &s->features.of[v->feature].found;
+        f->messages++;
+        f->least_values = v->least_values < f->least_values ? v->least_values : f->least_values;
+        f->most_values = v->most_values > f->most_values ? v->most_values : f->most_values;
+        f->least_steps = v->steps < f->least_steps ? v->steps : f->least_steps;
+        f->most_steps = v->steps > f->most_steps ? v->steps : f->most_steps;
+        for (int kind = 0; kind < 4; kind++) {
+            if (v->kinds >> kind & 1) {
+                f->kinds[kind].messages++;
+                add_values(&f->kinds[kind], &v->of[kind]);
+            }
+        }
+    }
+}
+
+static bool survey_message(tfw_survey *s, const tfwi_message *m, unsigned flags) {
+    s->before = s->values.count;
+    s->values.count = 0;
+    s->message++;
+    s->blocks.limit = m->limit;
+    if (!survey_map(s, m, false) || ((flags & TFW_SEQUENCE) != 0 && !survey_map(s, m, true))) {
+        return false;
+    }
+    keep_message(s);
+    return true;
+}
+
+/* ---- Surveys -------------------------------------------------------------------------------- */
+
+int tfw_survey_create(uint64_t seed, tfw_survey **out_survey, tfw_error *error) {
+    tfw_survey *s = *out_survey = tfwi_calloc(1, sizeof *s);
+    if (s == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    s->names[0].keys.seed = s->names[1].keys.seed = tfwi_seed_of(seed);
+    s->blocks.varints = tfwi_matcher_best()->varints;
+    return TFW_OK;
+}
+
+void tfw_survey_free(tfw_survey *s) {
+    if (s == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        tfwi_keys_clear(&s->names[i].keys);
+        tfw_free(s->names[i].features.of);
+    }
+    tfw_free(s->features.of);
+    tfw_free(s->values.of);
+    tfw_free(s);
+}
+
+int tfw_survey_add(tfw_survey *s, const uint8_t *data, size_t data_len, const tfw_span *spans,
+                   size_t count, unsigned flags, size_t *out_done, tfw_error *error) {
+    tfwi_messages messages;
+    size_t done = 0;
+    int status = tfwi_check_flags(flags, TFW_SEQUENCE | TFW_ADDRESSES, error);
+    if (status == TFW_OK) {
+        status = tfwi_messages_init(&messages, data, data_len, spans, count, flags, error);
+    }
+    for (; status == TFW_OK && done < count; done += status == TFW_OK) {
+        const tfwi_message message = tfwi_message_at(&messages, done);
+        if (!survey_message(s, &message, flags)) {
+            status = tfwi_fail(error, s->fault.status, s->fault.text);
+            TFWI_SET(error, record, (int64_t)done);
+            if (status == TFW_E_WIRE) {
+                TFWI_SET(error, offset, s->fault.at - message.begin);
+            }
+        }
+    }
+    if (out_done != NULL) {
+        *out_done = done;
+    }
+    return status;
+}
+
+/* Features that only malformed messages have are left out. They lie between others: a survey of
+ * them is empty. */
+size_t tfw_survey_count(const tfw_survey *s) { return s->features.count; }
+
+void tfw_survey_get(const tfw_survey *s, size_t i, tfw_feature_survey *out_feature) {
+    const feature *f = &s->features.of[i];
+    const tfwi_key *key = &s->names[f->found.is_list].keys.of[f->key];
+    *out_feature = f->found;
+    out_feature->name = key->name;
+    out_feature->name_len = key->len;
+}

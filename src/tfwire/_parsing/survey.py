@@ -1,0 +1,170 @@
+"""What records hold, without a specification: features, kinds, numbers and ranges of values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tfwire._base.errors import ParseError
+from tfwire._base.native import SEED, check, ffi, lib, new_error
+from tfwire._examples.decode import decode_sequence_example
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import number_of
+from tfwire._records.damage import display_name
+
+__all__ = ["FeatureSurvey", "KindSurvey", "Survey", "survey_files"]
+
+_KINDS = {lib.TFW_BYTES: "string", lib.TFW_FLOAT: "float32", lib.TFW_INT64: "int64"}
+
+
+class KindSurvey(NamedTuple):
+    """The values of one kind that a feature has; of strings, their lengths.
+
+    Attributes:
+        records: Number of records in which the feature is of this kind, also without values.
+        values: Number of values.
+        min, max: The smallest and the largest, but for NaN; None if there are none.
+        sum: Their sum, without NaN.
+        nans: How many are NaN.
+    """
+
+    records: int
+    values: int
+    min: float | None
+    max: float | None
+    sum: float
+    nans: int
+
+
+class FeatureSurvey(NamedTuple):
+    """A feature, or a feature list.
+
+    Attributes:
+        records: Number of records that have it.
+        min_count, max_count: Values in a record; in a feature list, in a step.
+        min_steps, max_steps: Steps in a record; None if this is not a feature list.
+        kinds: "string", "float32" and "int64", as far as they occur; the most frequent first.
+    """
+
+    records: int
+    min_count: int
+    max_count: int
+    min_steps: int | None
+    max_steps: int | None
+    kinds: dict[str, KindSurvey]
+
+
+class Survey:
+    """What Examples and SequenceExamples hold.
+
+    Attributes:
+        num_records: How many were added.
+        payload_bytes: The sum of their lengths.
+    """
+
+    def __init__(self) -> None:
+        out, self._error = ffi.new("tfw_survey **"), new_error()
+        check(lib.tfw_survey_create(SEED, out, self._error), self._error)
+        self._native = ffi.gc(out[0], lib.tfw_survey_free)
+        self._done = ffi.new("size_t *")
+        self._lengths = ffi.new("uint64_t[2]", [2**64 - 1, 0])
+        self.num_records = self.payload_bytes = 0
+
+    def add(self, batch: Any, path: Any) -> None:
+        """Adds the records of a ``tfw_batch``.
+
+        Raises:
+            ParseError: A record is neither an Example nor a SequenceExample; those before it were
+                added.
+            MemoryError: Out of memory.
+        """
+        status = lib.tfw_survey_add(
+            self._native,
+            batch.data,
+            batch.data_len,
+            batch.spans,
+            batch.count,
+            lib.TFW_SEQUENCE,
+            self._done,
+            self._error,
+        )
+        done = self._done[0]
+        self.num_records += done
+        if status == lib.TFW_E_WIRE:
+            span = batch.spans[done]
+            record = bytes(ffi.buffer(batch.data + span.offset, span.length))
+            raise _malformed(record, path, number_of(batch, done))
+        check(status, self._error)
+        self.payload_bytes += batch.payload_bytes
+        lib.tfw_span_lengths(batch.spans, batch.count, self._lengths, self._lengths + 1)
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The shortest and the longest record, in bytes; 0 if there are none."""
+        shortest, longest = self._lengths
+        return min(shortest, longest), longest
+
+    def features(self, *, lists: bool = False) -> dict[str, FeatureSurvey]:
+        """The features, or the feature lists, by name and sorted."""
+        found, native = {}, ffi.new("tfw_feature_survey *")
+        for i in range(lib.tfw_survey_count(self._native)):
+            lib.tfw_survey_get(self._native, i, native)
+            if native.messages and lists == bool(native.is_list):
+                name = bytes(ffi.buffer(native.name, native.name_len))
+                found[name.decode("utf-8", "surrogateescape")] = _feature(native)
+        return dict(sorted(found.items()))
+
+
+def survey_files(
+    paths: list[Any], num_records: int | None, compression_type: Any, on_corrupt: str
+) -> Survey:
+    """A survey of files.
+
+    Args:
+        paths: The files.
+        num_records: How many records to read from the beginning of each; None: all.
+        compression_type, on_corrupt: As for read_records.
+    """
+    survey = Survey()
+    for path in paths:
+        left = num_records
+        reader = BatchReader([path], compression_type, on_corrupt=on_corrupt, max_record_size=None)
+        with reader:
+            while left != 0 and (batch := reader.next(left or 0)) is not None:
+                survey.add(batch, reader.path)
+                left = left and left - batch.count
+    return survey
+
+
+def _malformed(record: bytes, path: Any, index: int) -> ParseError:
+    try:
+        decode_sequence_example(record)
+        reason = "malformed"  # not reached: both read messages by the same rules
+    except ParseError as error:
+        reason = str(error)
+    text = f"{display_name(path)}: record {index} is not an Example: {reason}"
+    return ParseError(text, path=path, record_index=index, reason="malformed")
+
+
+def _feature(native: Any) -> FeatureSurvey:
+    kinds = {
+        name: _kind(native.kinds[kind], kind)
+        for kind, name in _KINDS.items()
+        if native.kinds[kind].messages
+    }
+    return FeatureSurvey(
+        native.messages,
+        min(native.least_values, native.most_values),  # no steps: the former is the largest number
+        native.most_values,
+        native.least_steps if native.is_list else None,
+        native.most_steps if native.is_list else None,
+        dict(sorted(kinds.items(), key=lambda item: -item[1].records)),
+    )
+
+
+def _kind(native: Any, kind: int) -> KindSurvey:
+    least, most = native.least, native.most
+    if kind == lib.TFW_FLOAT:
+        least, most = native.least_float, native.most_float
+    if native.values == native.nans:
+        least = most = None
+    return KindSurvey(native.messages, native.values, least, most, native.sum, native.nans)

@@ -1,0 +1,129 @@
+"""tfwire stats."""
+
+import json
+
+import pytest
+
+import tfwire as tfw
+from command import tfwire_command, tfwire_main
+
+ROWS = [
+    {"label": 1, "name": "cat", "x": [0.5, float("nan")]},
+    {"label": [2, -300], "x": [float("inf")]},
+    {"label": 3, "name": ["a", "\N{SNOWMAN}"], "nothing": []},
+]
+TABLE = """\
+3 records of 160 bytes: 49 to 59, mean 53.3
+feature  kind     records   values   min   mean  max
+label    int64    3 (100 %) 1 to 2   -300  -73.5 3
+name     string   2 (67 %)  1 to 2   1 B   2.33333 B  3 B
+nothing  no kind  1 (33 %)  0
+x        float32  2 (67 %)  1 to 2   0.5   inf   inf  1 NaN
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    tfw.write_records("in", ROWS)
+    return tmp_path
+
+
+def words(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_table():
+    result = tfwire_command("stats", "in")
+    assert (0, "") == (result.returncode, result.stderr)
+    lines = words(result.stdout)
+    sizes = [len(tfw.encode_example(row)) for row in ROWS]
+    assert f"{sum(sizes)} bytes: {min(sizes)} to {max(sizes)}," in result.stdout
+    assert words(TABLE)[1:] == lines[1:]
+
+
+def test_json():
+    found = json.loads(tfwire_main("stats", "--json", "in").stdout)
+    assert (3, {}) == (found["records"], found["feature_lists"])
+    assert {"label", "name", "nothing", "x"} == set(found["features"])
+    label = found["features"]["label"]
+    assert (3, 1, 2) == (label["records"], label["min_count"], label["max_count"])
+    numbers = {"records": 3, "values": 4, "min": -300, "max": 3, "sum": -294, "nans": 0}
+    assert {"int64": {**numbers, "mean": -73.5}} == label["kinds"]
+    x = found["features"]["x"]["kinds"]["float32"]
+    assert ("Infinity", 1, 0.5) == (x["max"], x["nans"], x["min"])
+    assert {} == found["features"]["nothing"]["kinds"]
+
+
+def test_feature_lists_and_several_files():
+    message = tfw.encode_sequence_example({"label": 7}, {"frames": [[1, 2], [3]]})
+    tfw.write_records("sequences", [message], "GZIP")
+    result = tfwire_main("stats", "in", "sequences")
+    assert 0 == result.returncode
+    lines = words(result.stdout.decode())
+    assert [
+        "frames[]",
+        "int64",
+        "1",
+        "(25",
+        "%)",
+        "2",
+        "of",
+        "1",
+        "to",
+        "2",
+        "1",
+        "2",
+        "3",
+    ] in lines
+    assert ["label", "int64", "4"] in [line[:3] for line in lines]
+
+
+def test_kinds_that_disagree_have_a_row_each():
+    tfw.write_records("mixed", [{"a": 1}, {"a": "xy"}, {"a": 2}])
+    lines = words(tfwire_main("stats", "mixed").stdout.decode())[2:]
+    assert [["a", "int64", "2", "(67"], ["a", "string", "1", "(33"]] == [row[:4] for row in lines]
+
+
+def test_shares_are_rounded_but_none_and_all_are_exact():
+    tfw.write_records("many", [{"a": 1}] * 999 + [{"b": 1}])
+    lines = words(tfwire_main("stats", "many").stdout.decode())[2:]
+    assert [["(99"], ["(1"]] == [row[3:4] for row in lines]
+
+
+def test_damage_is_left_out_and_reported(folder):
+    data = bytearray((folder / "in").read_bytes())
+    data[20] ^= 1
+    (folder / "in").write_bytes(data)
+    result = tfwire_main("stats", "in")
+    assert 1 == result.returncode
+    assert result.stdout.startswith(b"in: 2 records of ")
+    assert b"tfwire stats: in: left out bytes 0 to " in result.stderr
+
+
+def test_a_record_that_is_no_example_ends_its_file():
+    tfw.write_records(
+        "other", [tfw.encode_example({"a": 1}), b"\xff", tfw.encode_example({"b": 1})]
+    )
+    result = tfwire_main("stats", "other", "in")
+    assert 1 == result.returncode
+    assert b"tfwire stats: other: record 1 is not an Example" in result.stderr
+    assert b"label" in result.stdout
+
+
+def test_an_empty_file_has_no_rows(folder):
+    (folder / "empty").write_bytes(b"")
+    result = tfwire_main("stats", "empty")
+    assert (0, b"empty: 0 records of 0 bytes: 0 to 0, mean 0.0\n") == (
+        result.returncode,
+        result.stdout,
+    )
+    assert 0 == json.loads(tfwire_main("stats", "--json", "empty").stdout)["records"]
+
+
+def test_many_features_are_not_all_listed():
+    tfw.write_records("wide", [{f"f{i}": i for i in range(1200)}])
+    result = tfwire_main("stats", "wide")
+    assert b"of 1,200 rows only 1,000 are listed" in result.stdout
+    assert 1200 == len(json.loads(tfwire_main("stats", "--json", "wide").stdout)["features"])
