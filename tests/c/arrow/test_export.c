@@ -3,8 +3,7 @@
 #include "columns.h"
 #include "records.h"
 
-#include "arrow/abi.h"
-#include "tfwire_arrow.h"
+#include "arrow/export.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -380,6 +379,45 @@ static void hostile_partitions_are_refused(void) {
     CHECK(good > 50 && bad > 1000);
 }
 
+/* ---- UTF-8 ---------------------------------------------------------------------------------- */
+
+static bool is_utf8(const char *text, size_t len) {
+    const int64_t offsets[] = {0, 0, (int64_t)len};
+    size_t wrong = 0;
+    const bool good = tfwi_strings_are_utf8((const uint8_t *)text, offsets, 2, &wrong);
+    CHECK_EQ(!good, wrong);
+    return good;
+}
+
+/* Each as it is, cut, with a byte after it that does not belong to it, and after eight others. */
+static void characters_are_utf8_by_the_standard(void) {
+    static const char *const good[] = {"a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
+                                       "\xf0\x90\x80\x80", "\xf3\xbf\xbf\xbf",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41",
+                                      "\xe0\x9f\xbf", "\xe1\x80\x41", "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf", "\xf1\x80\x80\x41",
+                                      "\xf1\x41\x80\x80", "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80", "\xff"};
+    for (size_t i = 0; i < COUNT(good); i++) {
+        char text[16] = "12345678";
+        const size_t len = strlen(good[i]);
+        strcpy(text + 8, good[i]);
+        CHECK(is_utf8(good[i], len) && is_utf8(text, 8 + len));
+        for (size_t cut = 1; cut < len; cut++) {
+            CHECK(!is_utf8(good[i], cut));
+            CHECK(!is_utf8(text, 8 + cut));
+        }
+        text[8 + len] = '\x80';
+        CHECK(!is_utf8(text, 9 + len));
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        CHECK(!is_utf8(bad[i], strlen(bad[i])));
+    }
+    CHECK(is_utf8("", 0));
+}
+
 /* ---- Memory that is short ------------------------------------------------------------------- */
 
 /* Reads a file; the records that arrived, or -1: some allocation failed. */
@@ -435,6 +473,7 @@ int main(void) {
     RUN(threads_share_buffers);
     RUN(streams_deliver_given_arrays);
     RUN(hostile_partitions_are_refused);
+    RUN(characters_are_utf8_by_the_standard);
     RUN(every_allocation_may_fail);
     return check_report("export");
 }

@@ -167,6 +167,31 @@ static void test_no_records_are_an_array(void) {
     tfw_arrow_layout_free(layout);
 }
 
+static void test_every_allocation_may_fail(void) {
+    tfw_schema *schema = new_schema();
+    tfw_arrow_layout *layout;
+    tfw_columns *columns;
+    struct ArrowArray *array = NULL;
+    struct ArrowSchema *type = NULL;
+    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(FIELDS, FIELD_COUNT, schema, NULL, 0, &layout, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(schema, OWNED, &columns, NULL));
+    for (long n = 0; type == NULL || array == NULL; n++) {
+        tfwi_test_fail_allocation = n;
+        int status = tfw_arrow_schema_create(layout, &type, NULL);
+        CHECK_EQ(tfwi_test_fail_allocation < 0 ? TFW_E_MEMORY : TFW_OK, status);
+        tfw_arrow_schema_free(type);
+        tfwi_test_fail_allocation = n;
+        status = tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL);
+        CHECK_EQ(tfwi_test_fail_allocation < 0 ? TFW_E_MEMORY : TFW_OK, status);
+        CHECK((array == NULL) == (status != TFW_OK));
+        tfw_arrow_array_free(array);
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+        tfwi_test_fail_allocation = -1;
+    }
+    tfw_columns_free(columns);
+    tfw_arrow_layout_free(layout);
+}
+
 static void test_columns_that_do_not_fit(void) {
     const unsigned wrong[] = {0, TFW_NOTE_ABSENT, OWNED | TFW_FEATURE_LISTS};
     tfw_schema *schema = new_schema(), *other = new_schema();
@@ -206,6 +231,7 @@ int main(void) {
     RUN(test_fields_that_do_not_fit);
     RUN(test_schemas_that_do_not_fit);
     RUN(test_no_records_are_an_array);
+    RUN(test_every_allocation_may_fail);
     RUN(test_columns_that_do_not_fit);
     return check_report("layouts");
 }

@@ -134,6 +134,8 @@ static void test_keys_are_written_safely(void) {
     } keys[] = {
         {"\x1b[31m\x7f\xc2\x9b", "?[31m??"},
         {"\xff\xc3\xa9", "???"},
+        {"\xe2\x80\xa7\xe2\x80\x8a\xe2\x81\x9f\xe2\x81\xb0\xe2\x82\xa8",
+         "\xe2\x80\xa7\xe2\x80\x8a\xe2\x81\x9f\xe2\x81\xb0\xe2\x82\xa8"},
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
         {"\xe2\x80\xae\xe2\x80\x8b\xe2\x81\xa6\xe2\x80\xa6\xe2\x82\x80",
          "???\xe2\x80\xa6\xe2\x82\x80"},
@@ -199,6 +201,24 @@ static void test_files_that_cannot_be_read(void) {
              s.f.ends[0]);
     check_says(layout_of_ints(), flipped.path, 1, EIO, expected);
     close(flipped.fd);
+    stored_free(&s);
+    blobs_free();
+}
+
+/* Records are counted even if nothing of them is asked for. */
+static void test_no_fields_are_rows_alone(void) {
+    const blob message = EXAMPLE(entry("a", INTS(1)));
+    static char text[LONG_NAME];
+    stored s = store_two(message, message);
+    tfw_arrow_layout *layout;
+    struct ArrowArrayStream *stream;
+    int number;
+    CHECK_EQ(TFW_OK,
+             tfw_arrow_layout_create(NULL, 0, NULL, NULL, TFW_ARROW_SEQUENCE, &layout, NULL));
+    CHECK_EQ(TFW_OK, open_stream(layout, s.path, "a file", &stream));
+    tfw_arrow_layout_free(layout);
+    CHECK_EQ(2, drain(stream, &number, text));
+    CHECK_EQ(0, number);
     stored_free(&s);
     blobs_free();
 }
@@ -284,6 +304,7 @@ int main(void) {
     RUN(test_keys_are_written_safely);
     RUN(test_feature_lists_that_do_not_fit);
     RUN(test_files_that_cannot_be_read);
+    RUN(test_no_fields_are_rows_alone);
     RUN(test_long_texts_are_cut_between_characters);
     RUN(test_every_failure_has_a_text);
     RUN(test_options_that_cannot_be_are_refused);

@@ -1,0 +1,255 @@
+/* tfw_arrow_array_create and streams: fields of every kind over messages. Arrays are as Arrow's
+ * format says, and hold what a slow model makes of the parsed columns; a record that does not fit
+ * is one that the model refuses; a stream over two files gives the same rows. With any allocation
+ * failing, sliced, and with children moved out and released in any order, every buffer is freed
+ * once. */
+#include "arrow_model.h"
+#include "messages.h"
+
+#include "records.h"
+
+#include <stdatomic.h>
+
+extern atomic_long tfwi_test_buffers;
+
+/* ---- Parsing -------------------------------------------------------------------------------- */
+
+enum { OWNED = TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
+
+static void columns_create(const plan *p, tfw_columns *parts[2]) {
+    parts[1] = NULL;
+    CHECK_EQ(TFW_OK, tfw_columns_create(p->parts[0].schema, OWNED, &parts[0], NULL));
+    if (p->sequence) {
+        CHECK_EQ(TFW_OK, tfw_columns_create(p->parts[1].schema, OWNED | TFW_FEATURE_LISTS,
+                                            &parts[1], NULL));
+    }
+}
+
+/* The messages, round and round, up to the first that cannot be parsed; how many. */
+static size_t parse_records(const plan *p, tfw_columns *const parts[2], const messages *m,
+                            size_t count) {
+    int status = TFW_OK;
+    size_t records = 0;
+    while (status == TFW_OK && records < count) {
+        const tfw_span *span = &m->spans[records % m->count];
+        status = p->sequence ? tfw_parse_sequence(parts[0], parts[1], m->data, m->len, span, 1, 0,
+                                                  NULL, NULL)
+                             : tfw_parse(parts[0], m->data, m->len, span, 1, 0, NULL, NULL);
+        records += status == TFW_OK;
+    }
+    return records;
+}
+
+/* Row ids between those that are tried and those that are refused take much memory. */
+static bool model_peek(arrow_model *m) {
+    bool usual = true;
+    for (size_t part = 0; part < 2 && m->parts[part] != NULL; part++) {
+        for (size_t i = 0; i < m->plan->parts[part].count; i++) {
+            tfw_column *c = &m->columns[part][i];
+            CHECK_EQ(TFW_OK, tfw_columns_peek(m->parts[part], i, c, NULL));
+            const int64_t *numbers = c->values;
+            const bool ints = m->plan->parts[part].features[i].kind == TFW_INT64;
+            for (uint64_t k = 0; ints && k < c->value_count; k++) {
+                usual = usual && (numbers[k] < MOST_ROW_ID || numbers[k] > 1 << 25);
+            }
+        }
+    }
+    return usual;
+}
+
+/* ---- Arrays --------------------------------------------------------------------------------- */
+
+static void check_rows(const arrow_model *m, const struct ArrowSchema *t,
+                       const struct ArrowArray *a, size_t first) {
+    check_layout(t, a, 0);
+    for (size_t i = 0; i < m->plan->count && check_failures == 0; i++) {
+        for (int64_t r = 0; r < a->length; r++) {
+            CHECK_EQ(m->hashes[i][(first + (size_t)r) % m->records],
+                     row_hash(t->children[i], a->children[i], r));
+        }
+    }
+}
+
+static uint64_t hash_text(const char *text) { return fuzz_hash(LIST_HASH, text, strlen(text)); }
+
+/* The positions of records of two files of so many each. */
+static void check_positions(const plan *p, const struct ArrowSchema *t, const struct ArrowArray *a,
+                            size_t first, size_t per_file, const uint64_t *offsets) {
+    const size_t at = p->count;
+    for (int64_t r = 0; (p->flags & TFW_ARROW_POSITIONS) != 0 && r < a->length; r++) {
+        const size_t record = first + (size_t)r;
+        const int64_t number = (int64_t)(record % per_file);
+        const int64_t offset = (int64_t)offsets[record % per_file];
+        CHECK_EQ(hash_text(record < per_file ? "one" : "another"),
+                 row_hash(t->children[at], a->children[at], r));
+        CHECK_EQ(fuzz_hash(LIST_HASH, &number, 8),
+                 row_hash(t->children[at + 1], a->children[at + 1], r));
+        CHECK_EQ(fuzz_hash(LIST_HASH, &offset, 8),
+                 row_hash(t->children[at + 2], a->children[at + 2], r));
+    }
+}
+
+static const char *const names[] = {"one", "another"};
+
+/* Exports records, leaving out one that does not fit and those after it. */
+static size_t export_records(const arrow_model *m, const tfw_arrow_layout *layout,
+                             tfw_columns *const parts[2], size_t records, long failing,
+                             struct ArrowArray **out) {
+    static const int32_t files[MOST_RECORDS];
+    static const int64_t zeros[MOST_RECORDS];
+    const tfw_arrow_positions positions = {names, 2, files, zeros, zeros};
+    for (;;) {
+        tfw_error error;
+        tfwi_test_fail_allocation = failing;
+        int status = tfw_arrow_array_create(layout, parts[0], parts[1], records, &positions, out,
+                                            &error);
+        tfwi_test_fail_allocation = -1;
+        if (status == TFW_OK) {
+            return records;
+        }
+        CHECK(*out == NULL && status == error.status);
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+        if (status == TFW_E_MEMORY && failing >= 0) {
+            failing = -1;
+            continue;
+        }
+        CHECK(status == TFW_E_COUNT || status == TFW_E_WIRE);
+        const bool known = error.feature >= 0 && (size_t)error.feature < m->plan->count &&
+                           error.record >= 0 && (size_t)error.record < records;
+        CHECK(known && !m->good[error.feature][error.record]);
+        if (!known) {
+            return 0;
+        }
+        records = (size_t)error.record;
+        tfw_columns_truncate(parts[0], records);
+        if (parts[1] != NULL) {
+            tfw_columns_truncate(parts[1], records);
+        }
+    }
+}
+
+/* Arrays at once, and shares of them. */
+static void check_array(const arrow_model *m, const tfw_arrow_layout *layout, const messages *ms,
+                        size_t good, long failing, uint64_t *random) {
+    tfw_columns *parts[2];
+    struct ArrowArray *array = NULL, *share = NULL;
+    struct ArrowSchema *type;
+    columns_create(m->plan, parts);
+    parse_records(m->plan, parts, ms, m->records);
+    CHECK_EQ(good, export_records(m, layout, parts, m->records, failing, &array));
+    CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
+    if (array != NULL) {
+        const uint64_t first = check_random(random) % (good + 1);
+        const uint64_t count = check_random(random) % (good - first + 1);
+        check_rows(m, type, array, 0);
+        CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, first, count, &share, NULL));
+        release_array_anyhow(array, random);
+        CHECK_EQ(count, share->length);
+        check_rows(m, type, share, first);
+        release_array_anyhow(share, random);
+    }
+    CHECK_EQ(0, tfw_columns_records(parts[0]));
+    tfw_arrow_array_free(array);
+    tfw_arrow_array_free(share);
+    release_schema_anyhow(type, random);
+    tfw_arrow_schema_free(type);
+    tfw_columns_free(parts[0]);
+    tfw_columns_free(parts[1]);
+}
+
+/* ---- Streams -------------------------------------------------------------------------------- */
+
+/* A file of all records, and where each begins. */
+static const char *write_file(const messages *m, size_t count, uint64_t *offsets) {
+    static char path[64];
+    static int fd = -1;
+    file f = {0};
+    if (fd < 0) {
+        fd = memfd_create("export", 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    file_append(&f, "", 0);
+    for (size_t i = 0; i < count; i++) {
+        const tfw_span *span = &m->spans[i % m->count];
+        offsets[i] = f.len;
+        file_append_record(&f, m->data + span->offset, (size_t)span->length);
+    }
+    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, f.data, f.len, 0) != (ssize_t)f.len) {
+        abort();
+    }
+    free(f.data);
+    return path;
+}
+
+/* Reads one file twice. The stream ends after the good records, which are all or come before an
+ * error. */
+static void check_stream(const arrow_model *m, const tfw_arrow_layout *layout, const messages *ms,
+                         size_t good, size_t count, size_t batch_size, uint64_t *random) {
+    uint64_t offsets[MOST_RECORDS];
+    const char *path = write_file(ms, count, offsets), *const paths[] = {path, path};
+    const tfw_arrow_stream_options options = {.size = sizeof options, .batch_size = batch_size,
+                                              .paths = paths, .names = names, .path_count = 2};
+    const size_t expected = good == count ? 2 * count : good;
+    struct ArrowArrayStream *stream;
+    struct ArrowArray array;
+    struct ArrowSchema type;
+    size_t found = 0;
+    int number;
+    CHECK_EQ(TFW_OK, tfw_arrow_stream_create(layout, &options, &stream, NULL));
+    CHECK_EQ(0, stream->get_schema(stream, &type));
+    while ((number = stream->get_next(stream, &array)) == 0 && array.release != NULL) {
+        CHECK(array.length > 0 && (size_t)array.length <= batch_size);
+        check_rows(m, &type, &array, found);
+        check_positions(m->plan, &type, &array, found, count, offsets);
+        found += (size_t)array.length;
+        release_array_anyhow(&array, random);
+    }
+    CHECK_EQ(expected, found);
+    CHECK_EQ(good == count, number == 0);
+    CHECK(number == 0 || is_utf8_text((const uint8_t *)stream->get_last_error(stream),
+                                      strlen(stream->get_last_error(stream))));
+    release_schema_anyhow(&type, random);
+    tfw_arrow_stream_free(stream);
+}
+
+/* ---- The target ----------------------------------------------------------------------------- */
+
+/* Flags; which allocation fails; the size of batches; how many records; a seed; schemas; fields;
+ * messages. */
+static void run(input *in) {
+    const uint8_t flags = input_byte(in), failing = input_byte(in);
+    const size_t batch_size = 1 + input_byte(in) % 20, rounds = 1 + input_byte(in) % 4;
+    uint64_t random = 2 * (uint64_t)input_byte(in) + 1;
+    plan p = {.sequence = (flags & 1) != 0};
+    p.flags = (p.sequence ? TFW_ARROW_SEQUENCE : 0) | (flags & 2 ? TFW_ARROW_POSITIONS : 0);
+    specs_init(&p.parts[0], in, false);
+    if (p.sequence) {
+        specs_init(&p.parts[1], in, true);
+    }
+    for (size_t i = input_byte(in) % (MOST_FIELDS + 1); i != 0; i--) {
+        add_field(&p, in);
+    }
+    messages ms = messages_of(in);
+    tfw_arrow_layout *layout;
+    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(p.fields, p.count, p.parts[0].schema,
+                                             p.parts[1].schema, p.flags, &layout, NULL));
+    static arrow_model m;
+    m = (arrow_model){.plan = &p};
+    columns_create(&p, m.parts);
+    const size_t count = ms.count * rounds;
+    m.records = parse_records(&p, m.parts, &ms, count);
+    if (model_peek(&m)) {
+        const size_t good = model_run(&m);
+        check_array(&m, layout, &ms, good, failing < 192 ? -1 : failing - 192, &random);
+        if (p.count != 0) { /* without fields, messages are not parsed */
+            check_stream(&m, layout, &ms, good, count, batch_size, &random);
+        }
+    }
+    tfw_columns_free(m.parts[0]);
+    tfw_columns_free(m.parts[1]);
+    tfw_arrow_layout_free(layout);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    free(ms.data);
+}
+
+FUZZ_TARGET(run)
