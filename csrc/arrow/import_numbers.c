@@ -75,7 +75,10 @@ void tfwi_convert(int32_t type, const void *buffer, uint64_t first, const int64_
         from_bits(buffer, first, take, count, out);
         return;
     }
-    const uint8_t *p = (const uint8_t *)buffer + first * size_of(type);
+    const uint8_t *p = buffer;
+    if (p != NULL) { /* or no position of take is an element */
+        p += first * size_of(type);
+    }
     switch (type) {
     case TFWI_INT8: from_int8(p, take, count, out); break;
     case TFWI_UINT8: from_uint8(p, take, count, out); break;
