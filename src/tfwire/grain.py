@@ -132,7 +132,7 @@ class _Iterator(grain.DatasetIterator["Value"]):
         return self._elements.state_dict()
 
     def set_state(self, state: dict[str, object]) -> None:
-        elements = iterate(self._stage, number=0)  # new: the old ones may be at their end
+        elements = iterate(self._stage)  # new: the old ones may be at their end
         elements.load_state_dict(state)
         self._elements.close()
         self._elements = elements

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch.utils import data
 
+from tfwire._base.arguments import integer
 from tfwire._data.batches import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.indexed_records import check_rule
-from tfwire._data.iterator import DatasetIterator, iterate
+from tfwire._data.iterator import DatasetIterator, Epochs, iterate
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
@@ -84,8 +85,10 @@ class TFRecordIterableDataset(data.IterableDataset):
     function of ``map`` is slow. ``collate_fn`` may be a function that returns its argument: torch's
     own looks at every string.
 
-    Every epoch is shuffled differently. In workers the order depends on torch's seed of the epoch,
-    so ``torch.manual_seed`` makes it repeatable. StatefulDataLoader saves and resumes iterators.
+    Every epoch is shuffled differently, in workers too. Epochs are counted; ``set_epoch`` sets the
+    number of the next. Seeds and this number alone determine the order. After a shuffle of all
+    records with a seed (``indexed=True``), or of the files (``shuffle_files=True``), every rank has
+    other records in every epoch. StatefulDataLoader saves and resumes iterators.
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
@@ -96,11 +99,13 @@ class TFRecordIterableDataset(data.IterableDataset):
         num_threads: Above 1, this many threads parse batches ahead, as for
             :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches and
             their order do not depend on it, and a saved state can be loaded with another number.
+        num_workers: That of the DataLoader, if ``len`` is wanted: each worker makes an incomplete
+            last batch of its own, so the number of batches depends on it.
 
     Raises:
-        TypeError: ``dataset`` is not a Dataset.
-        ValueError: ``rule`` is unknown, or ``num_threads`` below 1; while iterating: the rule needs
-            an index.
+        TypeError: ``dataset`` is not a Dataset; of ``len``: the length is not known.
+        ValueError: ``rule`` is unknown, ``num_threads`` below 1, or ``num_workers`` below 0; while
+            iterating: the rule needs an index.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -122,25 +127,51 @@ class TFRecordIterableDataset(data.IterableDataset):
         rank: int | None = None,
         world_size: int | None = None,
         num_threads: int = 1,
+        num_workers: int | None = None,
     ) -> None:
         self._dataset = threaded(dataset, num_threads)
         check_rule(rule)
+        if num_workers is not None:
+            num_workers = integer("num_workers", num_workers, 0)
+        self._num_workers = num_workers
         self._rule = rule
         self._rank = rank
         self._world_size = world_size
-        self._shares: dict[tuple[int, int], Dataset[Any]] = {}  # kept: their shuffles count epochs
-        self._epochs = 0  # begun in this worker
+        self._shares: dict[tuple[int, int], Dataset[Any]] = {}  # kept: their shuffles have seeds
+        # The next epoch of each worker; in memory that persistent workers share.
+        self._next_epochs = torch.zeros(_slot(0, _MOST_WORKERS + 1), dtype=torch.int64)
+        self._next_epochs.share_memory_()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the number of the next epoch, before a DataLoader iterates; as ``set_epoch`` of
+        DistributedSampler. Without it, every process counts from 0.
+
+        Args:
+            epoch: The number. All ranks must have the same.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+        """
+        self._next_epochs.fill_(integer("epoch", epoch, 0))
+
+    def __len__(self) -> int:
+        if self._num_workers is None:
+            raise TypeError("len needs the DataLoader's num_workers: pass it here, too")
+        rank, world_size = self._process()
+        workers = max(1, self._num_workers)
+        numbers = range(rank * workers, (rank + 1) * workers)
+        return sum(len(self._share(world_size * workers, number)) for number in numbers)
 
     def __iter__(self) -> DatasetIterator[Value]:
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
         share = self._share(world_size * workers, rank * workers + number)
-        epoch = None
-        if worker is not None:  # a new one per epoch, with another seed, or a persistent one
-            epoch = worker.seed - worker.id + self._epochs
-            self._epochs += 1
-        return iterate(share._stage, as_tensors, epoch)
+        if workers > _MOST_WORKERS:
+            raise ValueError(f"at most {_MOST_WORKERS} workers share a dataset, found {workers}")
+        slot = _slot(number, 0 if worker is None else workers)
+        epochs = _WorkerEpochs(share._stage, self._next_epochs, slot)
+        return iterate(share._stage, as_tensors, epochs)
 
     def _share(self, num_shards: int, index: int) -> Dataset[Any]:
         if num_shards == 1:
@@ -170,6 +201,32 @@ class TFRecordIterableDataset(data.IterableDataset):
 
     def __repr__(self) -> str:
         return f"TFRecordIterableDataset({self._dataset!r})"
+
+
+_MOST_WORKERS = 128  # of one DataLoader
+
+
+def _slot(worker: int, num_workers: int) -> int:
+    """The place of a worker's count of epochs. Loaders with other numbers of workers have places of
+    their own: each of their workers must find the same number. No workers: this process."""
+    return num_workers * (num_workers - 1) // 2 + worker + bool(num_workers)
+
+
+class _WorkerEpochs(Epochs):
+    """Counts epochs in shared memory: most workers live for one epoch."""
+
+    def __init__(self, stage: Any, next_epochs: torch.Tensor, slot: int) -> None:
+        super().__init__(stage)
+        self._next_epochs = next_epochs
+        self._slot = slot
+
+    def begin(self) -> int:
+        epoch = int(self._next_epochs[self._slot])
+        self.set_next(epoch + 1)
+        return epoch
+
+    def set_next(self, epoch: int) -> None:
+        self._next_epochs[self._slot] = epoch
 
 
 # ---- Map style --------------------------------------------------------------------------------

@@ -20,6 +20,15 @@ def write_three(folder):
     return paths
 
 
+def numbered_files(folder, sizes):
+    """Paths of files of so many Examples {"n": 0..}."""
+    number = itertools.count()
+    for i, size in enumerate(sizes):
+        rows = [{"n": next(number)} for _ in range(size)]
+        tfw.write_records(folder / f"numbered-{i}", tfw.encode_examples(rows))
+    return [str(folder / f"numbered-{i}") for i in range(len(sizes))]
+
+
 def drain(elements):
     """The values of elements up to their end or an error, and that error."""
     found = []

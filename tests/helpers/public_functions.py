@@ -102,6 +102,7 @@ FUNCTIONS = {
     "prefetch": (method(numbers, "prefetch"), {"buffer_size": 2}),
     "range": (lambda args: tfw.Dataset.range(args), {"args": 2}),
     "repeat": (method(numbers, "repeat"), {"count": 2}),
+    "set_epoch": (method(numbers, "set_epoch"), {"epoch": 2}),
     "shard": (method(numbers, "shard"), {"num_shards": 2, "index": 0}),
     "shard_source": (
         method(lambda: tfw.TFRecordDataset(["data"]), "shard_source"),
@@ -123,7 +124,7 @@ FUNCTIONS = {
         tfw.TFRecordDataset,
         {"filenames": ["data"], "compression_type": "", "buffer_size": 100}
         | {"num_parallel_reads": 1, "on_corrupt": "raise", "indexed": False}
-        | {"max_record_size": 100},
+        | {"max_record_size": 100, "shuffle_files": True, "seed": 1},
     ),
     "bytes_feature": (tfw.bytes_feature, {"value": b"x"}),
     "float_feature": (tfw.float_feature, {"value": 1.0}),

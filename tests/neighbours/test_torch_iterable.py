@@ -69,10 +69,9 @@ def test_an_initialized_process_group_is_asked(files, tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_epochs_are_shuffled_anew(files, workers):
-    """And alike from run to run: by the dataset's seed, in workers by torch's too."""
+    """And alike from run to run, by the dataset's seed."""
 
     def epochs():
-        torch.manual_seed(5)
         dataset = TFRecordIterableDataset(batches(files, shuffled=True))
         loader = DataLoader(dataset, batch_size=None, num_workers=workers)
         return ids_of(loader), ids_of(loader)
@@ -87,7 +86,6 @@ def test_epochs_are_shuffled_anew(files, workers):
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_stateful_loader_goes_on_where_it_was(files, workers):
     def loader():
-        torch.manual_seed(7)
         dataset = TFRecordIterableDataset(batches(files, shuffled=True, size=20))
         return StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
 
@@ -187,6 +185,69 @@ def test_epochs_of_a_rank_are_shuffled_anew(files):
     assert sorted(first) == sorted(second)
 
 
+@pytest.mark.parametrize("kind", ["forked", "spawned", "persistent", "none"])
+def test_ranks_have_other_records_in_every_epoch(files, kind):
+    """Counted or set, and together everything once."""
+    options = {
+        "forked": {"num_workers": 2},
+        "spawned": {"num_workers": 1, "multiprocessing_context": "spawn"},
+        "persistent": {"num_workers": 2, "persistent_workers": True},
+        "none": {},
+    }[kind]
+
+    def loader_of(rank):
+        dataset = tfw.TFRecordDataset(files, indexed=True).shuffle(10**6, seed=1)
+        dataset = dataset.batch(64).parse_example(SPEC)
+        dataset = TFRecordIterableDataset(dataset, rank=rank, world_size=2)
+        return dataset, DataLoader(dataset, batch_size=None, **options)
+
+    ranks = [loader_of(rank) for rank in range(2)]
+    found = []
+    for epoch in (None, None, 0) if kind == "spawned" else (None, None, 5, None, 0):
+        if epoch is not None:
+            for dataset, _ in ranks:
+                dataset.set_epoch(epoch)
+        shares = [ids_of(loader) for _, loader in ranks]
+        assert list(range(COUNT)) == sorted(itertools.chain(*shares))
+        found.append(sorted(shares[0]))
+    assert found[0] == found[-1]
+    assert len(found) - 1 == len(set(map(tuple, found)))
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # called by torchdata
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_epoch_after_a_resumed_one_is_the_next(files, workers):
+    def loader():
+        dataset = TFRecordIterableDataset(batches(files, shuffled=True, size=20))
+        return dataset, StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    dataset, whole = loader()
+    dataset.set_epoch(3)
+    elements = iter(whole)
+    for _ in range(5):
+        next(elements)
+    state = whole.state_dict()
+    expected = ids_of(elements), ids_of(whole)
+    _, resumed = loader()
+    resumed.load_state_dict(state)
+    assert expected == (ids_of(resumed), ids_of(resumed))
+
+
+@pytest.mark.filterwarnings("error:Length of IterableDataset")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_length_is_known_with_the_number_of_workers(files, workers):
+    for rank in range(2):
+        dataset = TFRecordIterableDataset(
+            batches(files, indexed=True), rank=rank, world_size=2, num_workers=workers
+        )
+        loader = DataLoader(dataset, batch_size=None, num_workers=workers)
+        assert len(loader) == len(list(loader))
+    with pytest.raises(TypeError, match="num_workers"):
+        len(TFRecordIterableDataset(batches(files, indexed=True)))
+    with pytest.raises(TypeError, match="not known"):
+        len(TFRecordIterableDataset(batches(files), num_workers=0))
+
+
 def test_workers_that_are_not_forked_know_the_rank(files, monkeypatch):
     """The process group is not in them; what they get of it is the pickled dataset."""
     dataset = TFRecordIterableDataset(batches(files))
@@ -213,5 +274,9 @@ def test_wrong_arguments_are_refused_at_once(files):
         TFRecordIterableDataset(batches(files), rule="odd")
     with pytest.raises(ValueError, match="num_threads"):
         TFRecordIterableDataset(batches(files), num_threads=0)
+    with pytest.raises(ValueError, match="num_workers"):
+        TFRecordIterableDataset(batches(files), num_workers=-1)
+    with pytest.raises(ValueError, match="epoch"):
+        TFRecordIterableDataset(batches(files)).set_epoch(-1)
     with pytest.raises(TypeError, match="found str"):
         TFRecordIterableDataset(files[0])

@@ -135,7 +135,11 @@ def test_what_is_left_is_the_same(folder, source, stages, first, second, epoch):
         whole = iter(dataset)
         if ERROR in some(whole, first):
             return
-        state = json.loads(json.dumps(whole.state_dict()))
+        try:
+            state = json.loads(json.dumps(whole.state_dict()))
+        except ValueError:  # the error is next, or comes after what a shuffle holds
+            assert ERROR == some(whole)[-1]
+            return
         rest = some(whole)
         resumed = iter(build(folder, source, stages))
         resumed.load_state_dict(state)
@@ -276,7 +280,7 @@ def test_damaged_states_are_refused(folder, name):
     state = json.loads(json.dumps(elements.state_dict()))
     damaged = [
         {**state, part: wrong}
-        for part in ("at", "pass", "given")
+        for part in ("at", "epoch", "given")
         for wrong in tampered(state[part])
     ]
     assert len(damaged) > 20

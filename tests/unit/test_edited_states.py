@@ -139,7 +139,7 @@ def test_no_file_is_read_twice_or_left_out(tmp_path, edits):
         elements.load_state_dict(state)
 
 
-@pytest.mark.parametrize("part", ["pipeline", "at", "given", "pass", "version"])
+@pytest.mark.parametrize("part", ["pipeline", "at", "given", "epoch", "version"])
 def test_depth_and_length_out_of_proportion_are_refused(part):
     dataset = Dataset.range(30).shuffle(9, seed=1)
     state = state_after(iter(dataset), 3)

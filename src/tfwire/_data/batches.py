@@ -11,6 +11,7 @@ from tfwire._base.errors import ParseError
 from tfwire._base.strings import mean_length
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
+from tfwire._data.selection import Repeat, Skip, Take
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.sources import Records
 from tfwire._data.stages import (
@@ -18,11 +19,8 @@ from tfwire._data.stages import (
     Derived,
     GatheringElements,
     MapCursor,
-    Repeat,
     Shard,
-    Skip,
     Stage,
-    Take,
     Through,
     Zip,
 )
@@ -69,7 +67,7 @@ class Parse(Derived):
             return mapped(self.source.open(epoch, at), parser.parse, num_threads)
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
-            return records.open_parsed(
+            return records.of_epoch(epoch).open_parsed(
                 parser, self.source.count, self.source.drop_remainder, num_threads, at
             )
         collate = partial(_parse, parser)

@@ -255,6 +255,10 @@ class TFRecordDataset(Dataset[bytes]):
             shuffling all records takes no memory. The index knows the compression of the file. Not
             together with ``num_parallel_reads``, ``on_corrupt`` and ``max_record_size``.
         max_record_size: Longer records are damage; None: no limit. An index has none.
+        shuffle_files: Read the files in another order in every epoch. Shards are made of this
+            order, so that each has other files in every epoch. Not together with ``indexed``:
+            :meth:`shuffle` is exact then.
+        seed: Of the order of the files, which is the same in every process and on every machine.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
@@ -280,6 +284,8 @@ class TFRecordDataset(Dataset[bytes]):
         on_corrupt: OnCorrupt = "raise",
         indexed: bool = False,
         max_record_size: int | None = 2**30,
+        shuffle_files: bool = False,
+        seed: int = 0,
     ) -> None:
         paths = _paths(filenames)
         options = {
@@ -295,11 +301,15 @@ class TFRecordDataset(Dataset[bytes]):
             if cycle < 1 and cycle != -1:
                 raise ValueError(f"num_parallel_reads must be at least 1, or -1, found {cycle}")
         indexed = boolean("indexed", indexed)
-        stage: Stage = sources.Records(paths, compression_type, cycle, **options)
+        shuffle_files, seed = boolean("shuffle_files", shuffle_files), integer("seed", seed)
+        order = seed if shuffle_files else None
+        stage: Stage = sources.Records(paths, compression_type, cycle, order, **options)
         if indexed:
-            if cycle > 1 or on_corrupt != "raise" or max_record_size not in (None, 2**30):
+            read_whole = shuffle_files or cycle > 1 or on_corrupt != "raise"
+            if read_whole or max_record_size not in (None, 2**30):
                 raise ValueError(
-                    "indexed excludes num_parallel_reads, on_corrupt and max_record_size"
+                    "indexed excludes num_parallel_reads, on_corrupt, max_record_size and "
+                    "shuffle_files"
                 )
             from tfwire._records.random_access import TFRecordFiles
 

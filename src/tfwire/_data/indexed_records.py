@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,10 +12,11 @@ import numpy as np
 
 from tfwire._base.arguments import choice, show_path
 from tfwire._base.errors import DataLossError
+from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
 
-__all__ = ["IndexedCursor", "IndexedRecords", "check_rule", "file_facts", "share"]
+__all__ = ["IndexedCursor", "IndexedRecords", "Permuted", "check_rule", "file_facts", "share"]
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")
@@ -70,7 +71,7 @@ class IndexedRecords(Stage):
         self.length: int = len(numbers)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return IndexedCursor(self, None, state_or(at, range(self.length + 1), 0))
+        return IndexedCursor(self, state_or(at, range(self.length + 1), 0))
 
     def fetch(self, places: Array) -> list[bytes]:
         """The records at these places of this stage."""
@@ -78,7 +79,7 @@ class IndexedRecords(Stage):
         found: list[bytes] = self.files[numbers % max(len(self.files), 1)]
         return found
 
-    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
         part = share(self.length, num_shards, index, rule)
         if part.stop > self.length:  # "pad": wraps around in this stage
             own = IndexedRecords(self.files, self.numbers)
@@ -100,11 +101,26 @@ class _Wrapped(IndexedRecords):
     def fetch(self, places: Array) -> list[bytes]:
         return self._records.fetch((self.numbers.start + places) % self._records.length)
 
-    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
         return _Wrapped(self, share(self.length, num_shards, index, rule))
 
     def describe(self) -> str:
         return f"{self._records.describe()}[{self.numbers}]"
+
+
+class Permuted(IndexedRecords):
+    """All records of other indexed records in a random order."""
+
+    def __init__(self, records: IndexedRecords, key: int) -> None:
+        super().__init__(records.files, records.numbers)
+        self._records = records
+        self._key = key
+
+    def fetch(self, places: Array) -> list[bytes]:
+        return self._records.fetch(permuted(self._key, self.length, places))
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
+        return _Wrapped(self, share(self.length, num_shards, index, rule))
 
 
 def _at_once(files: Any) -> int:
@@ -118,15 +134,11 @@ class IndexedCursor(GatheringPieces):
 
     Args:
         stage: The records.
-        order: Maps places of the pass to places of the stage; None: they are the same.
         at: The place to begin at.
     """
 
-    def __init__(
-        self, stage: IndexedRecords, order: Callable[[Array], Array] | None, at: int
-    ) -> None:
+    def __init__(self, stage: IndexedRecords, at: int) -> None:
         self._stage = stage
-        self._order = order
         self._at_once = _at_once(stage.files)
         self._at = at
         self._ready: Iterator[bytes] = iter(())
@@ -145,7 +157,7 @@ class IndexedCursor(GatheringPieces):
         end = min(self._fetched + self._at_once, self._stage.length)
         places = np.arange(self._fetched, end)
         try:
-            records = self._stage.fetch(places if self._order is None else self._order(places))
+            records = self._stage.fetch(places)
         except DataLossError:
             if len(places) == 1:
                 raise

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from tfwire._base.errors import copied, public
 from tfwire._base.serving import EXECUTING
 from tfwire._base.shared_iterator import SharedIterator, State
-from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Stage
 from tfwire._data.states import COUNT, MISSING, check_state, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DatasetIterator", "iterate"]
+__all__ = ["DatasetIterator", "Epochs", "iterate"]
 
 _STATE_VERSION = 1
 # Where no user function can notice, elements are taken in pieces. A piece takes about a
@@ -29,7 +28,7 @@ _SECONDS = 1e-3
 _FORM = {
     "version": int,
     "pipeline": {str},
-    "pass": COUNT,
+    "epoch": COUNT,
     "at": object,
     "given": range(_ELEMENTS_PER_TAKE + 1),
 }
@@ -86,7 +85,8 @@ class DatasetIterator(chain[Item]):
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Continues from the position of another iterator over the same pipeline and files: with
-        the remaining elements of that iterator, in the same order.
+        the remaining elements of that iterator, in the same order. The next pass over the dataset
+        is then the epoch after that of the state.
 
         Functions of ``map`` and ``filter`` and generators must give the same results again.
         Generators run again from the beginning, and compressed files are read again.
@@ -133,7 +133,7 @@ class DatasetIterator(chain[Item]):
 def iterate(
     stage: Stage,
     show: Any = None,
-    number: int | None = None,
+    epochs: Epochs | None = None,
     kind: type[DatasetIterator[Any]] = DatasetIterator,
 ) -> DatasetIterator[Any]:
     """An iterator over a stage.
@@ -141,14 +141,36 @@ def iterate(
     Args:
         stage: The stage.
         show: Applied to every element that the user gets.
-        number: The number of the pass, on which shuffles depend; None: the next one.
+        epochs: Numbers the passes over the stage; None: the stage's own count.
         kind: The class of the iterator.
     """
-    pieces = _Pieces(stage, show, number, kind._translated)
+    pieces = _Pieces(stage, show, epochs or Epochs(stage), kind._translated)
     elements = kind.from_iterable(pieces)
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
     return elements
+
+
+class Epochs:
+    """Numbers the passes over a stage, on which random orders depend.
+
+    The stages that draw such orders keep the count, so that it is one for all datasets made of
+    them. If there are none, the stage itself keeps it.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stages = [below for below in stage.chain() if below.redraws] or [stage]
+
+    def begin(self) -> int:
+        """The number of a pass that begins."""
+        epoch = max(stage.next_epoch for stage in self._stages)
+        self.set_next(epoch + 1)
+        return epoch
+
+    def set_next(self, epoch: int) -> None:
+        """Sets the number of the next pass."""
+        for stage in self._stages:
+            stage.next_epoch = epoch
 
 
 class _Pieces(SharedIterator[Iterator[Any]]):
@@ -160,14 +182,15 @@ class _Pieces(SharedIterator[Iterator[Any]]):
     """
 
     def __init__(
-        self, stage: Stage, show: Any, number: int | None, translated: Callable[[OSError], OSError]
+        self, stage: Stage, show: Any, epochs: Epochs, translated: Callable[[OSError], OSError]
     ) -> None:
         super().__init__()
         self._stage = stage
         self._show = show
         self._translated = translated
         self._size = 1
-        self._pass = _begin_pass(stage) if number is None else number
+        self._epochs = epochs
+        self._epoch = epochs.begin()
         self._cursor: Cursor | None = None
         self._piece = _Piece()
 
@@ -211,7 +234,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     def _opened(self) -> Cursor:
         if self._cursor is None:
-            self._cursor = self._stage.open(str(self._pass))
+            self._cursor = self._stage.open(str(self._epoch))
         return self._cursor
 
     def stop(self) -> None:
@@ -254,7 +277,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         return {
             "version": _STATE_VERSION,
             "pipeline": _describe(self._stage),
-            "pass": self._pass,
+            "epoch": self._epoch,
             "at": plain(at),
             "given": given,
         }
@@ -285,9 +308,8 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         self._piece.drop()
         self._piece = _Piece()
         old, self._cursor = self._cursor, cursor
-        self._pass = state["pass"]
-        for shuffle in _shuffles(self._stage):
-            shuffle.passes = max(shuffle.passes, self._pass + 1)
+        self._epoch = state["epoch"]
+        self._epochs.set_next(self._epoch + 1)
         if old is not None:
             old.stop()
             old.close()
@@ -343,7 +365,7 @@ class _RefusingPiece(Iterator[Any]):
 
 def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
     """A cursor at the position of a state."""
-    cursor = stage.open(str(state["pass"]), state["at"])
+    cursor = stage.open(str(state["epoch"]), state["at"])
     given = state["given"]
     try:
         # Nothing is read yet if there are none.
@@ -353,19 +375,6 @@ def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
         cursor.close()
         raise
     return cursor
-
-
-def _begin_pass(stage: Stage) -> int:
-    """A number for a pass, different from that of any other pass over the same shuffles."""
-    shuffles = _shuffles(stage)
-    number = max((shuffle.passes for shuffle in shuffles), default=0)
-    for shuffle in shuffles:
-        shuffle.passes = number + 1
-    return number
-
-
-def _shuffles(stage: Stage) -> list[Shuffle]:
-    return [below for below in stage.chain() if isinstance(below, Shuffle)]
 
 
 def _describe(stage: Stage) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import StringTable, copy_strings
-from tfwire._data.indexed_records import IndexedCursor, IndexedRecords
-from tfwire._data.permutations import as_key, draws, permuted, randrange
+from tfwire._data.indexed_records import IndexedCursor, IndexedRecords, Permuted, share
+from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
@@ -57,14 +57,36 @@ class Shuffle(Derived):
         self.min_held = buffer_size if min_after_dequeue is None else min_after_dequeue
         self.seed = random.randrange(2**63) if seed is None else seed
         self.reshuffle = reshuffle_each_iteration
-        self.passes = 0  # number of passes begun by iterators
+        self.redraws = reshuffle_each_iteration
         self._packs = False
+        self._shares: tuple[tuple[int, int, str], ...] = ()  # of the order of all records
 
     def over(self, source: Stage) -> Shuffle:
         found = Shuffle(source, *self.arguments)
         found.seed = self.seed
         found._packs = self._packs
         return found
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """A share of the order of all records, if every process can compute this order: another
+        one in each epoch. Else the order of a share of the source."""
+        if not (self._by_number and self.arguments[1] is not None):
+            return super().sharded(num_shards, index, rule)
+        found = self.over(self.source)
+        found._shares = (*self._shares, (num_shards, index, rule))
+        assert self.length is not None
+        found.length = len(share(self.length, num_shards, index, rule))
+        return found
+
+    def describe(self) -> str:
+        shares = "".join(f"[{index}::{n}, {rule}]" for n, index, rule in self._shares)
+        return super().describe() + shares
+
+    @property
+    def _by_number(self) -> bool:
+        """True if the order is one of record numbers, and needs no buffer."""
+        source = self.source
+        return isinstance(source, IndexedRecords) and self.buffer_size >= source.length
 
     def packing(self) -> Shuffle:
         """The same, but records may come as StringTable instead of a list."""
@@ -78,9 +100,12 @@ class Shuffle(Derived):
             self.seed = seed  # so that later epochs are those of the process that saved the state
         key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
         source = self.source
-        if isinstance(source, IndexedRecords) and self.buffer_size >= source.length:
-            first = state_or(at, range(source.length + 1), 0)
-            return _OrderCursor(source, seed, key, first)
+        if self._by_number:
+            assert isinstance(source, IndexedRecords)
+            ordered: IndexedRecords = Permuted(source, key)
+            for part in self._shares:
+                ordered = ordered.sharded(*part)
+            return _OrderCursor(ordered, seed, state_or(at, range(ordered.length + 1), 0))
         packed = self._packs and isinstance(source, Records) and source.begins_short()
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
 
@@ -88,8 +113,8 @@ class Shuffle(Derived):
 class _OrderCursor(IndexedCursor):
     """Indexed records in a random order of all of them."""
 
-    def __init__(self, source: IndexedRecords, seed: int, key: int, at: int) -> None:
-        super().__init__(source, lambda places: permuted(key, source.length, places), at)
+    def __init__(self, ordered: IndexedRecords, seed: int, at: int) -> None:
+        super().__init__(ordered, at)
         self._seed = seed
 
     def place(self) -> Any:
@@ -270,7 +295,7 @@ class _PackedCursor(_BufferCursor):
 
     def _open(self, epoch: str, at: Any = None) -> PackedRecords:
         assert isinstance(self._stage.source, Records)
-        return PackedRecords(self._stage.source, at)
+        return PackedRecords(self._stage.source.of_epoch(epoch), at)
 
     def _array(self, elements: Any) -> Array:
         table: Array = elements.table if len(elements) else NONE

@@ -16,6 +16,7 @@ import numpy as np
 from tfwire._base.errors import DataLossError
 from tfwire._base.strings import as_array
 from tfwire._data.indexed_records import file_facts, share
+from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure
@@ -182,20 +183,48 @@ class Records(Stage):
         paths: The files.
         compression_type: As for ``read_records``.
         cycle: How many files to read in turn, a record of each.
+        seed: Shuffles the files in every epoch; None: they keep their order.
         options: For ``read_records``.
     """
 
     spec = "string[]"
-    _share = ""  # which shard of the files this is, if any
+    _shares: tuple[tuple[int, int], ...] = ()  # which shard of the files this is, if any
 
-    def __init__(self, paths: list[Any], compression_type: Any, cycle: int, **options: Any) -> None:
+    def __init__(
+        self,
+        paths: list[Any],
+        compression_type: Any,
+        cycle: int,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
         self.paths = paths
         self.compression_type = compression_type
         self.cycle = max(1, min(cycle, len(paths)))
+        self.seed = seed
+        self.redraws = seed is not None
         self.options = options
 
+    def with_options(self, **options: Any) -> Records:
+        """The same files, read with other options."""
+        found = Records(self.paths, self.compression_type, self.cycle, self.seed, **options)
+        found._shares = self._shares
+        return found
+
+    def of_epoch(self, epoch: str) -> Records:
+        """The files of this shard in the order of an epoch."""
+        if self.seed is None:
+            return self
+        order = np.arange(len(self.paths))
+        order = permuted(as_key(self.seed, epoch, "files"), len(order), order)
+        for num_shards, index in self._shares:
+            order = order[index::num_shards]
+        paths = [self.paths[number] for number in order]
+        return Records(paths, self.compression_type, self.cycle, **self.options)
+
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return _FileCycle(self, at) if self.cycle > 1 else _FilesInTurn(self, at)
+        files = self.of_epoch(epoch)
+        return _FileCycle(files, at) if files.cycle > 1 else _FilesInTurn(files, at)
 
     def open_parsed(
         self, parser: Any, batch_size: int, drop_remainder: bool, num_threads: int, at: Any
@@ -241,14 +270,18 @@ class Records(Stage):
         """Whole files: the number of their records is not known."""
         if rule != "even":
             raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
-        share_of_files = self.paths[index::num_shards]
-        share = Records(share_of_files, self.compression_type, self.cycle, **self.options)
-        share._share = f"{self._share}[{index}::{num_shards}]"
+        share = self.with_options(**self.options)
+        if self.seed is None:  # else they are shuffled first, all of them
+            share.paths = self.paths[index::num_shards]
+            share.cycle = max(1, min(self.cycle, len(share.paths)))
+        share._shares = (*self._shares, (num_shards, index))
         return share
 
     def describe(self) -> str:
         facts = [file_facts(path) for path in self.paths]
-        return f"TFRecordDataset({facts}, cycle={self.cycle}){self._share}"
+        shares = "".join(f"[{index}::{num_shards}]" for num_shards, index in self._shares)
+        shuffled = "" if self.seed is None else f", shuffle_files={self.seed}"
+        return f"TFRecordDataset({facts}, cycle={self.cycle}{shuffled}){shares}"
 
 
 class _File(GatheringElements):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
-from tfwire._data import batches, indexed_records, stages
+from tfwire._data import batches, indexed_records, selection, stages
+from tfwire._data.iterator import Epochs
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
@@ -44,7 +45,7 @@ class Transformations(Pipeline[Element]):
             >>> [int(x) for x in Dataset.range(5).take(2)]
             [0, 1]
         """
-        return self._next(stages.Take(self._stage, count), "take")
+        return self._next(selection.Take(self._stage, count), "take")
 
     def skip(self, count: int, name: str | None = None) -> Self:
         """All but the first ``count`` elements; none when ``count`` is -1.
@@ -53,7 +54,7 @@ class Transformations(Pipeline[Element]):
             >>> [int(x) for x in Dataset.range(5).skip(2)]
             [2, 3, 4]
         """
-        return self._next(stages.Skip(self._stage, count), "skip")
+        return self._next(selection.Skip(self._stage, count), "skip")
 
     @overload
     def map(
@@ -233,8 +234,11 @@ class Transformations(Pipeline[Element]):
             buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
                 Directly after a TFRecordDataset with ``indexed=True`` that takes no memory: the
                 records are read in random order.
-            seed: Makes the order the same in every run and on every machine.
-            reshuffle_each_iteration: Use a new order in every iteration, the default.
+            seed: Makes the order the same in every run and on every machine. With a seed, shards of
+                indexed records are made of the order of all records: each has other records in
+                every epoch, and together they have all of them.
+            reshuffle_each_iteration: Use a new order in every iteration, the default. It depends on
+                the epoch: see :meth:`set_epoch`.
 
         Raises:
             ValueError: ``buffer_size`` is below 1.
@@ -281,7 +285,7 @@ class Transformations(Pipeline[Element]):
             >>> [int(x) for x in Dataset.range(2).repeat(2)]
             [0, 1, 0, 1]
         """
-        return self._next(stages.Repeat(self._stage, count), "repeat")
+        return self._next(selection.Repeat(self._stage, count), "repeat")
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, beginning with element ``index``.
@@ -323,6 +327,30 @@ class Transformations(Pipeline[Element]):
         num_shards, index = check_shard(num_shards, index)
         indexed_records.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the number of the next epoch, as ``set_epoch`` of torch's samplers does.
+
+        Orders that are drawn anew in every epoch depend on nothing but their seeds and this number.
+        Without a call, a dataset counts its passes, from 0 in every process. Processes that share
+        the data by :meth:`shard_source` must agree on it, and a process that is restarted goes on
+        at the epoch that is due.
+
+        Args:
+            epoch: The number of the next pass over this dataset, and over others made of the same
+                shuffled one. Later passes count on from there.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+
+        Example:
+            >>> dataset = Dataset.range(8).shuffle(8, seed=1)
+            >>> first, second = list(dataset), list(dataset)
+            >>> dataset.set_epoch(1)
+            >>> second == list(dataset)
+            True
+        """
+        Epochs(self._stage).set_next(integer("epoch", epoch, 0))
 
     def prefetch(self, buffer_size: int, name: str | None = None) -> Self:
         """The same elements, made ahead by a thread.

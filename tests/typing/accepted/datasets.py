@@ -61,6 +61,8 @@ for batch in records.batch(2).parse_example({"x": tfw.FixedLenFeature([], tfw.in
 records.shard_source(4, 1, "pad").padded_batch(4, padded_shapes=[None], padding_values=-1)
 records.shuffle_batch(32, capacity=1000, min_after_dequeue=100)
 len(numbers)
+numbers.set_epoch(3)
+tfw.TFRecordDataset("a", shuffle_files=True, seed=1)
 
 # ---- Iterators ----
 

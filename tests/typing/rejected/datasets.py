@@ -8,6 +8,8 @@ tfw.TFRecordDataset("a", on_corrupt="nonsense")  # error
 tfw.TFRecordDataset("a", buffer_size="1")  # error
 tfw.TFRecordDataset("a", max_record_size="1")  # error
 tfw.TFRecordDataset("a", indexed="yes")  # error
+tfw.TFRecordDataset("a", shuffle_files="yes")  # error
+tfw.TFRecordDataset("a", seed=None)  # error
 tfw.Dataset.range("3")  # error
 tfw.Dataset.from_generator([1, 2])  # error
 tfw.Dataset.from_generator(lambda: [1], args=3)  # error
@@ -23,6 +25,7 @@ records.batch(32, drop_remainder="yes")  # error
 records.shuffle(None)  # error
 records.repeat("2")  # error
 records.shard(2)  # error
+records.set_epoch("2")  # error
 records.shard_source(2, 0, "odd")  # error
 records.parse_example({"label": 3})  # error
 records.parse_example({"label": tfw.FixedLenFeature([], tfw.int64)}, num_threads="2")  # error

@@ -174,8 +174,10 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         name: str | None = None,
     ) -> Any:
         """Random int64 below 2**32, endlessly; not the numbers of TensorFlow."""
-        generate = partial(generators.random_numbers, as_seed(seed))
+        again = bool(rerandomize_each_iteration)
+        generate = partial(generators.random_numbers, as_seed(seed), again)
         stage = Replayed("random", (), generate, spec="int64[]", quiet=True)
+        stage.redraws = again
         return cls._of(stage, "random")
 
     @classmethod
@@ -254,14 +256,17 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             if len(given) != len(datasets):
                 raise ValueError(f"expected {len(datasets)} weights, found {len(given)}")
             if len(given) and not given.all():  # a dataset that is never drawn would never end
-                drawn = given.nonzero()[0] if given.any() else np.arange(1)
-                datasets = [datasets[i] for i in drawn]
-                given = given[drawn] if given.any() else np.ones(1)
+                positive = given.nonzero()[0] if given.any() else np.arange(1)
+                datasets = [datasets[i] for i in positive]
+                given = given[positive] if given.any() else np.ones(1)
             weights = cls._of(
                 Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
             )
-        draw = partial(generators.drawn_choices, as_seed(seed))
-        choices = cls._of(Replayed("choices", (weights._stage,), draw, quiet=True), "choices")
+        again = bool(rerandomize_each_iteration)
+        draw = partial(generators.drawn_choices, as_seed(seed), again)
+        drawn = Replayed("choices", (weights._stage,), draw, quiet=True)
+        drawn.redraws = again
+        choices = cls._of(drawn, "choices")
         return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
 
     # ---- Tensors as arguments -----------------------------------------------------------------

@@ -319,9 +319,9 @@ def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Element
                 return
 
 
-def drawn_choices(seed: int, epoch: str, weights: Elements) -> Elements:
+def drawn_choices(seed: int, again: bool, epoch: str, weights: Elements) -> Elements:
     """The number of a source for each list of weights, drawn with these weights."""
-    key = as_key(seed, epoch)
+    key = as_key(seed, epoch) if again else as_key(seed)
     for place, of_sources in enumerate(weights):
         bounds = np.cumsum(np.asarray(of_sources, np.float64))
         drawn = _uniform(key, place) * bounds[-1]
@@ -337,7 +337,7 @@ def resample(
     source: Elements,
 ) -> Elements:
     """Elements, some left out at random, so that their classes follow a distribution."""
-    key = as_key(seed, epoch)
+    key = as_key(seed)
     seen = np.zeros(len(target)) if initial is None else np.asarray(initial, np.float64)
     for place, element in enumerate(source):
         number = class_of(element)
@@ -348,9 +348,9 @@ def resample(
             yield np.int32(number), element
 
 
-def random_numbers(seed: int, epoch: str) -> Elements:
-    """Random numbers below 2**32, endlessly."""
-    key = as_key(seed, epoch)
+def random_numbers(seed: int, again: bool, epoch: str) -> Elements:
+    """Random numbers below 2**32, endlessly; others in every epoch if ``again``."""
+    key = as_key(seed, epoch) if again else as_key(seed)
     for place in count(0, 256):
         yield from (draws(key, place, 256) >> np.uint64(32)).astype(np.int64)
 

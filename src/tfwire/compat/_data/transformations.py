@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._data import batches, prefetch, shuffle, stages
+from tfwire._data import batches, prefetch, selection, shuffle, stages
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
@@ -235,8 +235,7 @@ def _tolerant(stage: Stage) -> Stage:
     source = stage.source if isinstance(stage, stages.Map) else stage
     if not isinstance(source, Records):
         return source
-    options = {**source.options, "on_corrupt": "stop"}
-    return Records(source.paths, source.compression_type, source.cycle, **options)
+    return source.with_options(**{**source.options, "on_corrupt": "stop"})
 
 
 # ---- Cardinality: known where TensorFlow knows it -----------------------------------------------
@@ -276,13 +275,13 @@ def _of_zip(found: list[int]) -> int:
 
 
 def _of_derived(stage: Stage, below: int) -> int:
-    if isinstance(stage, stages.Repeat):
+    if isinstance(stage, selection.Repeat):
         if stage.count is None:
             return below and INFINITE
         return below if stage.count else 0
-    if isinstance(stage, stages.Take) and stage.count >= 0:
+    if isinstance(stage, selection.Take) and stage.count >= 0:
         return stage.count if below == INFINITE else UNKNOWN
-    keeps = isinstance(stage, (*_AS_MANY_STAGES, stages.Take, stages.Skip))
+    keeps = isinstance(stage, (*_AS_MANY_STAGES, selection.Take, selection.Skip))
     return INFINITE if keeps and below == INFINITE else UNKNOWN
 
 
