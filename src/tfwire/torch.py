@@ -141,6 +141,7 @@ class TFRecordIterableDataset(data.IterableDataset):
         # The next epoch of each worker; in memory that persistent workers share.
         self._next_epochs = torch.zeros(_slot(0, _MOST_WORKERS + 1), dtype=torch.int64)
         self._next_epochs.share_memory_()
+        self.set_epoch(Epochs(dataset._stage).next())
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the number of the next epoch, before a DataLoader iterates; as ``set_epoch`` of
@@ -220,10 +221,8 @@ class _WorkerEpochs(Epochs):
         self._next_epochs = next_epochs
         self._slot = slot
 
-    def begin(self) -> int:
-        epoch = int(self._next_epochs[self._slot])
-        self.set_next(epoch + 1)
-        return epoch
+    def next(self) -> int:
+        return int(self._next_epochs[self._slot])
 
     def set_next(self, epoch: int) -> None:
         self._next_epochs[self._slot] = epoch

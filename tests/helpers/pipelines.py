@@ -137,9 +137,10 @@ def in_turn(sizes, cycle):
 def model_source(case):
     numbers = range(TOTAL)
     if case.source.endswith("in turn"):
-        numbers = in_turn(SIZES, int(case.source[0]))
+        numbers = list(in_turn(SIZES, int(case.source[0])))
+    read = case.chosen()[0] if case.source == "indexed" else numbers
     for number in numbers:
-        if case.fault == ("damage", number):
+        if case.fault == ("damage", number) and number in read:
             raise Fault
         if case.source == "generator":
             case.fail_once("source", [number])
@@ -257,9 +258,22 @@ class Case:
 
     @property
     def _by_number(self):
-        """Whether the first stage shuffles records by their numbers, without a buffer."""
-        first = self.stages[0] if self.stages else [None]
-        return self.source == "indexed" and first[0] == "shuffle" and first[1] >= TOTAL
+        """Whether a stage shuffles records by their numbers, without a buffer."""
+        numbers, following = self.chosen()
+        first = following[0] if following else [None]
+        return self.source == "indexed" and first[0] == "shuffle" and first[1] >= len(numbers)
+
+    def chosen(self):
+        """The records that the first stages choose by their numbers, and the stages after these.
+        Others are not read, if the records are indexed."""
+        numbers, following = range(TOTAL), list(self.stages)
+        while following and following[0][0] in ("take", "skip", "shard"):
+            name, *arguments = following.pop(0)
+            if name == "shard":
+                numbers = numbers[arguments[1] :: arguments[0]]
+            else:
+                numbers = numbers[: arguments[0]] if name == "take" else numbers[arguments[0] :]
+        return numbers, following
 
     def _shuffles_in(self, first, last):
         return any(stage[0] == "shuffle" for stage in self.stages[first:last])

@@ -179,11 +179,11 @@ def test_resuming_in_the_midst_of_an_epoch(files, name, num_shards):
 
 
 def test_the_state_of_another_shard_or_seed_is_refused(files):
-    state = iter(PIPELINES["indexed"](files).shard_source(2, 0)).state_dict()
+    state = iter(PIPELINES["indexed"](files).shard_source(3, 0)).state_dict()
     shuffled_files = iter(PIPELINES["files"](files).shard_source(2, 0)).state_dict()
     for other in (
-        PIPELINES["indexed"](files).shard_source(2, 1),
-        PIPELINES["indexed"](files).shard_source(2, 0, "pad"),
+        PIPELINES["indexed"](files).shard_source(3, 1),
+        PIPELINES["indexed"](files).shard_source(3, 0, "pad"),
         PIPELINES["indexed"](files),
         PIPELINES["files"](files).shard_source(2, 1),
         TFRecordDataset(files, shuffle_files=True, seed=4).shard_source(2, 0),

@@ -46,6 +46,8 @@ class Parse(Derived):
         num_threads: How many threads parse batches; 1: the caller's.
     """
 
+    one_to_one = True
+
     def __init__(
         self, source: Stage, parser: Any, features: Mapping[Any, Any], num_threads: int = 1
     ) -> None:

@@ -16,7 +16,15 @@ from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
 
-__all__ = ["IndexedCursor", "IndexedRecords", "Permuted", "check_rule", "file_facts", "share"]
+__all__ = [
+    "Chosen",
+    "IndexedCursor",
+    "IndexedRecords",
+    "Permuted",
+    "check_rule",
+    "file_facts",
+    "share",
+]
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")
@@ -75,23 +83,24 @@ class IndexedRecords(Stage):
 
     def fetch(self, places: Array) -> list[bytes]:
         """The records at these places of this stage."""
-        numbers = self.numbers.start + places
+        numbers = self.numbers.start + self.numbers.step * places
         found: list[bytes] = self.files[numbers % max(len(self.files), 1)]
         return found
 
     def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
         part = share(self.length, num_shards, index, rule)
-        if part.stop > self.length:  # "pad": wraps around in this stage
-            own = IndexedRecords(self.files, self.numbers)
-            return _Wrapped(own, part)
-        return IndexedRecords(self.files, self.numbers[part.start : part.stop])
+        # "pad" wraps around in this stage.
+        return self.part(part) if part.stop <= self.length else Chosen(self, part)
+
+    def part(self, places: range) -> IndexedRecords:
+        return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
 
     def describe(self) -> str:
         facts = [file_facts(path) for path in self.files.paths]
         return f"TFRecordDataset({facts}, {self.numbers})"
 
 
-class _Wrapped(IndexedRecords):
+class Chosen(IndexedRecords):
     """Places in other indexed records, wrapping around after the last."""
 
     def __init__(self, records: IndexedRecords, places: range) -> None:
@@ -99,10 +108,11 @@ class _Wrapped(IndexedRecords):
         self._records = records
 
     def fetch(self, places: Array) -> list[bytes]:
-        return self._records.fetch((self.numbers.start + places) % self._records.length)
+        wrapped = (self.numbers.start + self.numbers.step * places) % self._records.length
+        return self._records.fetch(wrapped)
 
-    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
-        return _Wrapped(self, share(self.length, num_shards, index, rule))
+    def part(self, places: range) -> IndexedRecords:
+        return Chosen(self, places)
 
     def describe(self) -> str:
         return f"{self._records.describe()}[{self.numbers}]"
@@ -119,8 +129,8 @@ class Permuted(IndexedRecords):
     def fetch(self, places: Array) -> list[bytes]:
         return self._records.fetch(permuted(self._key, self.length, places))
 
-    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
-        return _Wrapped(self, share(self.length, num_shards, index, rule))
+    def part(self, places: range) -> IndexedRecords:
+        return Chosen(self, places)
 
 
 def _at_once(files: Any) -> int:

@@ -161,9 +161,13 @@ class Epochs:
     def __init__(self, stage: Stage) -> None:
         self._stages = [below for below in stage.chain() if below.redraws] or [stage]
 
+    def next(self) -> int:
+        """The number of the next pass."""
+        return max(stage.next_epoch for stage in self._stages)
+
     def begin(self) -> int:
         """The number of a pass that begins."""
-        epoch = max(stage.next_epoch for stage in self._stages)
+        epoch = self.next()
         self.set_next(epoch + 1)
         return epoch
 

@@ -38,6 +38,8 @@ __all__ = [
 class Prefetch(Derived):
     """The elements, prefetched by a thread, up to count of them."""
 
+    one_to_one = True
+
     def __init__(self, source: Stage, count: int) -> None:
         super().__init__(source, count)
         self.count = count

@@ -11,6 +11,7 @@ from tfwire._data.stages import (
     Cursor,
     Derived,
     GatheringPieces,
+    Placed,
     Stage,
     Through,
 )
@@ -19,7 +20,7 @@ from tfwire._data.states import COUNT, state_or
 __all__ = ["Repeat", "Skip", "Take"]
 
 
-class Take(Derived):
+class Take(Placed):
     """The first elements; all of them for a negative count."""
 
     def __init__(self, source: Stage, count: int) -> None:
@@ -27,7 +28,10 @@ class Take(Derived):
         super().__init__(source, count)
         self.count = count
         if source.length is not None:
-            self.length = source.length if count < 0 else min(count, source.length)
+            self.length = len(self.chosen(range(source.length)))
+
+    def chosen(self, places: range) -> range:
+        return places if self.count < 0 else places[: self.count]
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         if self.count < 0:
@@ -52,7 +56,7 @@ class _TakeCursor(Through):
         return [self._given, self._below.snapshot()]
 
 
-class Skip(Derived):
+class Skip(Placed):
     """All but the first elements; none for a negative count."""
 
     def __init__(self, source: Stage, count: int) -> None:
@@ -60,7 +64,10 @@ class Skip(Derived):
         super().__init__(source, count)
         self.count = count
         if source.length is not None:
-            self.length = 0 if count < 0 else max(source.length - count, 0)
+            self.length = len(self.chosen(range(source.length)))
+
+    def chosen(self, places: range) -> range:
+        return places[:0] if self.count < 0 else places[self.count :]
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         counts = range(min(self.count, 0), max(self.count, 0) + 1)

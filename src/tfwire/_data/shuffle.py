@@ -12,7 +12,7 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import StringTable, copy_strings
-from tfwire._data.indexed_records import IndexedCursor, IndexedRecords, Permuted, share
+from tfwire._data.indexed_records import Chosen, IndexedCursor, IndexedRecords, Permuted, share
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
@@ -59,28 +59,39 @@ class Shuffle(Derived):
         self.reshuffle = reshuffle_each_iteration
         self.redraws = reshuffle_each_iteration
         self._packs = False
-        self._shares: tuple[tuple[int, int, str], ...] = ()  # of the order of all records
+        self.seeded = seed is not None
+        self._parts: tuple[range, ...] = ()  # of the order of all records, each of the one before
 
     def over(self, source: Stage) -> Shuffle:
         found = Shuffle(source, *self.arguments)
         found.seed = self.seed
+        found.next_epoch = self.next_epoch
         found._packs = self._packs
+        found._parts = self._parts
+        if self._parts:
+            found.length = self.length
         return found
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         """A share of the order of all records, if every process can compute this order: another
         one in each epoch. Else the order of a share of the source."""
-        if not (self._by_number and self.arguments[1] is not None):
-            return super().sharded(num_shards, index, rule)
+        if self._by_number and self.seeded and self.length is not None:
+            return self._part(share(self.length, num_shards, index, rule))
+        if self._parts:
+            return Stage.sharded(self, num_shards, index, rule)  # raises: there is no seed
+        return super().sharded(num_shards, index, rule)
+
+    def part(self, places: range) -> Stage | None:
+        return self._part(places) if self._by_number else None
+
+    def _part(self, places: range) -> Shuffle:
         found = self.over(self.source)
-        found._shares = (*self._shares, (num_shards, index, rule))
-        assert self.length is not None
-        found.length = len(share(self.length, num_shards, index, rule))
+        found._parts = (*self._parts, places)
+        found.length = len(places)
         return found
 
     def describe(self) -> str:
-        shares = "".join(f"[{index}::{n}, {rule}]" for n, index, rule in self._shares)
-        return super().describe() + shares
+        return super().describe() + "".join(map(str, self._parts))
 
     @property
     def _by_number(self) -> bool:
@@ -103,8 +114,8 @@ class Shuffle(Derived):
         if self._by_number:
             assert isinstance(source, IndexedRecords)
             ordered: IndexedRecords = Permuted(source, key)
-            for part in self._shares:
-                ordered = ordered.sharded(*part)
+            for places in self._parts:
+                ordered = Chosen(ordered, places)
             return _OrderCursor(ordered, seed, state_or(at, range(ordered.length + 1), 0))
         packed = self._packs and isinstance(source, Records) and source.begins_short()
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import DataLossError
+from tfwire._base.errors import DataLossError, warn
 from tfwire._base.strings import as_array
 from tfwire._data.indexed_records import file_facts, share
 from tfwire._data.permutations import as_key, permuted
@@ -105,6 +105,12 @@ class Slices(Stage):
         rows = map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays)
         return Slices(rows, f"{self._name}[{numbers.start}:{numbers.stop}]")
 
+    def part(self, places: range) -> Stage:
+        rows = map_structure(
+            itemgetter(slice(places.start, places.stop, places.step)), self._arrays
+        )
+        return Slices(rows, f"{self._name}[{_shown(places)}]")
+
     def describe(self) -> str:
         return f"{self._name}({self.length} x {self.spec})"
 
@@ -138,8 +144,16 @@ class Numbers(Stage):
         wrapped = [self._numbers[i % self.length] for i in part if self.length]
         return Slices(np.array(wrapped, np.int64), name)
 
+    def part(self, places: range) -> Stage:
+        numbers = self._numbers[places.start : places.stop : places.step]
+        return Numbers(numbers, f"{self._name}[{_shown(places)}]")
+
     def describe(self) -> str:
         return f"{self._name}({self.length} x {self.spec})"
+
+
+def _shown(places: range) -> str:
+    return f"{places.start}:{places.stop}" + (f":{places.step}" if places.step > 1 else "")
 
 
 def _sliceable(tensor: Any) -> Array:
@@ -209,6 +223,7 @@ class Records(Stage):
         """The same files, read with other options."""
         found = Records(self.paths, self.compression_type, self.cycle, self.seed, **options)
         found._shares = self._shares
+        found.next_epoch = self.next_epoch
         return found
 
     def of_epoch(self, epoch: str) -> Records:
@@ -270,6 +285,12 @@ class Records(Stage):
         """Whole files: the number of their records is not known."""
         if rule != "even":
             raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
+        num_files = len(self.of_epoch("0").paths)
+        if num_files < num_shards:
+            warn(
+                f"{num_shards} shards of {num_files} files: {num_shards - num_files} shards are "
+                "empty; with indexed=True, records are divided"
+            )
         share = self.with_options(**self.options)
         if self.seed is None:  # else they are shuffled first, all of them
             share.paths = self.paths[index::num_shards]

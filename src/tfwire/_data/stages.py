@@ -27,6 +27,7 @@ __all__ = [
     "GatheringPieces",
     "Map",
     "MapCursor",
+    "Placed",
     "Shard",
     "Stage",
     "Through",
@@ -88,6 +89,8 @@ class Stage:
             ahead of time.
         redraws: True if this stage draws another random order in every epoch.
         next_epoch: The number of the next epoch, where this stage counts them.
+        seeded: False if this stage draws a random order that no other process knows.
+        one_to_one: True if each element is made of one element of the source, and of nothing else.
     """
 
     source: Stage | None = None
@@ -97,6 +100,8 @@ class Stage:
     quiet = True
     redraws = False
     next_epoch = 0
+    seeded = True
+    one_to_one = False
 
     @abstractmethod
     def open(self, epoch: str, at: Any = None) -> Cursor:
@@ -119,11 +124,22 @@ class Stage:
         element of this stage.
 
         Raises:
-            ValueError: The rule needs a source of known length.
+            ValueError: The rule needs a source of known length, or a shuffle needs a seed.
         """
-        if rule != "even":
+        if rule == "pad":
             raise ValueError(f"rule={rule!r} needs a source of known length, not {self.describe()}")
-        return Shard(self, num_shards, index)
+        for stage in self.chain():
+            if not stage.seeded:
+                raise ValueError(
+                    f"shards of {self.describe()} need a seed for {stage.describe()} before it: "
+                    "without one, it has another order in every process"
+                )
+        return Shard(self, num_shards, index, rule == "drop")
+
+    def part(self, places: range) -> Stage | None:
+        """The elements at these places of this stage, which has a length, without those between
+        them. None: they cannot be found without reading others."""
+        return None
 
     def chain(self) -> Iterator[Stage]:
         """This stage and those below."""
@@ -242,6 +258,8 @@ class Through(Cursor):
 class Map(Derived):
     """A function of every element."""
 
+    one_to_one = True
+
     def __init__(self, source: Stage, function: Callable[[Any], Any]) -> None:
         super().__init__(source, function)
         self.spec = None
@@ -287,32 +305,73 @@ class _FilterCursor(Through, GatheringElements):
                     yield element
 
 
-class Shard(Derived):
-    """Every num_shards-th element from index on."""
+class Placed(Derived):
+    """Some elements of the source, chosen by their places."""
 
-    def __init__(self, source: Stage, num_shards: int, index: int) -> None:
+    @abstractmethod
+    def chosen(self, places: range) -> range:
+        """Those of all places of a source that are chosen."""
+
+    def narrowed(self) -> Stage:
+        """This stage, or the part of the source that it is."""
+        length = self.source.length
+        found = None if length is None else self.source.part(self.chosen(range(length)))
+        return self if found is None else found
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """Shards of the chosen elements, and not these places in every shard of the source."""
+        sunk = self._sunk()
+        if isinstance(sunk, Placed):
+            return Stage.sharded(sunk, num_shards, index, rule)
+        return sunk.sharded(num_shards, index, rule)
+
+    def _sunk(self) -> Stage:
+        """The same elements, chosen as near to the source as can be."""
+        source = self.source._sunk() if isinstance(self.source, Placed) else self.source
+        if isinstance(source, Derived) and source.one_to_one:
+            return source.over(type(self)(source.source, *self.arguments)._sunk())
+        return type(self)(source, *self.arguments).narrowed()
+
+
+class Shard(Placed):
+    """Every num_shards-th element from index on.
+
+    Args:
+        source: Gives the elements.
+        num_shards: How many shards.
+        index: The index of the shard.
+        equal: Leave out the last elements if not all shards would have one.
+    """
+
+    def __init__(self, source: Stage, num_shards: int, index: int, equal: bool = False) -> None:
         num_shards, index = check_shard(num_shards, index)
-        super().__init__(source, num_shards, index)
-        self.num_shards = num_shards
-        self.index = index
+        super().__init__(source, num_shards, index, equal)
         if source.length is not None:
-            self.length = max(source.length - index + num_shards - 1, 0) // num_shards
+            self.length = len(self.chosen(range(source.length)))
+
+    def chosen(self, places: range) -> range:
+        num_shards, index, equal = self.arguments
+        rounds = len(places) // num_shards * num_shards
+        return (places[:rounds] if equal else places)[index::num_shards]
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return _ShardCursor(self.source.open(epoch, at), self.num_shards, self.index)
+        return _ShardCursor(self.source.open(epoch, at), *self.arguments)
 
 
 class _ShardCursor(Through, GatheringPieces):
     """Takes whole rounds, so that every snapshot is taken at the start of a round."""
 
-    def __init__(self, below: Cursor, num_shards: int, index: int) -> None:
+    def __init__(self, below: Cursor, num_shards: int, index: int, equal: bool) -> None:
         super().__init__(below)
         self._num_shards = num_shards
         self._index = index
+        self._equal = equal
 
     def piece(self, count: int) -> list[Any] | None:
         rounds = min(count, max(1, ELEMENTS_PER_SKIP // self._num_shards))
         piece = self._below.take(rounds * self._num_shards)
+        if self._equal:
+            piece = piece[: len(piece) // self._num_shards * self._num_shards]
         return piece[self._index :: self._num_shards] if piece else None
 
 

@@ -41,20 +41,24 @@ class Transformations(Pipeline[Element]):
     def take(self, count: int, name: str | None = None) -> Self:
         """The first ``count`` elements; all of them when ``count`` is -1.
 
+        Before :meth:`shard_source` these are the first of all the data, in any number of shards.
+
         Example:
             >>> [int(x) for x in Dataset.range(5).take(2)]
             [0, 1]
         """
-        return self._next(selection.Take(self._stage, count), "take")
+        return self._next(selection.Take(self._stage, count).narrowed(), "take")
 
     def skip(self, count: int, name: str | None = None) -> Self:
         """All but the first ``count`` elements; none when ``count`` is -1.
+
+        Before :meth:`shard_source` this skips the first of all the data, in any number of shards.
 
         Example:
             >>> [int(x) for x in Dataset.range(5).skip(2)]
             [2, 3, 4]
         """
-        return self._next(selection.Skip(self._stage, count), "skip")
+        return self._next(selection.Skip(self._stage, count).narrowed(), "skip")
 
     @overload
     def map(
@@ -299,7 +303,7 @@ class Transformations(Pipeline[Element]):
             >>> [int(x) for x in Dataset.range(5).shard(2, 1)]
             [1, 3]
         """
-        return self._next(stages.Shard(self._stage, num_shards, index), "shard")
+        return self._next(stages.Shard(self._stage, num_shards, index).narrowed(), "shard")
 
     def shard_source(self, num_shards: int, index: int, rule: ShardRule = "even") -> Self:
         """The same pipeline over one share of the data at its source: each shard reads only its own
@@ -307,7 +311,8 @@ class Transformations(Pipeline[Element]):
 
         Shards are contiguous records if these are numbered (``indexed=True``, arrays), else whole
         files (file i is in shard i mod num_shards), and every num_shards-th element of a generator.
-        All shards together have every record once, except as the rule says. For hosts with several
+        All shards together have every record once, except as the rule says. Elements that ``take``,
+        ``skip`` or ``shard`` chose before are divided as a whole. For hosts with several
         workers each: ``shard_source(hosts * workers, host * workers + worker)``.
 
         Args:
@@ -315,10 +320,15 @@ class Transformations(Pipeline[Element]):
             index: The index of the shard, from 0.
             rule: "even": sizes differ by one record at most. "drop": equal sizes; the remaining
                 records are in no shard. "pad": equal sizes; the last shards repeat the first
-                records. "drop" and "pad" need numbered records.
+                records. "drop" and "pad" need numbered records, except that "drop" takes generators
+                and what ``take``, ``skip`` or ``shard`` chose.
 
         Raises:
-            ValueError: There is no such shard or rule, or the rule needs an index.
+            ValueError: There is no such shard or rule; the rule needs an index; or elements were
+                chosen from an order that other processes do not know, of a shuffle without a seed.
+
+        Warns:
+            TfwireWarning: There are fewer files than shards.
 
         Example:
             >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
