@@ -21,6 +21,7 @@ from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stag
 from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.batch_reader import BatchReader
+from tfwire._records.damage import RecordPosition
 from tfwire._records.markers import Markers
 
 __all__ = ["Generator", "Numbers", "Records", "Slices"]
@@ -55,17 +56,35 @@ class _Counting(GatheringElements):
         return self._count
 
 
-class _Parsed(_Counting):
-    """The batches of ``parse_file``, after the first count."""
+class _Parsed(GatheringElements):
+    """The batches of ``parse_file``.
 
-    def __init__(self, batches: Any, count: int) -> None:
-        super().__init__(after(batches, count), count)
+    Args:
+        batches: They begin at a position in a file.
+        number: The number of this file.
+        given: How many of the batches were given before.
+    """
+
+    def __init__(self, batches: Any, number: int, given: int) -> None:
         self._batches = batches
+        self._elements = after(batches, given)
+        self._number = number
+        # Until a batch is drawn, those that were given before are still to be dropped.
+        self._given = given
+
+    def elements(self, count: int) -> Iterator[Any]:
+        return self._elements
+
+    def take(self, count: int) -> list[Any]:
+        found = super().take(count)
+        self._given = 0
+        return found
 
     def place(self) -> Any:
         if self._batches.pending_error is not None:  # the last batch may be incomplete
             raise self._batches.pending_error
-        return super().place()
+        number, position, given = self._batches.place
+        return [self._number + number, *position, self._given or given]
 
     def stop(self) -> None:
         self._batches.stop()
@@ -246,11 +265,13 @@ class Records(Stage):
     ) -> Cursor:
         """A pass of batches that are read and parsed in C, without an object per record.
 
-        Its position is the number of batches: to go on there, they are read again.
+        Its position is a place in the files and how many batches were given from there on: some
+        megabytes at most are read again.
         """
-        count = state_or(at, COUNT, 0)
-        batches = parser.parse_file(
-            self.paths,
+        number, *position, given = state_or(at, self.place_form(), [0, 0, 0, 0])
+        batches = parser._parse_from(
+            RecordPosition(*position),
+            self.paths[number:],
             batch_size,
             compression_type=self.compression_type,
             on_corrupt=self.options.get("on_corrupt", "raise"),
@@ -258,7 +279,7 @@ class Records(Stage):
             num_threads=num_threads,
             drop_remainder=drop_remainder,
         )
-        return _Parsed(batches, count)
+        return _Parsed(batches, number, given)
 
     def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
         """A reader of one of the files."""

@@ -20,6 +20,7 @@ from tfwire._parsing.session import Schema, Session
 from tfwire._parsing.spare import IDLE_LIMIT, Spare
 from tfwire._parsing.spec import Plan
 from tfwire._records.blocks import Window
+from tfwire._records.damage import RecordPosition
 from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
 
@@ -50,12 +51,14 @@ class Outcome(NamedTuple):
         num_skipped: Number of regions of the files skipped up to the end of these batches.
         error: The error after these batches, or None.
         last: True if no batch comes after these.
+        place: Where the records after them begin: the number of a file, and the position in it.
     """
 
     batches: Iterator[Any]
     num_skipped: int
     error: Exception | None
     last: bool
+    place: tuple[int, RecordPosition] = (0, RecordPosition())
 
 
 class LeftOut:

@@ -13,7 +13,7 @@ from tfwire._base.workers import Workers
 from tfwire._parsing.builders import Builders, LeftOut, Parsing
 from tfwire._parsing.units import Parallel, Sequential
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.damage import SkippedRegions
+from tfwire._records.damage import RecordPosition, SkippedRegions
 from tfwire._records.receipts import Receipt
 
 __all__ = ["FileBatches"]
@@ -46,6 +46,9 @@ class FileBatches(SharedIterator[Batch]):
         self._error: BaseException | None = None  # comes after self._batches
         self._num_skipped = 0
         self._last = False
+        # Where the records of self._batches begin and end, and how many of these were given.
+        self._before = self._after = reader.place
+        self._given = 0
         self._left_out = LeftOut()
         self._builders = Builders(
             parser, batch_size, self._left_out if skip else None, drop_remainder, num_threads
@@ -102,13 +105,15 @@ class FileBatches(SharedIterator[Batch]):
     def step(self) -> Batch:
         batch, self._following = self._following, None
         while batch is None and (batch := next(self._batches, None)) is None and not self._last:
-            self._batches, self._num_skipped, self._error, self._last = self._more()
+            self._before, self._given = self._after, 0
+            self._batches, self._num_skipped, self._error, self._last, self._after = self._more()
             self._warn()
         if batch is None:
             error, self._error = self._error, None
             raise StopIteration if error is None else error
         if self._error is not None:
             self._look_ahead()
+        self._given += 1
         return batch
 
     def _look_ahead(self) -> None:
@@ -122,6 +127,12 @@ class FileBatches(SharedIterator[Batch]):
     def pending_error(self) -> BaseException | None:
         # For datasets: the error that comes next. The batch before it may be incomplete.
         return self._error if self._following is None else None
+
+    @property
+    def place(self) -> tuple[int, RecordPosition, int]:
+        # For datasets: the number of a file, a position in it, and how many batches of the records
+        # from there on were given. Only where no record is left out because it does not fit.
+        return (*self._before, self._given)
 
     def close(self) -> None:
         """Ends the iteration, stops its threads and closes the current file.

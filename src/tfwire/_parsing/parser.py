@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         SupportsSerialize,
     )
     from tfwire._examples.columns import Messages
+    from tfwire._records.damage import RecordPosition
 
 __all__ = ["BaseParser"]
 
@@ -192,6 +193,36 @@ class BaseParser(Generic[Batch, Single]):
             [2 3]
             [4]
         """
+        return self._parse_from(
+            None,
+            paths,
+            batch_size,
+            compression_type=compression_type,
+            verify=verify,
+            on_corrupt=on_corrupt,
+            on_parse_error=on_parse_error,
+            num_threads=num_threads,
+            drop_remainder=drop_remainder,
+            receipt=receipt,
+            max_record_size=max_record_size,
+        )
+
+    def _parse_from(
+        self,
+        start: RecordPosition | None,
+        paths: Input | Iterable[Input],
+        batch_size: int,
+        *,
+        compression_type: Any,
+        on_corrupt: Any,
+        max_record_size: int | None,
+        num_threads: int,
+        drop_remainder: bool,
+        verify: bool = True,
+        on_parse_error: Any = "raise",
+        receipt: bool = False,
+    ) -> FileBatches[Batch]:
+        """As parse_file, from a position in the first file on."""
         batch_size = integer("batch_size", batch_size, 1)
         num_threads = integer("num_threads", num_threads, 1)
         drop_remainder = boolean("drop_remainder", drop_remainder)
@@ -207,6 +238,7 @@ class BaseParser(Generic[Batch, Single]):
             max_record_size=max_record_size,
             buffer_size=_BUFFER_SIZE,
             receipt=receipt,
+            start=start,
             markers=Markers(),
             num_inflated=num_threads,
         )

@@ -12,6 +12,7 @@ from tfwire._base.native import lib
 from tfwire._parsing.builders import Builders, Outcome, unused_block
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import window_of
+from tfwire._records.damage import RecordPosition
 from tfwire._records.unit_block import Block
 
 __all__ = ["Parallel", "Sequential"]
@@ -95,7 +96,8 @@ class Sequential:
             error = found
         self._room = max(_ROOM, builder.count)
         self._sizes.note(num_records, num_bytes)
-        return builder.finish(self._reader.num_skipped, error, last=builder.count < goal)
+        outcome = builder.finish(self._reader.num_skipped, error, last=builder.count < goal)
+        return outcome._replace(place=self._reader.place)
 
 
 class Unit(NamedTuple):
@@ -106,12 +108,14 @@ class Unit(NamedTuple):
         marks: Pairs: after so many records of the block, so many regions were skipped.
         error: The error that ended the reading, or None.
         last: True if no unit comes after this one.
+        place: Where the records after it begin.
     """
 
     block: Block
     marks: list[tuple[int, int]]
     error: Exception | None
     last: bool
+    place: tuple[int, RecordPosition]
 
 
 class Parallel:
@@ -153,13 +157,13 @@ class Parallel:
             error = found
         marks.append((goal, self._reader.num_skipped))
         self._sizes.note(block.num_records, block.num_bytes)
-        return Unit(block, marks, error, block.num_records < goal)
+        return Unit(block, marks, error, block.num_records < goal, self._reader.place)
 
     def parse(self, unit: Unit | Outcome) -> Outcome:
         """The batches of a unit; in any thread."""
         if isinstance(unit, Outcome):
             return unit
-        block, marks, error, last = unit
+        block, marks, error, last, place = unit
         num_skipped = marks[-1][1]
         builder = self._builders.get()
         try:
@@ -171,4 +175,4 @@ class Parallel:
             num_skipped = next(skipped for count, skipped in marks if count > builder.count)
         block.clear()
         self._blocks.append(block)
-        return builder.finish(num_skipped, error, last)
+        return builder.finish(num_skipped, error, last)._replace(place=place)

@@ -91,6 +91,7 @@ class BatchReader:
             self._paths = self._ahead
         self._markers = markers
         self._file: RecordFile | None = None
+        self._num_opened = 0
         self._position = self._start = as_position("start", start)
         self._tail: TornTail | None = None
         self._skipped = SkippedRegions()
@@ -171,6 +172,7 @@ class BatchReader:
         path = next(self._paths, _NO_MORE)
         if path is _NO_MORE:
             return None
+        self._num_opened += 1
         self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
         inflater = None if self._ahead is None else self._ahead.take()
@@ -216,6 +218,14 @@ class BatchReader:
         """Where the record after the last batch begins, in the file of that batch."""
         with self._exclusive():
             return self._position if self._file is None else self._file.position
+
+    @property
+    def place(self) -> tuple[int, RecordPosition]:
+        """The number of a file, and where the next record begins in it. Only for the thread that
+        reads."""
+        if self._file is None:
+            return self._num_opened, self._start
+        return self._num_opened - 1, self._file.reached
 
     @property
     def tail(self) -> TornTail | None:

@@ -278,6 +278,12 @@ class RecordFile:
         block.add(batch, self.path)
         return True
 
+    @property
+    def reached(self) -> RecordPosition:
+        """Where the record after the last one begins, also if C read it from a stretch."""
+        offered = self._stretch if self._offered else None
+        return self.position if offered is None else offered.position
+
     def offer(self, stretch: Stretch) -> bool:
         """Has a stretch begin at the next record, for C to read from there; False: call ``next``.
         Call this, or ``next``, again when C has stopped."""

@@ -1,0 +1,135 @@
+"""Files to batches to parse, in C: its states are places in the files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from dataset_files import SPEC, numbered_files
+from tfwire import TFRecordDataset
+from tfwire._records.batch_reader import BatchReader
+
+SIZES = [70, 0, 9, 31, 1]
+TOTAL = sum(SIZES)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
+
+
+@pytest.fixture(scope="module")
+def sources(files, tmp_path_factory):
+    """Paths and options of a dataset, by kind."""
+    folder = tmp_path_factory.mktemp("others")
+    compressed = [str(folder / f"{i}.gz") for i in range(len(files))]
+    damaged = [str(folder / f"{i}.damaged") for i in range(len(files))]
+    for path, other, broken in zip(files, compressed, damaged, strict=True):
+        tfw.write_records(other, tfw.read_records(path), "GZIP")
+        data = bytearray(Path(path).read_bytes())
+        for at in range(45, len(data), 29 * 9):
+            data[at] ^= 1
+        Path(broken).write_bytes(data)
+    return {
+        "plain": (files, {}),
+        "gzip": (compressed, {"compression_type": "GZIP"}),
+        "mixed": ([files[0], compressed[2], files[3]], {"compression_type": "auto"}),
+        "damaged": (damaged, {"on_corrupt": "skip"}),
+        "shuffled": (files, {"shuffle_files": True, "seed": 4}),
+        "no files": ([], {}),
+    }
+
+
+def batches_of(source, size, num_threads, drop_remainder=False):
+    paths, options = source
+    dataset = TFRecordDataset(paths, **options).batch(size, drop_remainder)
+    return dataset.parse_example(SPEC, num_threads=num_threads)
+
+
+def texts(elements):
+    return [element["n"].tolist() for element in elements]
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    """Units of a few batches, so that small files have many."""
+    monkeypatch.setattr("tfwire._parsing.units._UNIT_BYTES", 400)
+    monkeypatch.setattr("tfwire._parsing.units._PARALLEL_UNIT_BYTES", 700)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out:tfwire.TfwireWarning")
+@pytest.mark.usefixtures("small_units")
+@pytest.mark.parametrize("threads", [(1, 1), (1, 3), (2, 1)])
+@pytest.mark.parametrize(("size", "drop_remainder"), [(4, False), (7, True), (200, False)])
+@pytest.mark.parametrize("name", ["plain", "gzip", "mixed", "damaged", "shuffled", "no files"])
+def test_every_place_is_gone_on_from(sources, name, size, drop_remainder, threads):
+    """With any other number of threads, also twice."""
+    source, (first, second) = sources[name], threads
+    expected = texts(batches_of(source, size, 1, drop_remainder))
+    elements = iter(batches_of(source, size, first, drop_remainder))
+    for place in range(len(expected) + 1):
+        state = json.loads(json.dumps(elements.state_dict()))
+        resumed = iter(batches_of(source, size, second, drop_remainder))
+        resumed.load_state_dict(state)
+        again = iter(batches_of(source, size, first, drop_remainder))
+        again.load_state_dict(resumed.state_dict())  # before anything is read
+        assert texts(itertools.islice(again, 1)) == expected[place : place + 1]
+        third = iter(batches_of(source, size, second, drop_remainder))
+        third.load_state_dict(again.state_dict())
+        assert texts(third) == expected[place + 1 :]
+        assert texts(resumed) == expected[place:]
+        next(elements, None)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
+    """But for a unit of some megabytes."""
+    count, path = 200_000, tmp_path / "a"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_columns({"n": np.arange(count)})
+    make = TFRecordDataset(path).batch(500).parse_example
+    elements = iter(make(SPEC, num_threads=num_threads))
+    given = [next(elements)["n"] for _ in range(300)]
+    state = elements.state_dict()
+    elements.close()
+    started = []
+    begin = BatchReader.__init__
+
+    def noted(self, *args, **options):
+        started.append(options["start"].record_index)
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(BatchReader, "__init__", noted)
+    resumed = iter(make(SPEC, num_threads=num_threads))
+    resumed.load_state_dict(state)
+    assert np.concatenate([*given, *(batch["n"] for batch in resumed)]).tolist() == [*range(count)]
+    assert 300 * 500 - (4 << 20) // 29 < started[-1] <= 300 * 500
+
+
+@pytest.mark.usefixtures("small_units")
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_states_before_an_error(files, tmp_path, num_threads):
+    """Each goes on there, up to the same error."""
+    data = bytearray(b"".join(Path(path).read_bytes() for path in files))
+    data[30 * 80 + 14] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    source = (tmp_path / "a", {})
+    elements, states, given = iter(batches_of(source, 4, num_threads)), [], []
+    for _ in range(20):
+        states.append(elements.state_dict())
+        given += texts([next(elements)])
+    with pytest.raises(tfw.DataLossError, match="record 80"):
+        given.extend(map(np.ndarray.tolist, (batch["n"] for batch in elements)))
+    assert list(range(80)) == list(itertools.chain(*given))
+    for place, state in enumerate(states):
+        resumed = iter(batches_of(source, 4, num_threads))
+        resumed.load_state_dict(state)
+        rest = []
+        with pytest.raises(tfw.DataLossError, match="record 80"):
+            rest.extend(texts([batch]) for batch in resumed)
+        assert [batch for (batch,) in rest] == given[place:]
