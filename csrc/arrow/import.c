@@ -1,5 +1,5 @@
 /* Tables of Arrow data: batch by batch, and of each as many records as memory may be taken for. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 #include "base/memory.h"
 

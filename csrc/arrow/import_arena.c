@@ -1,5 +1,5 @@
 /* Memory for what is converted: blocks, of which one is left after some batches. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* A column of Arrow data as the input of the encoder. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 /* ---- Dictionaries --------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* Lists of Arrow data: which elements each record has, and which records have none. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 #include <limits.h>
 

@@ -1,5 +1,5 @@
 /* Numbers of Arrow data: int64 and float where they lie, all others converted. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 /* float16, by IEEE 754; the bits of a NaN are kept. */
 static float half_to_float(uint16_t half) {

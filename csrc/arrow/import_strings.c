@@ -1,5 +1,5 @@
 /* Strings of Arrow data: where they lie if they lie one after the other, and else copied. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 /* A string, anywhere. */
 typedef struct text {

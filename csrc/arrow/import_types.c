@@ -1,5 +1,5 @@
 /* What types Arrow data has, and whether arrays are of them. */
-#include "arrow/import.h"
+#include "arrow/import_parts.h"
 
 #include <limits.h>
 

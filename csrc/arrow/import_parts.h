@@ -4,8 +4,8 @@
  * inside; on the way, cells say which positions of the array at hand belong to which record. An
  * array says no sizes of its buffers, so these are taken from its length; everything else that it
  * says is checked before it is used, and loaded once, as another thread may change it. */
-#ifndef TFWIRE_IMPORT_H
-#define TFWIRE_IMPORT_H
+#ifndef TFWIRE_IMPORT_PARTS_H
+#define TFWIRE_IMPORT_PARTS_H
 
 #include "arrow/abi.h"
 #include "base/common.h"
@@ -185,4 +185,4 @@ TFWI_INLINE int tfwi_no_memory(tfwi_column *c) {
                : tfwi_fail(c->error, TFW_E_MEMORY, "no memory for the columns of a table");
 }
 
-#endif /* TFWIRE_IMPORT_H */
+#endif /* TFWIRE_IMPORT_PARTS_H */
