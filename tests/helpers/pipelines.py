@@ -113,9 +113,18 @@ SOURCES = {
     "2 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=2),
     "3 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=3),
     "indexed": lambda folder, once: TFRecordDataset(paths(folder, "plain"), indexed=True),
+    "shuffled files": lambda folder, once: TFRecordDataset(
+        paths(folder, "plain"), shuffle_files=True, seed=5
+    ),
+    "sampled": lambda folder, once: Dataset.sample_from_datasets(
+        [Dataset.range(9), Dataset.range(9, TOTAL)], [0.3, 0.7], seed=2
+    ),
 }
-OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed"}
-DAMAGEABLE = OF_RECORDS - {"gzip"}
+OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed", "shuffled files"}
+OF_NUMBERS = {"range", "generator", "sampled"}
+IN_RANDOM_ORDER = {"shuffled files", "sampled"}  # the model does not know it
+NUMBERED_FROM = 10**6  # no number of an element
+DAMAGEABLE = OF_RECORDS - {"gzip", "shuffled files"}
 
 
 def in_turn(sizes, cycle):
@@ -170,6 +179,8 @@ def build(case, folder, faults=True):
             dataset = dataset.padded_batch(arguments[0], None, values)
         elif name == "zip":
             dataset = Dataset.zip(dataset, Dataset.range(arguments[0]).prefetch(1))
+        elif name == "concatenate":
+            dataset = dataset.concatenate(Dataset.range(arguments[0]))
         else:
             dataset = getattr(dataset, name)(*arguments)
     return dataset
@@ -202,6 +213,13 @@ def model(case, stages=None):
     elif name == "zip":
         pairs = zip(below(), range(arguments[0]), strict=False)
         yield from ([*one, other] for one, other in pairs)
+    elif name == "enumerate":
+        yield from ([number, *one] for number, one in enumerate(below(), *arguments))
+    elif name == "concatenate":
+        yield from below()
+        yield from ([number] for number in range(*arguments))
+    elif name == "unbatch":
+        yield from ([number] for element in below() for number in element)
     else:
         for element in below():
             if name in ("map", "filter"):
@@ -240,7 +258,7 @@ class Case:
 
     @property
     def shuffled(self):
-        return any(stage[0] == "shuffle" for stage in self.stages)
+        return self.source in IN_RANDOM_ORDER or self._shuffles_in(0, None)
 
     @property
     def fails_before_shuffle(self):
@@ -252,9 +270,10 @@ class Case:
     def gives_all(self):
         """Whether the elements before the fault are those that the model gives, in some order."""
         place = self.fault[0] if isinstance(self.fault[0], int) else 0
-        orderly = {"take", "skip", "shard", "zip"}
+        orderly = {"take", "skip", "shard", "zip", "enumerate"}
         drops = any(s[0] in orderly or (s[0] == "batch" and s[2]) for s in self.stages)
-        return not drops and not self._by_number and not self._shuffles_in(0, place)
+        known = self.source not in IN_RANDOM_ORDER and not self._by_number
+        return not drops and known and not self._shuffles_in(0, place)
 
     @property
     def _by_number(self):
@@ -300,16 +319,23 @@ class Case:
             ["repeat", chance.randrange(4)],
             ["skip", chance.randrange(12)],
             ["prefetch", chance.randint(1, 4)],
+            ["cache"],
         ]
+        paired = names & {"zip", "enumerate"}
+        if not batched and not paired and self.source in OF_NUMBERS:
+            choices.append(["concatenate", chance.randrange(9)])
+        if self.stages and self.stages[-1][0] in ("batch", "padded_batch") and "parse" not in names:
+            choices += [["unbatch"]] * 3
         if "parse" not in names:
             choices += [["map"]] if batched else [["map"], ["filter"]]
         if not batched:  # else an incomplete batch might be the last one taken, without its error
             choices.append(["take", chance.randrange(40)])
-        if not batched and "zip" not in names:
+        if not batched and not paired:
             choices += [["batch", size, chance.random() < 0.3]] * 2
             if "parse" not in names:
                 choices += [["padded_batch", size], ["zip", chance.randrange(50)]]
-        if self.source in OF_RECORDS and not names & {"parse", "zip", "padded_batch"}:
+                choices.append(["enumerate", NUMBERED_FROM])
+        if self.source in OF_RECORDS and not paired and not names & {"parse", "padded_batch"}:
             choices += [["parse"]] * 2
         self.stages.append(chance.choice(choices))
 
@@ -323,6 +349,9 @@ class Case:
 
     def __repr__(self):
         return f"{self.source} {self.stages} fault={self.fault}"
+
+
+KEEPING_ALL = {"shuffle", "prefetch", "map", "repeat", "parse", "cache", "concatenate"}
 
 
 # ---- The check -----------------------------------------------------------------------------------
@@ -346,7 +375,7 @@ def check(case, folder, chance):
     expected = list(model(case.mended()))
     if not case.shuffled:
         assert whole == expected
-    elif all(s[0] in ("shuffle", "prefetch", "map", "repeat", "parse") for s in case.stages):
+    elif all(s[0] in KEEPING_ALL for s in case.stages):
         assert sorted(whole) == sorted(expected)
     damaged = case.fault[1] if case.fault[0] == "damage" else None
     if damaged is not None:

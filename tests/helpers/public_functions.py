@@ -87,6 +87,13 @@ FUNCTIONS = {
         {"batch_size": 2, "padded_shapes": (), "drop_remainder": False, "max_padding": 1000}
         | {"padding_values": 0},
     ),
+    "cache": (method(numbers, "cache"), {"filename": ""}),
+    "concatenate": (method(numbers, "concatenate"), {"dataset": numbers()}),
+    "enumerate": (method(numbers, "enumerate"), {"start": 1}),
+    "sample_from_datasets": (
+        tfw.Dataset.sample_from_datasets,
+        {"datasets": [numbers()], "weights": [1.0], "seed": 1, "stop_on_empty_dataset": True},
+    ),
     "filter": (method(numbers, "filter"), {"predicate": bool}),
     "map": (method(numbers, "map"), {"map_func": abs, "num_parallel_calls": 2}),
     "from_generator": (tfw.Dataset.from_generator, {"generator": list, "args": ()}),

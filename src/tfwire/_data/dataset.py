@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
+import numpy as np
+
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._data import indexed_records, sources, stages
+from tfwire._data.combining import Sample
 from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
@@ -19,8 +22,6 @@ from tfwire._records.options import make_options
 from tfwire._records.sources import is_url, split_paths
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tfwire._base.aliases import AnyPath, DetectedCompressionType, Input, OnCorrupt, Value
 
 __all__ = ["Dataset", "TFRecordDataset"]
@@ -202,6 +203,46 @@ class Dataset(Transformations[Element]):
         return dataset
 
     @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Sequence[Dataset[A]],
+        weights: Sequence[float] | None = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+    ) -> Dataset[A]:
+        """Elements of datasets, each the next one of a dataset that is drawn at random.
+
+        Args:
+            datasets: One or more datasets.
+            weights: How often each is drawn, as a part of their sum; None: all as often. A dataset
+                of weight 0 is never drawn.
+            seed: Makes the choices the same in every run; they differ from epoch to epoch.
+            stop_on_empty_dataset: End with the first dataset that ends, so that the weights hold to
+                the end; False: end with the last.
+
+        Returns:
+            A dataset. :meth:`shard_source` divides each of the datasets.
+
+        Raises:
+            TypeError: Something is not a Dataset.
+            ValueError: There are no datasets, or the weights do not fit them.
+
+        Example:
+            >>> few, many = Dataset.range(2), Dataset.range(10, 14)
+            >>> mixed = Dataset.sample_from_datasets([few, many], [0.2, 0.8], seed=1)
+            >>> sorted(map(int, mixed))
+            [0, 1, 10, 11, 12, 13]
+        """
+        parts = _datasets(datasets)
+        given = _weights(weights, len(parts))
+        stop = boolean("stop_on_empty_dataset", stop_on_empty_dataset)
+        drawn = [i for i, weight in enumerate(given) if weight > 0]
+        sources = tuple(parts[i]._stage for i in drawn)
+        stage = Sample(sources, tuple(given[i] for i in drawn), seed, stop)
+        dataset: Dataset[Any] = cls._of(stage, "sample_from_datasets")
+        return dataset
+
+    @classmethod
     def list_files(
         cls,
         file_pattern: AnyPath | Iterable[AnyPath],
@@ -316,6 +357,30 @@ class TFRecordDataset(Dataset[bytes]):
             files = TFRecordFiles(paths)
             stage = indexed_records.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
+
+
+def _datasets(datasets: Any) -> list[Any]:
+    many = isinstance(datasets, Iterable) and not isinstance(datasets, Dataset)
+    parts = list(datasets) if many else [datasets]
+    for part in parts:
+        if not many or not isinstance(part, Dataset):
+            raise TypeError(f"datasets must be a list of Datasets, found {type(part).__name__}")
+    if not parts:
+        raise ValueError("datasets must be one or more Datasets, found none")
+    return parts
+
+
+def _weights(weights: Any, count: int) -> tuple[float, ...]:
+    try:
+        found = np.ones(count) if weights is None else np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        found_type = type(weights).__name__
+        raise TypeError(f"weights must be a list of numbers, found {found_type}") from None
+    if found.shape != (count,):
+        raise ValueError(f"weights must be {count} numbers, found the shape {found.shape}")
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+        raise ValueError("weights must be finite, at least 0, and one above 0")
+    return tuple(found.tolist())
 
 
 def _generate(

@@ -103,4 +103,4 @@ def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> A
 def check_dataset(dataset: Any) -> None:
     """Raises TypeError if a value, for example a path, is not a Dataset."""
     if not isinstance(dataset, Pipeline):
-        raise TypeError(f"expected a tfwire Dataset, found {type(dataset).__name__}")
+        raise TypeError(f"dataset must be a tfwire Dataset, found {type(dataset).__name__}")

@@ -330,6 +330,8 @@ class _ReplayedCursor(GatheringElements):
 
     def place(self) -> Any:
         self.raise_deferred()
+        for cursor in self.opened:  # raises the error that comes next below, if any
+            cursor.snapshot()
         return self._count
 
     def parts(self) -> Iterable[Cursor]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._data import batches, indexed_records, selection, stages
+from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
 from tfwire._data.iterator import Epochs
-from tfwire._data.pipeline import Element, Pipeline
+from tfwire._data.pipeline import Element, Pipeline, check_dataset
 from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.structure import check_callable, check_padding, check_shard
@@ -16,6 +17,7 @@ from tfwire._data.structure import check_callable, check_padding, check_shard
 __all__ = ["Transformations"]
 
 if TYPE_CHECKING:
+    import numpy as np
     from typing_extensions import Self
 
     from tfwire._base.aliases import AnyFeature, ShardRule, Value
@@ -26,11 +28,40 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
+# tf.data's methods that are not here, and what to use.
+_ELSEWHERE = "tfwire.compat has it"
+_INSTEAD = {
+    "apply": "a call of the function",
+    "bucket_by_sequence_length": f"padded_batch with max_padding, or {_ELSEWHERE}",
+    "cardinality": "len(dataset)",
+    "flat_map": "unbatch, or Dataset.from_generator",
+    "get_single_element": "next(iter(dataset))",
+    "ignore_errors": 'TFRecordDataset(on_corrupt="skip")',
+    "interleave": f"TFRecordDataset(files, num_parallel_reads=n), or {_ELSEWHERE}",
+    "ragged_batch": "parse_example with a RaggedFeature",
+    "rebatch": "unbatch and batch",
+    "reduce": "a loop over the elements, or functools.reduce",
+    "save": "tfwire.write_records",
+    "snapshot": "tfwire.write_records, or cache",
+    "take_while": "itertools.takewhile",
+    "with_options": "nothing: no option changes the elements",
+} | dict.fromkeys(
+    ("group_by_window", "rejection_resample", "scan", "unique", "window"),
+    f"Dataset.from_generator, or {_ELSEWHERE}",
+)
 _AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
 
 
 class Transformations(Pipeline[Element]):
     """A pipeline that can be continued. Every method returns a new one and reads nothing."""
+
+    if not TYPE_CHECKING:  # a checker would take any name
+
+        def __getattr__(self, name: str) -> Any:
+            message = f"a Dataset has no {name!r}"
+            if name in _INSTEAD:
+                message += f"; instead: {_INSTEAD[name]}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _dataset(self, stage: Stage, name: str) -> Dataset[Any]:
         """A dataset of other elements."""
@@ -337,6 +368,68 @@ class Transformations(Pipeline[Element]):
         num_shards, index = check_shard(num_shards, index)
         indexed_records.check_rule(rule)
         return self._next(self._stage.sharded(num_shards, index, rule), self._name)
+
+    def concatenate(self, dataset: Dataset[Element], name: str | None = None) -> Dataset[Element]:
+        """The elements of this dataset, then those of another.
+
+        :meth:`shard_source` divides each of them.
+
+        Raises:
+            TypeError: ``dataset`` is not a Dataset.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).concatenate(Dataset.range(2))]
+            [0, 1, 0, 1]
+        """
+        check_dataset(dataset)
+        return self._dataset(Concatenate((self._stage, dataset._stage)), "concatenate")
+
+    def enumerate(
+        self, start: int = 0, name: str | None = None
+    ) -> Dataset[tuple[np.int64, Element]]:
+        """Pairs of a number, from ``start`` on, and an element.
+
+        Example:
+            >>> [(int(i), x) for i, x in Dataset.from_tensor_slices(["a", "b"]).enumerate(1)]
+            [(1, b'a'), (2, b'b')]
+        """
+        return self._dataset(Enumerate(self._stage, start), "enumerate")
+
+    def unbatch(self, name: str | None = None) -> Dataset[Value]:
+        """The rows of every element, one by one.
+
+        Raises:
+            ValueError: On iteration: a leaf is a scalar, or leaves have different first axes.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).batch(2).unbatch()]
+            [0, 1, 2]
+        """
+        return self._dataset(Unbatch(self._stage), "unbatch")
+
+    def cache(self, filename: str = "", name: str | None = None) -> Self:
+        """The same elements; the first whole pass keeps them in memory, in the order of that pass.
+
+        Every process keeps its own. Shuffle after it, so that epochs differ.
+
+        Args:
+            filename: "", as in TensorFlow; there is no cache in files.
+
+        Raises:
+            ValueError: ``filename`` is not "".
+
+        Example:
+            >>> dataset = Dataset.range(3).map(float).cache()
+            >>> list(dataset) == list(dataset)
+            True
+        """
+        if not isinstance(filename, str):
+            raise TypeError(f"filename must be a str, found {type(filename).__name__}")
+        if filename != "":
+            raise ValueError(
+                "cache keeps elements in memory: filename must be ''; write_records makes files"
+            )
+        return self._next(Cache(self._stage), "cache")
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the number of the next epoch, as ``set_epoch`` of torch's samplers does.

@@ -62,6 +62,12 @@ records.shard_source(4, 1, "pad").padded_batch(4, padded_shapes=[None], padding_
 records.shuffle_batch(32, capacity=1000, min_after_dequeue=100)
 len(numbers)
 numbers.set_epoch(3)
+assert_type(numbers.concatenate(numbers), tfw.Dataset[np.int64])
+assert_type(names.enumerate(), tfw.Dataset[tuple[np.int64, bytes]])
+assert_type(numbers.cache().batch(2).unbatch(), tfw.Dataset[Any])
+assert_type(
+    tfw.Dataset.sample_from_datasets([names, names], [0.5, 0.5], seed=1), tfw.Dataset[bytes]
+)
 tfw.TFRecordDataset("a", shuffle_files=True, seed=1)
 
 # ---- Iterators ----

@@ -26,6 +26,11 @@ records.shuffle(None)  # error
 records.repeat("2")  # error
 records.shard(2)  # error
 records.set_epoch("2")  # error
+records.concatenate([b"a"])  # error
+records.enumerate("1")  # error
+records.cache(3)  # error
+records.nonsense()  # error
+tfw.Dataset.sample_from_datasets([records], "half")  # error
 records.shard_source(2, 0, "odd")  # error
 records.parse_example({"label": 3})  # error
 records.parse_example({"label": tfw.FixedLenFeature([], tfw.int64)}, num_threads="2")  # error

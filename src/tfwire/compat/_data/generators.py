@@ -22,7 +22,6 @@ from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.structure import leaves, map_structure
-from tfwire._examples.columns import RaggedTensor, SparseTensor
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import FailedPreconditionError
 from tfwire.compat._missing import Explained
@@ -109,12 +108,6 @@ def as_path(path: Any) -> str:
 
 
 # ---- Generator functions ------------------------------------------------------------------------
-def in_turn(epoch: str, *sources: Elements) -> Elements:
-    """The elements of one source after another."""
-    for source in sources:
-        yield from source
-
-
 def flat_map(open_inner: Callable[[Any, str], Elements], epoch: str, source: Elements) -> Elements:
     """The elements of the datasets that a function makes of the elements."""
     for number, element in enumerate(source):
@@ -201,31 +194,6 @@ def windows(
         deque(islice(intact, max(0, shift - span)), maxlen=0)
         held.extend(islice(intact, span - len(held)))
     intact.raise_error()
-
-
-def unbatch(epoch: str, source: Elements) -> Elements:
-    """The rows of every element."""
-    for element in source:
-        sizes = {_num_rows(leaf) for leaf in leaves(element)}
-        if len(sizes) != 1:
-            raise ValueError(f"unbatch needs leaves of one first axis, found sizes {sorted(sizes)}")
-        for row in range(sizes.pop()):
-            yield map_structure(partial(_row, row), element)
-
-
-def _num_rows(leaf: Any) -> int:
-    if isinstance(leaf, SparseTensor):
-        return int(leaf.dense_shape[0])
-    if not isinstance(leaf, RaggedTensor) and not np.ndim(leaf):
-        raise ValueError("unbatch needs leaves of rank 1 or more, found a scalar")
-    return len(leaf)
-
-
-def _row(row: int, leaf: Any) -> Any:
-    if not isinstance(leaf, SparseTensor):
-        return leaf[row]
-    of_row = leaf.indices[:, 0] == row
-    return SparseTensor(leaf.indices[of_row, 1:], leaf.values[of_row], leaf.dense_shape[1:])
 
 
 def scan(
@@ -364,12 +332,6 @@ def numbers(start: int, step: int, dtype: Any, epoch: str) -> Elements:
     return map(np.dtype(dtype).type, count(start, step))
 
 
-def enumerated(start: int, epoch: str, source: Elements) -> Elements:
-    """Pairs of a number and an element."""
-    for number, element in enumerate(source, start):
-        yield np.int64(number), element
-
-
 def repeated(value: Any, epoch: str) -> Elements:
     """One value, endlessly."""
     return repeat(value)
@@ -393,15 +355,3 @@ def counted(expected: int, epoch: str, source: Elements) -> Elements:
 def listed(values: list[Any], epoch: str) -> Elements:
     """Values in memory."""
     return iter(values)
-
-
-def cached(kept: list[list[Any]], stage: Any, epoch: str) -> Elements:
-    """The elements of a stage; the first whole pass keeps them in ``kept``."""
-    if kept:
-        yield from kept[0]
-        return
-    found = []
-    for element in stage_elements(stage, "cache"):
-        found.append(element)
-        yield element
-    kept[:] = [found]

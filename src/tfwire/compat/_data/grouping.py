@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tfwire._base.arguments import integer
+from tfwire._data.combining import Unbatch
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
 from tfwire._examples.columns import RaggedTensor
@@ -59,7 +60,7 @@ class Grouping(Generating):
         rows, spec = specs.of_rows(self._stage.spec)
         length = self._stage.length
         length = None if length is None or rows is None else length * rows
-        return self._generated("unbatch", generators.unbatch, length=length, spec=spec, quiet=True)
+        return self._next(Unbatch(self._stage, length, spec), "unbatch")
 
     def rebatch(
         self, batch_size: int, drop_remainder: bool = False, name: str | None = None

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tfwire as tfw
+from tfwire._data.combining import Cache
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Stage
 from tfwire._examples.columns import RaggedTensor, SparseTensor
-from tfwire.compat._data import generators
 from tfwire.compat._data.generators import Generating, as_path
 from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import translating_files
@@ -35,10 +35,9 @@ class Keeping(Generating):
                 docs/differences.md.
         """
         path = as_path(filename)
-        if path:
-            keep = partial(_kept, path, None, self._stage)
-        else:
-            keep = partial(generators.cached, [], self._stage)
+        if not path:
+            return self._next(Cache(self._stage), "cache")
+        keep = partial(_kept, path, None, self._stage)
         return self._next(_Kept("cache", self._stage, keep), "cache")
 
     def snapshot(

@@ -12,6 +12,7 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data import batches, prefetch, selection, shuffle, stages
+from tfwire._data.combining import Concatenate, Enumerate
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
@@ -49,11 +50,7 @@ class FurtherTransformations(Grouping, Keeping):
         """
         require_dataset("dataset", dataset)
         specs.check_dtypes([self._stage, dataset._stage])
-        lengths = (self._stage.length, dataset._stage.length)
-        length = None if None in lengths else sum(lengths)
-        spec = self._stage.spec if self._stage.spec == dataset._stage.spec else None
-        facts = {"length": length, "spec": spec, "quiet": True}
-        return self._generated("concatenate", generators.in_turn, others=[dataset], **facts)
+        return self._next(Concatenate((self._stage, dataset._stage)), "concatenate")
 
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that ``map_func`` makes, one dataset after another."""
@@ -92,10 +89,7 @@ class FurtherTransformations(Grouping, Keeping):
 
     def enumerate(self: P, start: int = 0, name: str | None = None) -> P:
         """Pairs of a number (int64) and an element."""
-        spec = self._stage.spec and ("int64[]", self._stage.spec)
-        first = integer("start", start)
-        facts = {"length": self._stage.length, "spec": spec, "quiet": True}
-        return self._generated("enumerate", generators.enumerated, first, **facts)
+        return self._next(Enumerate(self._stage, start), "enumerate")
 
     def scan(
         self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
@@ -242,10 +236,11 @@ def _tolerant(stage: Stage) -> Stage:
 
 INFINITE, UNKNOWN = -1, -2
 _ENDLESS = {"counter", "random", "repeated"}
-_AS_MANY = {"cache", "concatenate", "enumerate", "scan", "snapshot", "window"}
+_AS_MANY = {"cache", "scan", "snapshot", "window"}
 _AS_MANY_STAGES = (
     batches.Batch,
     batches.Parse,
+    Enumerate,
     prefetch.Prefetch,
     shuffle.Shuffle,
     stages.Map,
@@ -263,6 +258,8 @@ def cardinality(stage: Stage) -> int:
         below = [cardinality(source) for source in stage.sources]
         endless = stage.name in _ENDLESS or (stage.name in _AS_MANY and INFINITE in below)
         return INFINITE if endless else UNKNOWN
+    if isinstance(stage, Concatenate):
+        return INFINITE if INFINITE in map(cardinality, stage.sources) else UNKNOWN
     if stage.source is None:
         return UNKNOWN
     return _of_derived(stage, cardinality(stage.source))

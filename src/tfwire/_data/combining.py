@@ -1,0 +1,324 @@
+"""Stages of several datasets or of parts of elements: Concatenate, Sample, Enumerate, Unbatch,
+Cache."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.arguments import integer
+from tfwire._base.errors import copied
+from tfwire._data.permutations import as_key, draws
+from tfwire._data.prefetch import Replayed, stage_elements
+from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage, Through
+from tfwire._data.states import COUNT, INT64, MISSING, state_or
+from tfwire._data.structure import leaves, map_structure
+from tfwire._examples.columns import RaggedTensor, SparseTensor
+
+__all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
+
+_ENDED = "end"
+
+
+class _OfMany(Stage):
+    """The elements of several stages."""
+
+    def __init__(self, sources: tuple[Stage, ...]) -> None:
+        self.sources = sources
+        self.quiet = all(source.quiet for source in sources)
+        lengths = [source.length for source in sources]
+        if None not in lengths:
+            self.length = sum(length for length in lengths if length is not None)
+        first = sources[0].spec
+        self.spec = first if all(source.spec == first for source in sources) else None
+
+
+class Concatenate(_OfMany):
+    """The elements of one stage after those of another."""
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _ConcatenateCursor(self.sources, epoch, at)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return Concatenate(tuple(s.sharded(num_shards, index, rule) for s in self.sources))
+
+
+class _ConcatenateCursor(GatheringPieces):
+    def __init__(self, sources: tuple[Stage, ...], epoch: str, at: Any) -> None:
+        self._sources = sources
+        self._epoch = epoch
+        self._number: int
+        self._number, below = state_or(at, [range(len(sources) + 1), None], (0, None))
+        self._below = self._open(below)
+
+    def _open(self, at: Any = None) -> Cursor | None:
+        if self._number == len(self._sources):
+            return None
+        return self._sources[self._number].open(self._epoch, at)
+
+    def piece(self, count: int) -> list[Any] | None:
+        if self._below is None:
+            return None
+        piece = self._below.take(count)
+        if not piece:
+            self._below.close()
+            self._number += 1
+            self._below = self._open()
+        return piece
+
+    def place(self) -> Any:
+        return [self._number, None if self._below is None else self._below.snapshot()]
+
+    def parts(self) -> Iterable[Cursor]:
+        return () if self._below is None else (self._below,)
+
+
+class Sample(_OfMany):
+    """Elements of several stages in random turn.
+
+    Args:
+        sources: The stages.
+        weights: How often each is drawn, as a part of their sum; above 0.
+        seed: None: another one in every process.
+        stop_on_empty: End with the first stage that ends, not with the last.
+    """
+
+    redraws = True
+
+    def __init__(
+        self,
+        sources: tuple[Stage, ...],
+        weights: tuple[float, ...],
+        seed: int | None,
+        stop_on_empty: bool,
+    ) -> None:
+        super().__init__(sources)
+        self.weights = weights
+        self.seeded = seed is not None
+        self.seed = random.randrange(2**63) if seed is None else integer("seed", seed)
+        self.stop_on_empty = stop_on_empty
+        if stop_on_empty:
+            self.length = None
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        form = [INT64, COUNT, {object}]
+        seed, drawn, places = state_or(at, form, (self.seed, 0, [None] * len(self.sources)))
+        if len(places) != len(self.sources):
+            raise ValueError("the state is damaged: it has other datasets")
+        if not self.seeded:
+            self.seed = seed  # so that later epochs are those of the process that saved the state
+        return _SampleCursor(self, seed, epoch, drawn, places)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        if self.stop_on_empty:
+            return super().sharded(num_shards, index, rule)
+        found = copy.copy(self)
+        shares = tuple(s.sharded(num_shards, index, rule) for s in self.sources)
+        _OfMany.__init__(found, shares)
+        return found
+
+    def describe(self) -> str:
+        seed = self.seed if self.seeded else None
+        return f"Sample({len(self.sources)}, {self.weights}, {seed}, {self.stop_on_empty})"
+
+
+class _SampleCursor(GatheringElements):
+    def __init__(self, stage: Sample, seed: int, epoch: str, drawn: int, places: list[Any]) -> None:
+        self._seed = seed
+        self._key = as_key(seed, epoch, "sample")
+        self._drawn = drawn
+        self._bounds = np.cumsum(stage.weights) / sum(stage.weights)
+        self._stop_on_empty = stage.stop_on_empty
+        self._below: list[Cursor | None] = []  # None: it has ended
+        try:
+            for source, place in zip(stage.sources, places, strict=True):
+                ended = place == _ENDED
+                self._below.append(None if ended else source.open(epoch, place))
+        except BaseException:
+            self.close()
+            raise
+
+    def elements(self, count: int) -> Iterator[Any]:
+        while self._more():
+            numbers = draws(self._key, self._drawn, 1) >> np.uint64(11)
+            at = np.searchsorted(self._bounds, float(numbers[0]) / 2.0**53, side="right")
+            number = min(int(at), len(self._below) - 1)
+            below = self._below[number]
+            found = [] if below is None else below.take(1)
+            self._drawn += 1
+            if found:
+                yield found[0]
+            elif below is not None:
+                below.close()
+                self._below[number] = None
+
+    def _more(self) -> bool:
+        ended = [below is None for below in self._below]
+        return not (any(ended) if self._stop_on_empty else all(ended))
+
+    def place(self) -> Any:
+        places = [_ENDED if below is None else below.snapshot() for below in self._below]
+        return [self._seed, self._drawn, places]
+
+    def parts(self) -> Iterable[Cursor]:
+        return [below for below in self._below if below is not None]
+
+
+class Enumerate(Derived):
+    """Pairs of a number and an element."""
+
+    def __init__(self, source: Stage, start: int) -> None:
+        super().__init__(source, integer("start", start))
+        self.spec = source.spec and ("int64[]", source.spec)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        number, below = state_or(at, [COUNT, object], (0, None))
+        return _EnumerateCursor(self.source.open(epoch, below), self.arguments[0], number)
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return Stage.sharded(self, num_shards, index, rule)  # each number occurs once
+
+
+class _EnumerateCursor(Through):
+    def __init__(self, below: Cursor, start: int, given: int) -> None:
+        super().__init__(below)
+        self._start = start
+        self._given = given
+
+    def take(self, count: int) -> list[Any]:
+        found = self._below.take(count)
+        first, self._given = self._given, self._given + len(found)
+        numbers = range(self._start + first, self._start + self._given)
+        return list(zip(map(np.int64, numbers), found, strict=True))
+
+    def snapshot(self) -> Any:
+        return [self._given, self._below.snapshot()]
+
+
+# ---- Parts of elements --------------------------------------------------------------------------
+class Unbatch(Derived):
+    """The rows of every element."""
+
+    def __init__(self, source: Stage, length: int | None = None, spec: Any = None) -> None:
+        super().__init__(source)
+        self.length, self.spec = length, spec
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        given, below = state_or(at, [COUNT, object], (0, None))
+        return _UnbatchCursor(self.source.open(epoch, below), given)
+
+
+class _UnbatchCursor(Through, GatheringElements):
+    """Its position is that before the element whose rows are given, and how many were given."""
+
+    def __init__(self, below: Cursor, given: int) -> None:
+        super().__init__(below)
+        self._rows: Iterator[Any] = iter(())
+        self._left = 0
+        self._given = 0
+        self._before: Any = None
+        self._unknown: Exception | None = None
+        if given:
+            self._begin()
+            if given >= self._left:
+                self.close()
+                raise ValueError(MISSING)
+            for _ in range(given):
+                self._next()
+
+    def _begin(self) -> bool:
+        """Begins with the next element; False at the end."""
+        self._before, self._unknown, before = None, None, None
+        try:
+            before = self._below.snapshot()
+        except Exception as error:
+            self._unknown = error
+        if not (piece := self._below.take(1)):
+            return False
+        self._rows, self._left = rows_of(piece[0])
+        self._before, self._given = before, 0
+        return True
+
+    def _next(self) -> Any:
+        self._left -= 1
+        self._given += 1
+        return next(self._rows)
+
+    def elements(self, count: int) -> Iterator[Any]:
+        while self._left or self._begin():
+            if self._left:
+                yield self._next()
+
+    def place(self) -> Any:
+        self.raise_deferred()
+        if not self._left:
+            return [0, self._below.snapshot()]
+        if self._unknown is not None:
+            raise copied(self._unknown)
+        return [self._given, self._before]
+
+
+def rows_of(element: Any) -> tuple[Iterator[Any], int]:
+    """The rows of an element, and their number."""
+    sizes = {_num_rows(leaf) for leaf in leaves(element)}
+    if len(sizes) != 1:
+        raise ValueError(f"unbatch needs leaves of one first axis, found sizes {sorted(sizes)}")
+    count = sizes.pop()
+    return (map_structure(partial(_row, row), element) for row in range(count)), count
+
+
+def _num_rows(leaf: Any) -> int:
+    if isinstance(leaf, SparseTensor):
+        return int(leaf.dense_shape[0])
+    if not isinstance(leaf, RaggedTensor) and not np.ndim(leaf):
+        raise ValueError("unbatch needs leaves of rank 1 or more, found a scalar")
+    return len(leaf)
+
+
+def _row(row: int, leaf: Any) -> Any:
+    if not isinstance(leaf, SparseTensor):
+        return leaf[row]
+    of_row = leaf.indices[:, 0] == row
+    return SparseTensor(leaf.indices[of_row, 1:], leaf.values[of_row], leaf.dense_shape[1:])
+
+
+# ---- In memory ----------------------------------------------------------------------------------
+class Cache(Replayed):
+    """The elements of a stage; the first whole pass keeps them in memory."""
+
+    def __init__(self, source: Stage) -> None:
+        facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
+        super().__init__("cache", (), partial(_cached, [], source), **facts)
+        self.kept = source
+
+    def chain(self) -> Iterator[Stage]:
+        yield self
+        yield from self.kept.chain()
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        return Cache(self.kept.sharded(num_shards, index, rule))
+
+
+def _cached(kept: list[list[Any]], stage: Stage, epoch: str) -> Iterator[Any]:
+    if kept:
+        yield from map(_copy, kept[0])
+        return
+    found = []
+    for element in stage_elements(stage, "cache"):
+        found.append(_copy(element))
+        yield element
+    kept[:] = [found]
+
+
+def _copy(element: Any) -> Any:
+    """The user may change what was given."""
+    return map_structure(_copy_leaf, element)
+
+
+def _copy_leaf(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, (bytes, np.generic)) else copy.deepcopy(leaf)
