@@ -57,7 +57,8 @@ $(NEIGHBOURS_READY): pyproject.toml
 	$(NEIGHBOURS)/bin/python $(PIP) torch==2.13.0
 	$(NEIGHBOURS)/bin/python $(PIP) torchdata grain jax pillow 'setuptools>=77' wheel 'cffi>=1.17' \
 	    protobuf isal pytest hypothesis pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 pandas==3.1.1 \
-	    nanoarrow==0.9.0
+	    nanoarrow==0.9.0 datasets==5.2.0 dask==2026.8.0 pylance==14.0.2
+	$(NEIGHBOURS)/bin/python $(PIP) --no-deps daft==0.7.26  # its upper bound of pyarrow is lower
 	touch $@
 
 $(BIN)/pyright: $(READY)
@@ -224,8 +225,8 @@ lint: $(BIN)/pyright $(NATIVE)
 oracle: $(ORACLE_READY) $(NATIVE)
 	TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 $(ORACLE)/bin/python -m pytest -q tests/oracle
 
-# PyTorch, Grain and JAX, each with our adapter, and the libraries of Arrow data, as their users run
-# them.
+# PyTorch, Grain, JAX and Hugging Face datasets, each with our adapter, and the libraries of Arrow
+# data, as their users run them.
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 

@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
 
-MODULES = ["checksum", "sharding", "images", "train", "arrow", "torch", "grain"]
+MODULES = ["checksum", "sharding", "images", "train", "arrow", "torch", "grain", "huggingface"]
 # Classes of results that programs read and need not name.
 RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
 # What a reader may want to do, in the order of first use. Each public name is in one of them.
@@ -40,7 +40,7 @@ TASKS = {
     "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
     "Tables for Arrow": "tfwire.arrow",
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
-    "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain",
+    "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface",
     "Shards": "ShardedWriter tfwire.sharding",
     "Verify and repair": """
         verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion

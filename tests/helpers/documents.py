@@ -8,17 +8,20 @@ from typing import Any
 from paths import DOCS
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NEIGHBOUR = re.compile(r"^(?:import|from) (grain|polars|torch)\b", re.MULTILINE)
+_NEIGHBOUR = re.compile(
+    r"^(?:import|from) (?:tfwire\.)?"
+    r"(daft|dask|datasets|duckdb|grain|huggingface|lance|pandas|polars|pyarrow|torch)\b",
+    re.MULTILINE,
+)
 
 
-def run_page(name: str, neighbour: str | None = None) -> dict[str, Any]:
+def run_page(name: str, *neighbours: str) -> dict[str, Any]:
     """Runs the blocks of a page in their order, in one namespace; returns that. Of those that
-    import other packages only the neighbour's are run."""
+    import other packages only those of the neighbours are run."""
     names: dict[str, Any] = {}
     text = (DOCS / name).read_text(encoding="utf-8")
     for block in _BLOCK.finditer(text):
-        needed = _NEIGHBOUR.search(block[1])
-        if needed is None or needed[1] == neighbour:
+        if set(_NEIGHBOUR.findall(block[1])) <= set(neighbours):
             above = "\n" * text.count("\n", 0, block.start(1))  # so that tracebacks tell the line
             exec(compile(above + block[1], DOCS / name, "exec"), names)
     return names

@@ -24,6 +24,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(
 UNKNOWN = {
     "tfwire.grain.TFRecordIterDataset",
     "tfwire.grain.TFRecordIterDataset.__iter__",
+    "tfwire.huggingface.TFRecord",
+    "tfwire.huggingface.TFRecord.BUILDER_CONFIG_CLASS",
     "tfwire.torch.TFRecordIterableDataset",
     "tfwire.torch.TFRecordMapDataset",
 }

@@ -45,6 +45,7 @@ PYTHON_ROOMS = {
     "arrow": {"_base", "_records", "_parsing"},
     "torch": {"tfwire"},
     "grain": {"tfwire"},
+    "huggingface": {"tfwire", "arrow"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
 }
@@ -267,6 +268,7 @@ def test_neighbours_are_not_imported_by_the_core():
         "_parsing/schema_pbtxt.py",
     }
     optional = {"tensorflow", "torch", "grain", "pyarrow", "fsspec", "PIL", "google", "jax", "isal"}
+    optional |= {"datasets"}
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

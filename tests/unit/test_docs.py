@@ -1,4 +1,4 @@
-"""The code of the documentation runs; tests/neighbours has what needs torch or grain."""
+"""The code of the documentation runs; tests/neighbours has what needs other packages."""
 
 import argparse
 import builtins
@@ -44,6 +44,11 @@ def test_datasets():
     found = run_page("datasets.md")
     assert (256, 8) == found["first"]["x"].shape
     assert [256] * 10 + [184] == [len(batch["x"]) for batch in found["resumed"]]
+
+
+def test_recipes():
+    found = run_page("recipes-tables.md")
+    assert {"label": "int64", "name": "string", "weight": "float"} == found["reader"].types
 
 
 def test_integrity():
@@ -147,7 +152,7 @@ def resolves(found, name):
     return True
 
 
-NEIGHBOURS = {"torch", "grain"}
+NEIGHBOURS = {"torch", "grain", "huggingface"}
 
 
 def is_public(name):
@@ -276,7 +281,7 @@ def test_every_block_of_code_is_run():
     """Python by the tests here and in tests/neighbours, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"tutorial.md"}
+    run |= {"recipes-tables.md", "tutorial.md"}
     kinds = {
         (page.name, kind)
         for page in PAGES

@@ -89,6 +89,21 @@ def test_sdist_holds_all_that_its_tests_need(sdist):
     assert {*tracked(), "PKG-INFO", "setup.cfg"} == found - made
 
 
+@pytest.mark.parametrize(
+    ("missing", "extra", "code"),
+    [
+        ("pyarrow", "arrow", "import tfwire.arrow as a; a.read_table([], {})"),
+        ("datasets", "huggingface", "import tfwire.huggingface"),
+    ],
+)
+def test_a_package_that_is_missing_is_named(missing, extra, code):
+    code = f"import sys; sys.modules[{missing!r}] = None; {code}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert last.endswith(f"pip install 'tfwire[{extra}]'"), last
+
+
 @pytest.mark.slow
 def test_wheel_of_the_sdist_works_outside_the_tree(sdist, tmp_path):
     """The wheel holds every module, no C source and no tests, and reads what it wrote."""

@@ -4,7 +4,7 @@ time."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "Compression",
     "CompressionType",
     "DTypeLike",
+    "DataFiles",
     "DetectedCompressionType",
     "Input",
     "Integer",
@@ -106,6 +107,12 @@ class SupportsWrite(Protocol):
 
 Input: TypeAlias = AnyPath | SupportsRead | SupportsReadInto
 """A file to read: a path, a URL or a binary file object."""
+DataFiles: TypeAlias = (
+    AnyPath
+    | Mapping[str, AnyPath | Iterable[AnyPath]]
+    | Iterable[AnyPath | Mapping[str, AnyPath | Iterable[AnyPath]]]
+)
+"""Paths, patterns or URLs, by split or of one."""
 Output: TypeAlias = AnyPath | SupportsWrite
 """A file to write: a path, a URL or a binary file object."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         AnyPath,
         BinaryAs,
         DetectedCompressionType,
+        Input,
         OnCorrupt,
         TableFeatures,
         Value,
@@ -89,8 +90,12 @@ class ArrowReader:
         Returns:
             An iterator over RecordBatches and context manager, as ``Parser.parse_file`` gives it.
         """
+        return self._read(self.paths)
+
+    def _read(self, paths: Input | Iterable[Input]) -> FileBatches[RecordBatch]:
+        """Reads other files, or file objects, as this reader reads its own."""
         return self._parser.parse_file(
-            self.paths,
+            paths,
             self._batch_size,
             compression_type=self._compression_type,
             on_corrupt=self._on_corrupt,
@@ -325,13 +330,18 @@ def _plans(features: Any) -> list[Plan | None]:
     return [context, compile_features(lists, "lists") if lists else None]
 
 
-def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:
-    """The plans of some of the columns, in their order."""
-    if columns is None:
-        return plans
+def column_names(columns: Iterable[str] | None) -> list[str] | None:
+    """The argument ``columns`` as a list; None: all."""
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
-    wanted = list(columns)
+    return None if columns is None else list(columns)
+
+
+def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:
+    """The plans of some of the columns, in their order."""
+    wanted = column_names(columns)
+    if wanted is None:
+        return plans
     known = {column_name(key) for plan in plans if plan is not None for key in plan.features}
     for name in wanted:
         if name not in known:
