@@ -209,11 +209,9 @@ class Exporter:
 
 def capsule(struct: Any, name: bytes) -> Any:
     """A capsule without a destructor: a table that is never moved out of it stays unreleased."""
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype, make.argtypes = (
-        ctypes.py_object,
-        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-    )
+    arguments = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)
+    make = prototype(("PyCapsule_New", ctypes.pythonapi))
     return make(int(ffi.cast("intptr_t", struct)), name, None)
 
 

@@ -14,9 +14,8 @@ ffi = FFI()
 _header = (CSRC / "arrow" / "abi.h").read_text(encoding="ascii")
 ffi.cdef("\n".join(line for line in _header.splitlines() if not line.startswith("#")))
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_pointer = _prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 NUMBERS = {"l": "int64_t", "f": "float", "i": "int32_t"}
 STRINGS = {"Z": "int64_t", "z": "int32_t", "U": "int64_t", "u": "int32_t"}

@@ -1,5 +1,6 @@
 """Record files as Arrow tables, read from the C structs by hand: no Arrow library takes part."""
 
+import ctypes
 import json
 import threading
 
@@ -440,6 +441,17 @@ def test_streams_in_threads_of_their_own(tmp_path):
 
 
 # ---- Arguments -----------------------------------------------------------------------------------
+
+
+def test_other_users_of_ctypes_are_not_met(tmp_path, monkeypatch):
+    """The functions in ctypes.pythonapi are shared, with the types that somebody sets."""
+    shared = ctypes.pythonapi.PyCapsule_New
+    before = shared.restype, shared.argtypes
+    open_reader(written(tmp_path, ROWS)).__arrow_c_stream__()
+    assert before == (shared.restype, shared.argtypes)
+    monkeypatch.setattr(shared, "argtypes", [ctypes.c_char_p])
+    monkeypatch.setattr(shared, "restype", ctypes.c_int)
+    assert EXPECTED == rows_of_stream(open_reader(written(tmp_path, ROWS), FEATURES))
 
 
 def test_a_reader_prints_its_types(tmp_path):

@@ -9,9 +9,9 @@ from tfwire._base.native import check, ffi, lib, new_error
 
 __all__ = ["array_capsule", "create", "schema_capsule", "stream_capsule"]
 
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+# A function object of our own: other libraries set the types of that in ctypes.pythonapi.
+_prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)
+_new_capsule = _prototype(("PyCapsule_New", ctypes.pythonapi))
 
 
 def create(function: Any, kind: str, *arguments: Any) -> Any:
