@@ -271,7 +271,7 @@ def test_threads_read_side_by_side(path):
 
 AT_EXIT = """
 import sys, threading
-import duckdb, nanoarrow, polars, pyarrow
+import duckdb, nanoarrow, pandas, polars, pyarrow
 from tfwire.arrow import open_reader
 reader = open_reader(sys.argv[1], batch_size=7)
 stream = pyarrow.RecordBatchReader.from_stream(reader)
@@ -281,6 +281,7 @@ relation.fetchmany(3)
 other = nanoarrow.ArrayStream(reader)
 last = next(iter(other))
 sys.kept = kept, relation, other, next(iter(reader)).__arrow_c_array__()
+sys.frame = pandas.DataFrame.from_arrow(reader)
 
 def busy():
     while True:
