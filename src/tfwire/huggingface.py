@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import integer, quoted
 from tfwire._parsing.infer import infer_schema
-from tfwire._records.sources import ObjectSource, is_path, is_url
+from tfwire._records.sources import ObjectSource, is_path
+from tfwire._records.urls import is_url
 from tfwire._version import __version__
 from tfwire.arrow import ArrowReader, open_reader
 from tfwire.arrow._reader import column_names

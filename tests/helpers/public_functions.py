@@ -22,10 +22,11 @@ INT64 = tfw.int64
 FEATURES = {"a": tfw.FixedLenFeature([1], INT64)}
 LISTS = {"s": tfw.VarLenFeature(INT64)}
 READ = {"compression_type": "auto", "verify": True, "max_record_size": 100, "buffer_size": 100}
-READ |= {"start": None}
+READ |= {"start": None, "storage_options": None}
 PARSE_FILE = {"paths": "data", "batch_size": 2, "compression_type": "auto", "verify": True}
 PARSE_FILE |= {"on_corrupt": "raise", "on_parse_error": "raise", "num_threads": 1}
 PARSE_FILE |= {"drop_remainder": False, "receipt": False, "max_record_size": 100}
+PARSE_FILE |= {"storage_options": None}
 ZLIB = {"compression_type": "GZIP", "flush_mode": 0, "window_bits": 15, "compression_level": 6}
 ZLIB |= {"compression_method": 8, "mem_level": 9, "compression_strategy": 0}
 
@@ -100,7 +101,7 @@ FUNCTIONS = {
     "from_tensor_slices": (tfw.Dataset.from_tensor_slices, {"tensors": [1]}),
     "list_files": (
         tfw.Dataset.list_files,
-        {"file_pattern": "dat*", "shuffle": True, "seed": 1},
+        {"file_pattern": "dat*", "shuffle": True, "seed": 1, "storage_options": None},
     ),
     "Dataset.parse_example": (
         method(numbers, "parse_example"),
@@ -131,7 +132,7 @@ FUNCTIONS = {
         tfw.TFRecordDataset,
         {"filenames": ["data"], "compression_type": "", "buffer_size": 100}
         | {"num_parallel_reads": 1, "on_corrupt": "raise", "indexed": False}
-        | {"max_record_size": 100, "shuffle_files": True, "seed": 1},
+        | {"max_record_size": 100, "shuffle_files": True, "seed": 1, "storage_options": None},
     ),
     "bytes_feature": (tfw.bytes_feature, {"value": b"x"}),
     "float_feature": (tfw.float_feature, {"value": 1.0}),
@@ -201,7 +202,8 @@ FUNCTIONS = {
     ),
     "infer_schema": (
         tfw.infer_schema,
-        {"paths": "data", "num_records": 10, "compression_type": "auto", "on_corrupt": "raise"},
+        {"paths": "data", "num_records": 10, "compression_type": "auto", "on_corrupt": "raise"}
+        | {"storage_options": None},
     ),
     "decode_json_example": (tfw.decode_json_example, {"json_examples": "{}"}),
     "example_to_json": (tfw.example_to_json, {"example": EXAMPLE, "indent": None}),
@@ -262,14 +264,14 @@ FUNCTIONS = {
     "TFRecordWriter": (
         lambda **arguments: tfw.TFRecordWriter(**arguments).close(),
         {"path": "out", "options": "GZIP", "compression_level": None, "append": False}
-        | {"repair_tail": False, "atomic": False, "num_threads": 1},
+        | {"repair_tail": False, "atomic": False, "num_threads": 1, "storage_options": None},
     ),
     "write": (method(one_writer, "write"), {"record": b"x"}),
     "write_many": (method(one_writer, "write_many"), {"records": [b"x"]}),
     "write_columns": (method(one_writer, "write_columns"), {"columns": ROW}),
     "write_records": (
         tfw.write_records,
-        {"path": "out", "records": [b"x"], "options": ""},
+        {"path": "out", "records": [b"x"], "options": "", "storage_options": None},
     ),
     "follow_records": (
         tfw.follow_records,
@@ -282,17 +284,18 @@ FUNCTIONS = {
     "repair_file": (
         tfw.repair_file,
         {"path": "data", "out_path": "out", "compression_type": "auto", "max_record_size": 99}
-        | {"correct": False, "accept_ambiguous": False, "overwrite": True},
+        | {"correct": False, "accept_ambiguous": False, "overwrite": True, "storage_options": None},
     ),
     "verify_file": (
         tfw.verify_file,
         {"path": "data", "compression_type": "auto", "max_record_size": 99, "file_crc32c": False}
-        | {"receipt": False, "progress": print},
+        | {"receipt": False, "progress": print, "storage_options": None},
     ),
     "verify_files": (
         lambda **arguments: list(tfw.verify_files(**arguments)),
         {"paths": ["data"], "compression_type": "auto", "max_record_size": 99}
-        | {"file_crc32c": False, "receipt": False, "progress": print, "num_threads": 1},
+        | {"file_crc32c": False, "receipt": False, "progress": print, "num_threads": 1}
+        | {"storage_options": None},
     ),
     "read_schema": (tfw.read_schema, {"path": "schema.json"}),
     "write_schema": (tfw.write_schema, {"features": FEATURES, "path": "out.json"}),
@@ -339,6 +342,7 @@ FUNCTIONS = {
             "compression_type": "auto",
             "on_corrupt": "raise",
             "with_positions": False,
+            "storage_options": None,
         },
     ),
     "recover_shards": (sharding.recover_shards, {"folder": "."}),

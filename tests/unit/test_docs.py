@@ -51,6 +51,12 @@ def test_recipes():
     assert {"label": "int64", "name": "string", "weight": "float"} == found["reader"].types
 
 
+def test_remote():
+    found = run_page("remote.md")
+    assert ["label"] == list(found["features"])
+    assert sum(range(768, 1000)) == found["batch"]["label"].sum()
+
+
 def test_integrity():
     found = run_page("integrity.md")
     assert found["expected"] == found["epoch"] == tfw.Receipt.of(found["records"])
@@ -281,7 +287,7 @@ def test_every_block_of_code_is_run():
     """Python by the tests here and in tests/neighbours, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"recipes-tables.md", "tutorial.md"}
+    run |= {"recipes-tables.md", "remote.md", "tutorial.md"}
     kinds = {
         (page.name, kind)
         for page in PAGES

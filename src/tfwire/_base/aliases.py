@@ -105,16 +105,29 @@ class SupportsWrite(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-Input: TypeAlias = AnyPath | SupportsRead | SupportsReadInto
-"""A file to read: a path, a URL or a binary file object."""
+class SupportsFileSystem(Protocol):
+    """A path of universal_pathlib: a filesystem of fsspec, and a path in it."""
+
+    @property
+    def fs(self) -> Any: ...
+    @property
+    def path(self) -> str: ...
+
+
+RemotePath: TypeAlias = AnyPath | SupportsFileSystem
+"""A path, a URL or a path of universal_pathlib."""
+Input: TypeAlias = RemotePath | SupportsRead | SupportsReadInto
+"""A file to read: a path, a URL, a path of universal_pathlib or a binary file object."""
 DataFiles: TypeAlias = (
     AnyPath
     | Mapping[str, AnyPath | Iterable[AnyPath]]
     | Iterable[AnyPath | Mapping[str, AnyPath | Iterable[AnyPath]]]
 )
 """Paths, patterns or URLs, by split or of one."""
-Output: TypeAlias = AnyPath | SupportsWrite
-"""A file to write: a path, a URL or a binary file object."""
+Output: TypeAlias = RemotePath | SupportsWrite
+"""A file to write: a path, a URL, a path of universal_pathlib or a binary file object."""
+StorageOptions: TypeAlias = Mapping[str, object] | None
+"""fsspec's options of the filesystem of a URL."""
 
 # ---- Values ----
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
@@ -18,11 +19,20 @@ from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
 from tfwire._data.transformations import Transformations
+from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
-from tfwire._records.sources import is_url, split_paths
+from tfwire._records.sources import split_paths
+from tfwire._records.urls import ObjectPath, expand, is_url, with_storage_options
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, DetectedCompressionType, Input, OnCorrupt, Value
+    from tfwire._base.aliases import (
+        DetectedCompressionType,
+        Input,
+        OnCorrupt,
+        RemotePath,
+        StorageOptions,
+        Value,
+    )
 
 __all__ = ["Dataset", "TFRecordDataset"]
 
@@ -245,18 +255,21 @@ class Dataset(Transformations[Element]):
     @classmethod
     def list_files(
         cls,
-        file_pattern: AnyPath | Iterable[AnyPath],
+        file_pattern: RemotePath | Iterable[RemotePath],
         shuffle: bool | None = None,
         seed: int | None = None,
         name: str | None = None,
+        *,
+        storage_options: StorageOptions = None,
     ) -> Dataset[bytes]:
         """The names of the files that match a pattern, as bytes.
 
         Args:
-            file_pattern: A pattern of ``glob``, or several.
+            file_pattern: A pattern of ``glob``, also in a URL, or several.
             shuffle: Use a new random order in every pass, the default as in TensorFlow. False
                 sorts the names.
             seed: As for :meth:`shuffle`.
+            storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
             A dataset of bytes, with a length. The files are searched now; each name occurs once.
@@ -270,8 +283,11 @@ class Dataset(Transformations[Element]):
         """
         shuffled = shuffle is None or boolean("shuffle", shuffle)
         seed = None if seed is None else integer("seed", seed)
-        patterns = map(os.fsdecode, split_paths(file_pattern, "file_pattern"))
-        names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
+        patterns = [
+            with_storage_options(pattern, storage_options)
+            for pattern in split_paths(file_pattern, "file_pattern")
+        ]
+        names = sorted({name for pattern in patterns for name in _matches(pattern)})
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")
         files: Dataset[bytes] = cls.from_tensor_slices(list(map(os.fsencode, names)))
@@ -283,8 +299,8 @@ class TFRecordDataset(Dataset[bytes]):
     """The records of TFRecord files, as bytes; every checksum is verified.
 
     Args:
-        filenames: A path (str or PathLike), a pattern like "train-*" (its files in the order of
-            their names), or an iterable of paths.
+        filenames: A path (str or PathLike), a URL or a path of universal_pathlib, a pattern like
+            "train-*" (its files in the order of their names), or an iterable of paths.
         compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
         buffer_size: Bytes read at a time; None chooses.
         num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
@@ -300,6 +316,7 @@ class TFRecordDataset(Dataset[bytes]):
             order, so that each has other files in every epoch. Not together with ``indexed``:
             :meth:`shuffle` is exact then.
         seed: Of the order of the files, which is the same in every process and on every machine.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Raises:
         ValueError: An unknown compression type; on iteration also OSError and DataLossError.
@@ -327,8 +344,9 @@ class TFRecordDataset(Dataset[bytes]):
         max_record_size: int | None = 2**30,
         shuffle_files: bool = False,
         seed: int = 0,
+        storage_options: StorageOptions = None,
     ) -> None:
-        paths = _paths(filenames)
+        paths = _paths(filenames, storage_options)
         options = {
             "buffer_size": buffer_size,
             "on_corrupt": on_corrupt,
@@ -389,7 +407,16 @@ def _generate(
     return (map_structure(hide, element) for element in generator(*args))
 
 
-def _paths(filenames: Any) -> list[Any]:
+def _matches(pattern: Any) -> list[str]:
+    """The files that match a pattern of ``list_files``."""
+    if not isinstance(pattern, ObjectPath):
+        return glob.glob(os.fsdecode(pattern))
+    with suppress(FileNotFoundError):
+        return [str(path) for path in expand(pattern)]
+    return []
+
+
+def _paths(filenames: Any, storage_options: StorageOptions = None) -> list[Any]:
     if hasattr(filenames, "as_numpy_iterator"):
         filenames = list(filenames.as_numpy_iterator())
     if hasattr(filenames, "numpy"):
@@ -400,5 +427,4 @@ def _paths(filenames: Any) -> list[Any]:
             filenames = sorted(glob.glob(name)) or [name]  # so that the error names the pattern
         else:
             filenames = [filenames]
-    paths = split_paths(filenames, "filenames")
-    return [os.fsdecode(path) if isinstance(path, bytes) else path for path in paths]
+    return list(input_paths(filenames, storage_options, "filenames"))

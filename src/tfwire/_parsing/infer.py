@@ -15,10 +15,10 @@ from tfwire._parsing.features import (
     to_dtype,
 )
 from tfwire._parsing.survey import FeatureSurvey, survey_files
-from tfwire._records.sources import split_paths
+from tfwire._records.open_source import input_paths
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt
+    from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
     from tfwire._parsing.features import Feature
 
 __all__ = ["FeatureStatistics", "InferredSchema", "infer_schema"]
@@ -101,6 +101,7 @@ def infer_schema(
     *,
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
+    storage_options: StorageOptions = None,
 ) -> InferredSchema:
     """The specification that parses the records of files, Examples or SequenceExamples.
 
@@ -112,7 +113,7 @@ def infer_schema(
         paths: A path, or a list of them, as for read_records.
         num_records: How many records to read, in equal parts from the beginning of every file; at
             least one of each. None: all.
-        compression_type: As for read_records.
+        compression_type, storage_options: As for read_records.
         on_corrupt: What to do at damage, as for read_records.
 
     Returns:
@@ -139,7 +140,7 @@ def infer_schema(
     """
     if num_records is not None:
         num_records = integer("num_records", num_records, 1)
-    files = list(split_paths(paths))
+    files = list(input_paths(paths, storage_options))
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
     survey = survey_files(files, share, compression_type, on_corrupt)
     context, lists, count = survey.features(), survey.features(lists=True), survey.num_records

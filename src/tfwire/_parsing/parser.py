@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Input,
         OnCorrupt,
         OnParseError,
+        StorageOptions,
         SupportsSerialize,
     )
     from tfwire._examples.columns import Messages
@@ -154,6 +155,7 @@ class BaseParser(Generic[Batch, Single]):
         drop_remainder: bool = False,
         receipt: bool = False,
         max_record_size: int | None = 2**30,
+        storage_options: StorageOptions = None,
     ) -> FileBatches[Batch]:
         """Reads record files and parses their records in batches, all in C.
 
@@ -161,7 +163,8 @@ class BaseParser(Generic[Batch, Single]):
         raised, in a batch that may be incomplete.
 
         Args:
-            paths: A path, a URL, a binary file object, or an iterable of them.
+            paths: A path, a URL, a path of universal_pathlib, a binary file object, or an iterable
+                of them, as for ``read_records``.
             batch_size: Records of a batch; the last may have fewer.
             compression_type: None or "", "GZIP", "ZLIB", or "auto" looks at the first bytes.
             verify: Check the checksums of payloads. Those of lengths are always checked.
@@ -175,6 +178,7 @@ class BaseParser(Generic[Batch, Single]):
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
             max_record_size: Longer records are damage; None: no limit.
+            storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
             An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
@@ -205,6 +209,7 @@ class BaseParser(Generic[Batch, Single]):
             drop_remainder=drop_remainder,
             receipt=receipt,
             max_record_size=max_record_size,
+            storage_options=storage_options,
         )
 
     def _parse_from(
@@ -221,6 +226,7 @@ class BaseParser(Generic[Batch, Single]):
         verify: bool = True,
         on_parse_error: Any = "raise",
         receipt: bool = False,
+        storage_options: StorageOptions = None,
     ) -> FileBatches[Batch]:
         """As parse_file, from a position in the first file on."""
         batch_size = integer("batch_size", batch_size, 1)
@@ -241,6 +247,7 @@ class BaseParser(Generic[Batch, Single]):
             start=start,
             markers=Markers(),
             num_inflated=num_threads,
+            storage_options=storage_options,
         )
         return FileBatches(
             self,

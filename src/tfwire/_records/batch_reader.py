@@ -15,7 +15,7 @@ import itertools
 import operator
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfwire._base.arguments import printable
@@ -26,12 +26,14 @@ from tfwire._records.blocks import LONG, LongRecord, record_numbers, record_posi
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.inflate_ahead import FilesAhead
 from tfwire._records.markers import Markers
+from tfwire._records.open_source import input_paths, open_source
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import Path, is_path, is_url, open_source, split_paths
+from tfwire._records.sources import Path, is_path
 from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
+from tfwire._records.urls import is_url
 
 __all__ = [
     "CLOSED",
@@ -50,8 +52,8 @@ class BatchReader:
     child may both go on reading paths: each keeps its own position.
 
     Args:
-        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start:
-            As for ``read_records``. Each file is opened when it is reached.
+        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start,
+            storage_options: As for ``read_records``. Each file is opened when it is reached.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_inflated: How many compressed files of a list are inflated at a time.
 
@@ -77,13 +79,14 @@ class BatchReader:
         start: RecordPosition | None = None,
         markers: Markers | None = None,
         num_inflated: int = 1,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
         self._options = make_options(
             compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
         )
-        self._paths: Iterator[Any] = split_paths(paths)
+        self._paths: Iterator[Any] = input_paths(paths, storage_options)
         self._ahead: FilesAhead | None = None
         # A generator may wait until the file before was read.
         if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tfwire._base.workers import Workers
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
-from tfwire._records.sources import FileSource, Source, is_path, is_url, open_regular
+from tfwire._records.sources import FileSource, Source, is_path, open_regular
+from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression

@@ -13,6 +13,7 @@ from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
 from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.file_locks import lock_to_append, lock_to_write
+from tfwire._records.remote_sink import RemoteSink
 from tfwire._records.sinks import (
     Descriptors,
     DraftSink,
@@ -21,7 +22,8 @@ from tfwire._records.sinks import (
     Sink,
     close_descriptor,
 )
-from tfwire._records.sources import Path, is_url, open_url
+from tfwire._records.sources import Path
+from tfwire._records.urls import ObjectPath, with_storage_options
 
 __all__ = ["open_sink"]
 
@@ -35,8 +37,7 @@ def open_sink(
     Returns:
         The sink, and the CRC-32C of what its file already holds.
     """
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
+    path = with_storage_options(path)
     append = boolean("append", append)
     repair_tail = boolean("repair_tail", repair_tail)
     atomic = boolean("atomic", atomic)
@@ -64,7 +65,7 @@ def _check_arguments(path: Any, append: bool, repair_tail: bool, atomic: bool) -
             "path must be a str, an os.PathLike or a file object with write, found "
             f"{type(path).__name__}"
         )
-    if (append or atomic) and (not is_path or is_url(path)):
+    if (append or atomic) and (not is_path or isinstance(path, ObjectPath)):
         raise ValueError("append and atomic need the path of a file")
 
 
@@ -73,8 +74,8 @@ def _open(path: Any, atomic: bool) -> Sink:
         return path
     if not isinstance(path, (str, os.PathLike)):
         return ObjectSink(path)
-    if is_url(path):
-        return ObjectSink(open_url(str(path), "wb"), owned=True)
+    if isinstance(path, ObjectPath):
+        return RemoteSink(path)
     return DraftSink(path) if atomic else _open_to_write(path)
 
 

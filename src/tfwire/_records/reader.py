@@ -22,6 +22,7 @@ from tfwire._records.damage import (
 )
 from tfwire._records.frames import as_records, chunks
 from tfwire._records.markers import Markers
+from tfwire._records.open_source import open_source
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt
 from tfwire._records.sources import (
@@ -30,20 +31,21 @@ from tfwire._records.sources import (
     absolute,
     is_path,
     open_regular,
-    open_source,
     read_at,
 )
+from tfwire._records.urls import is_object_path, with_storage_options
 from tfwire._records.writer import TFRecordWriter
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
-        AnyPath,
         CompressionType,
         DetectedCompressionType,
         Input,
         OnCorrupt,
         Output,
         Record,
+        RemotePath,
+        StorageOptions,
     )
 
 __all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
@@ -67,15 +69,17 @@ def read_records(
     receipt: bool = False,
     start: RecordPosition | None = None,
     num_threads: int = 1,
+    storage_options: StorageOptions = None,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
 
     A TfwireWarning says so if a file belongs to a set that a ShardedWriter left half published.
 
     Args:
-        paths: A path (str, bytes or os.PathLike), a URL (through fsspec), a file object (anything
-            with ``readinto`` or ``read``, read from its current position and not closed), or an
-            iterable of them. Each file is opened when it is reached.
+        paths: A path (str, bytes or os.PathLike), a URL or a path of universal_pathlib (through
+            fsspec; a pattern in a URL is expanded), a file object (anything with ``readinto`` or
+            ``read``, read from its current position and not closed), or an iterable of them. Each
+            file is opened when it is reached.
         compression_type: "auto" detects it; None or "" (not compressed), "GZIP", "ZLIB" in any
             case; TFRecordOptions. Concatenated gzip members and zlib streams are all read. Zeros
             between and after them are padding, anything else is damage.
@@ -95,6 +99,8 @@ def read_records(
         num_threads: Of a list of compressed files, this many are inflated at a time, each up to 16
             MiB ahead of the records (2 MiB with two threads). They are opened earlier then; nothing
             else depends on it.
+        storage_options: fsspec's options of the filesystem of URLs, for example
+            ``{"anon": True}``.
 
     Returns:
         An iterator of bytes.
@@ -124,12 +130,13 @@ def read_records(
             start=start,
             markers=Markers(),
             num_inflated=integer("num_threads", num_threads, 1),
+            storage_options=storage_options,
         )
     )
 
 
 def follow_records(
-    path: AnyPath,
+    path: RemotePath,
     compression_type: DetectedCompressionType = "auto",
     *,
     start: RecordPosition | None = None,
@@ -138,6 +145,7 @@ def follow_records(
     verify: bool = True,
     max_record_size: int | None = 2**30,
     buffer_size: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> Iterator[bytes]:
     """Reads the records of a file that is still being written, as they come.
 
@@ -145,9 +153,10 @@ def follow_records(
     ``read_records(path, on_corrupt="tail", start=position)`` repeatedly, as this function does.
 
     Args:
-        path: A path or a URL. A compressed file is read from its beginning each time, up to what
-            its writer has flushed. A pipe is read once, to its end.
-        compression_type, verify, max_record_size, buffer_size: As for ``read_records``.
+        path: A path, a URL or a path of universal_pathlib. A compressed file is read from its
+            beginning each time, up to what its writer has flushed. A pipe is read once, to its end.
+        compression_type, verify, max_record_size, buffer_size, storage_options: As for
+            ``read_records``.
         start: Where to begin: an iterator's ``position``.
         interval: Seconds to wait before looking again at a file that has nothing new.
         timeout: End after this many seconds without a new record; None: never.
@@ -167,8 +176,9 @@ def follow_records(
         3
         3
     """
-    if not is_path(path):
+    if not is_path(path) and not is_object_path(path):
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
+    path = with_storage_options(path, storage_options)
     options: dict[str, Any] = {
         "verify": verify,
         "max_record_size": max_record_size,
@@ -211,11 +221,17 @@ def _follow(
         time.sleep(min(interval, deadline - now, _LONGEST_SLEEP))
 
 
-def write_records(path: Output, records: Iterable[Record], options: CompressionType = None) -> int:
+def write_records(
+    path: Output,
+    records: Iterable[Record],
+    options: CompressionType = None,
+    *,
+    storage_options: StorageOptions = None,
+) -> int:
     """Writes a file of records.
 
     Args:
-        path, options: As for TFRecordWriter.
+        path, options, storage_options: As for TFRecordWriter.
         records: As for ``TFRecordWriter.write_many``.
 
     Returns:
@@ -228,7 +244,7 @@ def write_records(path: Output, records: Iterable[Record], options: CompressionT
     pieces = chunks(records)
     first = next(pieces, [])
     as_records(first)  # checked before an existing file is emptied
-    with TFRecordWriter(path, options) as writer:
+    with TFRecordWriter(path, options, storage_options=storage_options) as writer:
         return writer._write_chunks(itertools.chain([first], pieces))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tfwire._base.errors import public
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
-from tfwire._records.sources import open_source
+from tfwire._records.open_source import open_source
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Record

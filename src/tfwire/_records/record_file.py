@@ -216,6 +216,7 @@ class RecordFile:
         if status == lib.TFW_NEED_INPUT:
             self._feed()
         elif self._damage is not None:
+            self._input.check_unchanged()
             raise self._reading.stream_error(self._damage, self.position)
         elif status == lib.TFW_END and self._resumed:
             self._resumed = False
@@ -226,6 +227,7 @@ class RecordFile:
             self._end()
             return False
         elif status in DAMAGE_REASONS:
+            self._input.check_unchanged()
             raise self._reading.record_error(status, self._error)
         else:
             check(status, self._error, self.path)

@@ -16,20 +16,25 @@ from tfwire._records.compression import compressor
 from tfwire._records.damage import FlippedBits, SkippedRegions, display_name
 from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.frames import FRAME, pack
+from tfwire._records.open_source import one_input, open_source
 from tfwire._records.options import make_options
 from tfwire._records.record_file import RecordFile
 from tfwire._records.sinks import DraftSink, Sink
 from tfwire._records.sources import (
     Path,
-    check_input,
     is_file_object,
-    is_url,
     local_path,
-    open_source,
 )
+from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, Compression, DetectedCompressionType, Input
+    from tfwire._base.aliases import (
+        AnyPath,
+        Compression,
+        DetectedCompressionType,
+        Input,
+        StorageOptions,
+    )
 
 __all__ = ["RepairReport", "repair_file"]
 
@@ -66,11 +71,13 @@ def repair_file(
     correct: bool = False,
     accept_ambiguous: bool = False,
     overwrite: bool = False,
+    storage_options: StorageOptions = None,
 ) -> RepairReport:
     """Copies every record of a file that verifies to a new file, byte for byte.
 
     Args:
-        path: The damaged file: a path, a URL or a file object. It is only read.
+        path: The damaged file: a path, a URL, a path of universal_pathlib or a file object. It is
+            only read.
         out_path: The new file, compressed like the old one. It appears when it is complete, with
             the permissions of the file that it replaces; if there is none, those of the damaged
             file at most, limited by the umask.
@@ -81,6 +88,7 @@ def repair_file(
             other damage of one or two bits does.
         accept_ambiguous: With ``correct``, flip a bit also if it is not the only explanation.
         overwrite: Replace out_path if it exists.
+        storage_options: fsspec's options of the filesystem of ``path``, a URL.
 
     Returns:
         A RepairReport.
@@ -110,7 +118,7 @@ def repair_file(
         correct=correct,
         accept_ambiguous=accept_ambiguous,
     )
-    check_input("path", path)
+    path = one_input(path, storage_options)
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
     _check_output(path, out_path, overwrite)

@@ -35,7 +35,8 @@ from tfwire._records.shard_set import (
     some_names_of_shards,
 )
 from tfwire._records.sinks import ShardSink
-from tfwire._records.sources import absolute, is_url
+from tfwire._records.sources import absolute
+from tfwire._records.urls import is_url
 from tfwire._records.writer import TFRecordWriter, write_payloads
 from tfwire._records.writer_base import WriterBase, copy_error
 

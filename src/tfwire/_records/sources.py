@@ -10,12 +10,12 @@ import stat
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from tfwire._base.arguments import show_path
+from tfwire._records.urls import is_object_path, is_url
 from tfwire._records.waiting import Waiting
 
 __all__ = [
@@ -27,11 +27,8 @@ __all__ = [
     "check_input",
     "is_file_object",
     "is_path",
-    "is_url",
     "local_path",
     "open_regular",
-    "open_source",
-    "open_url",
     "read_at",
     "split_paths",
 ]
@@ -84,6 +81,13 @@ class Source:
 
     def check_ends(self) -> None:
         """As the function ``check_ends``."""
+
+    def check_unchanged(self) -> None:
+        """Looks whether a remote object is still the one that was opened.
+
+        Raises:
+            OSError: It is not.
+        """
 
     def close(self) -> None:
         """Closes what this object has opened. Closing again does nothing."""
@@ -288,26 +292,6 @@ def is_file_object(value: Any) -> bool:
     return hasattr(value, "read") or hasattr(value, "readinto")
 
 
-def open_source(path: Any) -> Source:
-    """Opens a path, a URL or a file object; a source is returned as it is.
-
-    Raises:
-        OSError: The file is missing, a directory, or not readable; with its name.
-        ImportError: A URL, and fsspec is not installed.
-        TypeError: None of these.
-    """
-    if isinstance(path, Source):
-        return path
-    if is_file_object(path):
-        return ObjectSource(path)
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    if is_url(path):
-        return ObjectSource(open_url(path, "rb"), path, owned=True)
-    check_input("path", path)
-    return FileSource(path)
-
-
 def check_ends(file: Any, path: Any) -> None:
     """Refuses a device that may return bytes forever, like /dev/zero. Terminals and the null device
     end.
@@ -373,22 +357,6 @@ def absolute(path: Path) -> str:
     return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 
 
-def is_url(path: Any) -> bool:
-    """Whether a path is a URL, for fsspec."""
-    return isinstance(path, str) and "://" in path
-
-
-def open_url(url: str, mode: str) -> Any:
-    """Opens a URL through fsspec."""
-    try:
-        fsspec: Any = import_module("fsspec")
-    except ImportError:
-        raise ImportError(
-            f"{show_path(url)}: URLs need fsspec; pip install 'tfwire[remote]'"
-        ) from None
-    return fsspec.open(url, mode).open()
-
-
 def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
     """The inputs in an argument: one path or file object, or an iterable of them.
 
@@ -400,7 +368,7 @@ def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
         paths = paths.numpy()
     if isinstance(paths, np.ndarray):
         paths = paths.tolist()
-    if is_path(paths) or is_file_object(paths):
+    if is_path(paths) or is_file_object(paths) or is_object_path(paths):
         return iter((paths,))
     if isinstance(paths, (list, tuple)):
         return iter([_checked_item(path, name) for path in paths])
@@ -425,7 +393,7 @@ def check_input(name: str, value: Any) -> None:
     Raises:
         TypeError: It is not.
     """
-    if not is_path(value) and not is_file_object(value):
+    if not is_path(value) and not is_file_object(value) and not is_object_path(value):
         raise TypeError(
             f"{name} must be a path, a URL or a file object, found {type(value).__name__}"
         )

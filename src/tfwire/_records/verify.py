@@ -12,19 +12,20 @@ from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.damage import SkippedRegions, display_name
+from tfwire._records.open_source import input_paths, one_input, open_source
 from tfwire._records.options import make_options
 from tfwire._records.receipts import Receipt, Summary, crc32c_of_file
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import (
-    check_input,
-    is_file_object,
-    is_url,
-    open_source,
-    split_paths,
-)
+from tfwire._records.sources import is_file_object
+from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression, DetectedCompressionType, Input
+    from tfwire._base.aliases import (
+        Compression,
+        DetectedCompressionType,
+        Input,
+        StorageOptions,
+    )
 
 __all__ = [
     "FileReport",
@@ -82,11 +83,12 @@ def verify_file(
     file_crc32c: bool = False,
     receipt: bool = False,
     progress: Callable[[int], None] | None = None,
+    storage_options: StorageOptions = None,
 ) -> FileReport:
     """Verifies every record of a file. Damage is reported, and raises nothing.
 
     Args:
-        path: A path, a URL or a file object.
+        path: A path, a URL, a path of universal_pathlib or a file object.
         compression_type: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
@@ -94,6 +96,7 @@ def verify_file(
             once more for it.
         receipt: Compute the receipt of the records too.
         progress: Called with the number of bytes read so far.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Returns:
         A FileReport.
@@ -106,7 +109,7 @@ def verify_file(
         >>> verify_file("train.tfrecord").intact
         True
     """
-    check_input("path", path)
+    path = one_input(path, storage_options)
     _check_progress(progress)
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     if progress is None:
@@ -123,12 +126,14 @@ def verify_files(
     receipt: bool = False,
     progress: Callable[[Input, int], None] | None = None,
     num_threads: int = 1,
+    storage_options: StorageOptions = None,
 ) -> ParallelMap[Input, FileReport]:
     """Verifies every record of several files side by side, each as ``verify_file`` does it.
 
     Args:
-        paths: A path, a URL or a file object, or an iterable of them.
-        compression_type, max_record_size, file_crc32c, receipt: As for ``verify_file``.
+        paths: A path, a URL, a path of universal_pathlib or a file object, or an iterable of them.
+        compression_type, max_record_size, file_crc32c, receipt, storage_options: As for
+            ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,
             they call it.
         num_threads: How many files to verify at a time. Only the speed depends on it.
@@ -159,7 +164,7 @@ def verify_files(
 
         return verify(path, on_progress)
 
-    return ParallelMap(report, list(split_paths(paths)), threads)
+    return ParallelMap(report, list(input_paths(paths, storage_options)), threads)
 
 
 def _check_progress(progress: Any) -> None:

@@ -26,6 +26,7 @@ from tfwire._records.frames import (
 )
 from tfwire._records.open_sink import open_sink
 from tfwire._records.receipts import Receipt, Tally
+from tfwire._records.urls import ObjectPath, with_storage_options
 from tfwire._records.writer_base import WriterBase
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Output as OutputFile,
         Record,
         Row,
+        StorageOptions,
         SupportsArrow,
     )
     from tfwire._records.sinks import Sink
@@ -81,8 +83,10 @@ class TFRecordWriter(WriterBase):
     another writer, and a writer raises if its file is changed by something else.
 
     Args:
-        path: A str or os.PathLike, a URL (through fsspec), or an object with ``write``, which is
-            not closed. A file is created or emptied; folders are not created.
+        path: A str or os.PathLike, a URL or a path of universal_pathlib (through fsspec), or an
+            object with ``write``, which is not closed. A file is created or emptied; folders are
+            not created. An object of a URL appears when the writer is closed; an exception within
+            ``with`` discards it.
         options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
         compression_level: 0 to 9 or -1. It replaces the level of TFRecordOptions.
         append: Continue the file instead of emptying it. Its headers and its last record are
@@ -95,6 +99,7 @@ class TFRecordWriter(WriterBase):
         num_threads: How many threads ``write_columns`` uses, beside the caller's, to encode and
             checksum, and with GZIP to compress: each mebibyte of records is then a gzip member of
             its own. The records, their order and the bytes of other files do not depend on it.
+        storage_options: fsspec's options of the filesystem of a URL.
 
     Raises:
         OSError: The file cannot be opened. BlockingIOError: Another writer has it open.
@@ -118,15 +123,16 @@ class TFRecordWriter(WriterBase):
         repair_tail: bool = False,
         atomic: bool = False,
         num_threads: int = 1,
+        storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
         self._num_threads = integer("num_threads", num_threads, 1)
-        self._path = path
+        self._path = path = with_storage_options(path, storage_options)
         self._pending: list[bytes] = []
         self._room = _COLLECTED_BYTES  # bytes that may still be collected
         self._min_room: float = 0  # write() only collects while this much room is left
         self._saved = False  # whether close() has written everything
-        self._atomic = atomic
+        self._atomic = atomic or isinstance(path, ObjectPath)
         self._sink, crc32c = open_sink(
             path, options, compression_level, append, repair_tail, atomic
         )

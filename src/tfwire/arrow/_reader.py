@@ -15,19 +15,22 @@ from tfwire._parsing.files import FileBatches
 from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
-from tfwire._records.sources import absolute, is_path, is_url, open_regular, split_paths
+from tfwire._records.sources import absolute, is_path, open_regular
+from tfwire._records.urls import is_url
 from tfwire.arrow._batches import BatchParser, RecordBatch
 from tfwire.arrow._capsules import schema_capsule, stream_capsule
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout, column_name
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
-        AnyPath,
         BinaryAs,
         DetectedCompressionType,
         Input,
         OnCorrupt,
+        RemotePath,
+        StorageOptions,
         TableFeatures,
         Value,
     )
@@ -199,7 +202,7 @@ class _Options:
 
 
 def open_reader(
-    paths: AnyPath | Iterable[AnyPath],
+    paths: RemotePath | Iterable[RemotePath],
     features: TableFeatures | None = None,
     *,
     columns: Iterable[str] | None = None,
@@ -210,6 +213,7 @@ def open_reader(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
+    storage_options: StorageOptions = None,
 ) -> ArrowReader:
     """Opens record files as a table for polars, DuckDB, pandas, pyarrow, nanoarrow and others.
 
@@ -226,8 +230,8 @@ def open_reader(
     of every column, ``tfwire:feature``, is its specification as JSON.
 
     Args:
-        paths: A path or URL, or an iterable of them. They are read again for every stream: no file
-            objects.
+        paths: A path, a URL or a path of universal_pathlib, or an iterable of them. They are read
+            again for every stream: no file objects.
         features: A specification as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: ``infer_schema(paths)``.
         columns: The names of the features to read, in this order; others are not parsed. None:
@@ -242,6 +246,7 @@ def open_reader(
         on_corrupt: What to do at damage, as for ``read_records``.
         with_positions: Add the columns ``path``, ``record_index`` and ``offset``: where the record
             comes from.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Returns:
         An ArrowReader. The specification was compiled, and no file is open.
@@ -266,7 +271,7 @@ def open_reader(
     with_positions = boolean("with_positions", with_positions)
     binary_as = choice("binary_as", binary_as, BINARY_TYPES)  # type: ignore[assignment]
     make_options(compression_type, True, on_corrupt, _MAX_RECORD_SIZE, None)
-    files = list(split_paths(paths))
+    files = list(input_paths(paths, storage_options))
     for path in files:
         if not is_path(path):
             raise TypeError(
@@ -281,7 +286,7 @@ def open_reader(
 
 
 def read_table(
-    paths: AnyPath | Iterable[AnyPath],
+    paths: RemotePath | Iterable[RemotePath],
     features: TableFeatures | None = None,
     *,
     columns: Iterable[str] | None = None,
@@ -292,6 +297,7 @@ def read_table(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
+    storage_options: StorageOptions = None,
 ) -> Value:
     """Reads record files into a ``pyarrow.Table``. The arguments are those of ``open_reader``.
 
@@ -311,6 +317,7 @@ def read_table(
         compression_type=compression_type,
         on_corrupt=on_corrupt,
         with_positions=with_positions,
+        storage_options=storage_options,
     )
     try:
         pyarrow: Any = import_module("pyarrow")

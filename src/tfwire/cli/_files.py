@@ -153,7 +153,7 @@ def same_file(path: str, names: Iterable[str]) -> str | None:
 def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
     """Whether inputs belong to half-published sets of shards; says which sets."""
     from tfwire._records.markers import Markers
-    from tfwire._records.sources import is_url
+    from tfwire._records.urls import is_url
 
     markers = Markers()
     local = (name for name in names if name != "-" and not is_url(name))
@@ -294,7 +294,7 @@ def problem_of_output(
     Raises:
         OSError: The folder of the output does not exist.
     """
-    from tfwire._records.sources import is_url
+    from tfwire._records.urls import is_url
 
     output, found = options.output, ""
     if output == "-":

@@ -39,6 +39,10 @@ start = tfw.RecordPosition(3, 60)
 for record in tfw.follow_records("a.tfrecord", start=start, interval=0.5, timeout=10):
     assert_type(record, bytes)
 
+url = "s3://bucket/a.tfrecord"
+for record in tfw.read_records([url, Path("b")], storage_options={"anon": True}):
+    assert_type(record, bytes)
+
 # ---- Writing ----
 
 with tfw.TFRecordWriter("a.tfrecord", "GZIP", compression_level=6, num_threads=2) as writer:

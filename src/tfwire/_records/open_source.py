@@ -1,0 +1,65 @@
+"""Opens what readers read: files, pipes, file objects, URLs and paths of fsspec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tfwire._records.remote_source import RemoteSource
+from tfwire._records.sources import (
+    FileSource,
+    ObjectSource,
+    Source,
+    check_input,
+    is_file_object,
+    split_paths,
+)
+from tfwire._records.urls import ObjectPath, expand, with_storage_options
+
+__all__ = ["input_paths", "one_input", "open_source"]
+
+
+def open_source(path: Any) -> Source:
+    """Opens a path, a URL or a file object; a source is returned as it is.
+
+    Raises:
+        OSError: The file is missing, a directory, or not readable; with its name.
+        ImportError: A URL, and fsspec or the library of its protocol is not installed.
+        TypeError: None of these.
+    """
+    if isinstance(path, Source):
+        return path
+    if is_file_object(path):
+        return ObjectSource(path)
+    path = with_storage_options(path)
+    if isinstance(path, ObjectPath):
+        return RemoteSource(path)
+    check_input("path", path)
+    return FileSource(path)
+
+
+def input_paths(
+    paths: Any, storage_options: Mapping[str, Any] | None, name: str = "paths"
+) -> Iterator[Any]:
+    """The inputs in an argument, as ``split_paths``. Those in URLs have their storage_options, and
+    the patterns in them are expanded when they are reached.
+
+    Raises:
+        TypeError: Not such an argument.
+        FileNotFoundError: While iterating: no object matches a pattern.
+    """
+    with_storage_options("", storage_options)  # checked now
+    items = split_paths(paths, name)
+    return (
+        found for item in items for found in expand(with_storage_options(item, storage_options))
+    )
+
+
+def one_input(path: Any, storage_options: Mapping[str, Any] | None, name: str = "path") -> Any:
+    """An argument that is one input, with its storage_options.
+
+    Raises:
+        TypeError: Not an input.
+    """
+    check_input(name, path)
+    return with_storage_options(path, storage_options)

@@ -1,0 +1,273 @@
+"""URLs and paths of fsspec: filesystems, patterns, and errors that name the URL."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NoReturn
+
+from tfwire._base.arguments import printable, show_path
+from tfwire._base.errors import Error
+
+__all__ = [
+    "ObjectPath",
+    "expand",
+    "import_fsspec",
+    "is_object_path",
+    "is_retryable",
+    "is_url",
+    "raise_naming",
+    "status_of",
+    "with_storage_options",
+]
+
+# What to install for a protocol. fsspec names the others.
+_PACKAGE_OF = {
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+    "gcs": "gcsfs",
+    "gs": "gcsfs",
+    "hf": "huggingface_hub",
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+}
+
+
+class ObjectPath(str):
+    """A URL, and how to open it.
+
+    Args:
+        url: The URL, or its name for messages.
+        options: fsspec's options of its filesystem.
+        fs: Its filesystem; None: fsspec chooses it.
+        path: Its path in ``fs``.
+    """
+
+    options: dict[str, Any]
+    fs: Any
+    path: str | None
+
+    def __new__(
+        cls,
+        url: str,
+        options: Mapping[str, Any] | None = None,
+        fs: Any = None,
+        path: str | None = None,
+    ) -> ObjectPath:
+        made = super().__new__(cls, url)
+        made.options, made.fs, made.path = dict(options or {}), fs, path
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.options, self.fs, self.path
+
+    def locate(self, again: bool = False) -> tuple[Any, str]:
+        """The filesystem, and the path in it.
+
+        Args:
+            again: The process has forked: make a new filesystem.
+
+        Raises:
+            ImportError: fsspec, or the library of the protocol, is not installed.
+            ValueError: fsspec does not know the protocol, or not these options.
+        """
+        if self.fs is None:
+            return _locate(str(self), self.options)
+        fs = type(self.fs)(*self.fs.storage_args, **self.fs.storage_options) if again else self.fs
+        return fs, self.path or ""
+
+
+def is_url(path: Any) -> bool:
+    """Whether a path is a URL, for fsspec."""
+    return isinstance(path, str) and "://" in path
+
+
+def is_object_path(value: Any) -> bool:
+    """Whether a value is a path of universal_pathlib, or of another library with ``fs`` and
+    ``path``, that is not a path of the system."""
+    if isinstance(value, (str, bytes, os.PathLike)) or hasattr(value, "read"):
+        return False
+    fs = getattr(value, "fs", None)
+    return isinstance(getattr(value, "path", None), str) and hasattr(fs, "cat_file")
+
+
+def with_storage_options(path: Any, storage_options: Mapping[str, Any] | None = None) -> Any:
+    """An input or output with its storage_options: a URL or an object path as ObjectPath, anything
+    else as it is.
+
+    Raises:
+        TypeError: ``storage_options`` is not a mapping with str keys.
+    """
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise TypeError(
+            f"storage_options must be a mapping, found {type(storage_options).__name__}"
+        )
+    for key in storage_options or ():
+        if not isinstance(key, str):
+            found = type(key).__name__
+            raise TypeError(f"every key of storage_options must be a str, found {found}")
+    if is_object_path(path):
+        return ObjectPath(path.fs.unstrip_protocol(path.path), None, path.fs, path.path)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if is_url(path) and not isinstance(path, ObjectPath):
+        return ObjectPath(path, storage_options)
+    return path
+
+
+def import_fsspec(url: str) -> Any:
+    """The module.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        return import_module("fsspec")
+    except ImportError:
+        raise ImportError(
+            f"{show_path(url)}: URLs need fsspec; pip install 'tfwire[remote]'"
+        ) from None
+
+
+def _locate(url: str, options: dict[str, Any]) -> tuple[Any, str]:
+    fsspec = import_fsspec(url)
+    try:
+        fs, path = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        protocols = [link.split("://")[0] for link in url.split("::")]
+        packages = [_PACKAGE_OF[name] for name in protocols if name in _PACKAGE_OF]
+        hint = f"pip install {' '.join(packages)}" if packages else str(error)
+        name = packages[0] if packages else "a library"
+        raise ImportError(f"{show_path(url)}: needs {name}; {hint}") from error
+    except (TypeError, ValueError, AttributeError, LookupError) as error:  # of its constructor
+        hint = " with these storage_options" if options else ""
+        raise ValueError(
+            f"{show_path(url)}: cannot be opened{hint}: {printable(str(error))}"
+        ) from error
+    except Exception as error:
+        raise_naming(url, "the filesystem could not be made", error)
+    return fs, str(path)
+
+
+# ---- Patterns ------------------------------------------------------------------------------------
+
+
+def expand(path: Any) -> Iterator[Any]:
+    """The objects that match the pattern in a URL, in the order of their names. Anything else is
+    itself: shells expand the patterns of local files.
+
+    Raises:
+        FileNotFoundError: No object matches.
+    """
+    if not isinstance(path, ObjectPath) or not _has_magic(path):
+        yield path
+        return
+    fs, pattern = path.locate()
+    try:
+        names = [pattern] if fs.exists(pattern) else sorted(fs.glob(pattern))
+    except Exception as error:
+        raise_naming(path, "the pattern could not be expanded", error)
+    if not names:
+        raise FileNotFoundError(errno.ENOENT, "no object matches the pattern", str(path))
+    for name in names:
+        yield ObjectPath(_named(path, fs, name), path.options, fs, name)
+
+
+def _has_magic(url: str) -> bool:
+    """Whether a URL is a pattern. The query of a web page is none."""
+    first = next(link for link in url.split("::") if "://" in link)
+    if first.startswith(("http://", "https://")):
+        return "*" in first.split("?")[0]
+    return any(letter in first for letter in "*?[")
+
+
+def _named(url: str, fs: Any, name: str) -> str:
+    """The URL of an object that a pattern has found."""
+    links = url.split("::")
+    if len(links) == 1:
+        return str(fs.unstrip_protocol(name))
+    number = next(i for i, link in enumerate(links) if "://" in link)
+    if "://" not in name:
+        name = f"{links[number].split('://')[0]}://{name}"
+    links[number] = name
+    return "::".join(links)
+
+
+# ---- Errors --------------------------------------------------------------------------------------
+
+_RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
+_RETRYABLE_ERRNO = {
+    *(errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT, errno.EAGAIN),
+    *(errno.EBUSY, errno.EINTR, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETRESET),
+}
+# Of libraries that are not imported here: aiohttp, botocore, requests, http.client, fsspec.
+_RETRYABLE_CLASSES = {
+    *("ClientConnectionError", "ClientPayloadError", "HTTPClientError", "RequestException"),
+    *("IncompleteReadError", "ResponseStreamingError", "HTTPException", "FSTimeoutError"),
+    "ConnectionError",
+}
+
+
+def status_of(error: BaseException) -> int:
+    """The status of HTTP in an error of a library; 0: it has none."""
+    response = getattr(error, "response", None)
+    metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+    found = metadata.get("HTTPStatusCode")
+    for value in (found, getattr(error, "status", None), getattr(error, "code", None)):
+        if isinstance(value, int):
+            return value
+        if isinstance(value, str) and value.isdigit():
+            return int(value)
+    cause = error.__cause__
+    if cause is not None and isinstance(error, (FileNotFoundError, PermissionError)):
+        return status_of(cause)
+    return 0
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether the same request may succeed a little later."""
+    status = status_of(error)
+    if status:
+        return status in _RETRYABLE_STATUS
+    if isinstance(error, FileNotFoundError) and error.__cause__ is not None:  # fsspec's HTTP
+        return is_retryable(error.__cause__)
+    if isinstance(error, (ConnectionError, TimeoutError, asyncio.TimeoutError, EOFError)):
+        return True
+    if isinstance(error, OSError) and error.errno in _RETRYABLE_ERRNO:
+        return True
+    return any(kind.__name__ in _RETRYABLE_CLASSES for kind in type(error).__mro__)
+
+
+def raise_naming(url: str, what: str, error: Exception) -> NoReturn:
+    """Raises an error of a filesystem as an OSError that names the URL.
+
+    Args:
+        url: The URL.
+        what: What failed.
+        error: The error; its cause.
+    """
+    url = str(url)
+    if isinstance(error, (ImportError, Error)):
+        raise error
+    status = status_of(error)
+    if isinstance(error, FileNotFoundError) and isinstance(cause := error.__cause__, Exception):
+        hidden = status not in (0, 404, 410) or is_retryable(cause)  # by fsspec's HTTP
+        error = cause if hidden else error
+    if isinstance(error, FileNotFoundError) or status in (404, 410):
+        what = f"{what}: there is no such object"
+        raise FileNotFoundError(errno.ENOENT, what, url) from error
+    if isinstance(error, IsADirectoryError):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), url) from error
+    found = type(error).__name__
+    if text := str(error):
+        found = f"{found}: {printable(text)}"
+    if isinstance(error, PermissionError) or status in (401, 403):
+        raise PermissionError(errno.EACCES, f"{what}: {found}", url) from error
+    number = error.errno if isinstance(error, OSError) and error.errno else errno.EIO
+    raise OSError(number, f"{what}: {found}", url) from error
