@@ -13,6 +13,7 @@ import tfwire as tfw
 PACKAGES = {name: [name] for name in ("torch", "grain", "jax")}
 PACKAGES["arrow"] = ["pyarrow", "polars", "duckdb", "pandas", "nanoarrow"]
 PACKAGES["huggingface"] = ["datasets"]
+PACKAGES["remote"] = ["s3fs", "moto", "flask", "upath", "aiohttp"]
 collect_ignore_glob = [
     f"test_{name}*.py" for name, packages in PACKAGES.items() if not all(map(find_spec, packages))
 ]

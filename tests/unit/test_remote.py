@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 import time
+import weakref
 import zipfile
 
 import fsspec
@@ -90,7 +91,8 @@ def test_ranges_are_read_ahead_within_a_bound(server):
     records.close()
 
 
-def test_objects_that_are_read_together_share_the_ranges_in_flight(server):
+def test_objects_that_are_read_together_share_the_ranges_in_flight(server, monkeypatch):
+    monkeypatch.setattr(remote_source, "_reading", weakref.WeakSet())
     server.add("/long", file_of(RECORDS * 10))
     readers = [tfw.read_records(server.url("/long")) for _ in range(10)]
     for reader in readers:

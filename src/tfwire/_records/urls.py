@@ -219,11 +219,14 @@ def status_of(error: BaseException) -> int:
     response = getattr(error, "response", None)
     metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     found = metadata.get("HTTPStatusCode")
-    for value in (found, getattr(error, "status", None), getattr(error, "code", None)):
-        if isinstance(value, int):
-            return value
-        if isinstance(value, str) and value.isdigit():
-            return int(value)
+    if found is None:
+        found = getattr(error, "status", None)
+    if found is None:
+        found = getattr(error, "code", None)
+    if isinstance(found, int):
+        return found
+    if isinstance(found, str) and found.isdigit():
+        return int(found)
     cause = error.__cause__
     if cause is not None and isinstance(error, (FileNotFoundError, PermissionError)):
         return status_of(cause)

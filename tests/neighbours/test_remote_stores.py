@@ -1,0 +1,226 @@
+"""URLs with the real libraries: s3fs and moto's S3 server, aiohttp, universal_pathlib."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import threading
+import time
+
+import fsspec
+import pytest
+from moto.server import ThreadedMotoServer
+from upath import UPath
+
+import tfwire as tfw
+from object_server import ObjectServer
+from tfwire._records import remote_source
+
+RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
+# Ten megabytes: two ranges of their real size, and two parts of an upload.
+MANY = [random.Random(i).randbytes(100_000) for i in range(100)]
+
+
+@pytest.fixture(scope="module")
+def s3():
+    """storage_options of a server with a bucket."""
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
+    fsspec.filesystem("s3", **options).mkdir("bucket")
+    yield options
+    server.stop()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(remote_source, "_FIRST_PAUSE", 0.001)
+
+
+@pytest.fixture
+def server(small):
+    with ObjectServer() as server:
+        for path, options in (("/a", None), ("/gz", "GZIP")):
+            out = io.BytesIO()
+            tfw.write_records(out, RECORDS, options)
+            server.add(path, out.getvalue())
+        yield server
+
+
+def no_threads_left():
+    deadline = time.monotonic() + 30
+    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
+        assert time.monotonic() < deadline, "a thread of the reader is left"
+        time.sleep(0.001)
+
+
+# ---- S3 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+def test_s3(s3, options):
+    url = "s3://bucket/a.tfrecord"
+    tfw.write_records(url, MANY, options, storage_options=s3)
+    assert MANY == list(tfw.read_records(url, storage_options=s3))
+    assert MANY == list(tfw.read_records("s3://bucket/*.tfrecord", storage_options=s3))
+    assert len(MANY) == tfw.verify_file(url, storage_options=s3).num_records
+    path = UPath(url, **s3)
+    assert MANY == list(tfw.read_records(path))
+    assert MANY == list(tfw.TFRecordDataset([path], "auto"))
+    no_threads_left()
+
+
+def test_an_upload_is_seen_when_it_is_complete(s3):
+    url, fs = "s3://bucket/late/a", fsspec.filesystem("s3", **s3)
+    tfw.write_records(url, [b"old"], storage_options=s3)
+    writer = tfw.TFRecordWriter(url, storage_options=s3 | {"default_block_size": 5 << 20})
+    writer.write_many(MANY)
+    assert [b"old"] == list(tfw.read_records(url, storage_options=s3))
+    writer.close()
+    assert MANY == list(tfw.read_records(url, storage_options=s3))
+    assert ["bucket/late/a"] == fs.ls("bucket/late", refresh=True)
+
+
+def test_an_upload_that_fails_is_aborted(s3):
+    url, fs = "s3://bucket/never/a", fsspec.filesystem("s3", **s3)
+    options = s3 | {"default_block_size": 5 << 20}
+    with pytest.raises(TypeError), tfw.TFRecordWriter(url, storage_options=options) as writer:
+        writer.write_many([*MANY, 3])
+    assert not fs.exists(url)
+    assert not fs.call_s3("list_multipart_uploads", Bucket="bucket").get("Uploads")
+
+
+def test_an_empty_object_is_written(s3):
+    url = "s3://bucket/empty"
+    tfw.TFRecordWriter(url, storage_options=s3).close()
+    assert [] == list(tfw.read_records(url, storage_options=s3))
+
+
+def test_errors_of_s3_name_the_url(s3):
+    for url in ("s3://bucket/missing", "s3://nowhere/missing", "s3://bucket/missing-*"):
+        with pytest.raises(FileNotFoundError, match=url.replace("*", r"\*")):
+            list(tfw.read_records(url, storage_options=s3))
+    with pytest.raises(FileNotFoundError, match="s3://nowhere/a"):
+        tfw.write_records("s3://nowhere/a", [b"x"], storage_options=s3)
+
+
+def test_a_changed_object_of_s3_is_told(s3, small):
+    url = "s3://bucket/changing"
+    tfw.write_records(url, MANY, storage_options=s3)
+    records = tfw.read_records(url, storage_options=s3)
+    next(records)
+    tfw.write_records(url, MANY[::-1], storage_options=s3)
+    with pytest.raises(OSError, match=r"changed while it was read.*ETag.*s3://bucket/changing"):
+        list(records)
+
+
+def test_simplecache_of_s3(s3, tmp_path):
+    tfw.write_records("s3://bucket/cached", MANY, storage_options=s3)
+    options = {"s3": s3, "simplecache": {"cache_storage": str(tmp_path)}}
+    url = "simplecache::s3://bucket/cached"
+    assert MANY == list(tfw.read_records(url, storage_options=options))
+    assert [len(MANY) * (100_000 + 16)] == [each.stat().st_size for each in tmp_path.iterdir()]
+    tfw.write_records("simplecache::s3://bucket/back", MANY, storage_options=options)
+    assert MANY == list(tfw.read_records("s3://bucket/back", storage_options=s3))
+
+
+def test_a_forked_process_reads_s3_on(s3, small):
+    url = "s3://bucket/forked"
+    tfw.write_records(url, MANY, storage_options=s3)
+    records = tfw.read_records(url, storage_options=s3)
+    first = [next(records) for _ in range(3)]
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+
+    def child():
+        queue.put(tfw.Receipt.of(records))
+        os._exit(0)
+
+    process = context.Process(target=child)
+    process.start()
+    found = queue.get()
+    process.join(30)
+    assert tfw.Receipt.of(MANY[3:]) == found == tfw.Receipt.of(records)
+    assert MANY[:3] == first
+
+
+# ---- HTTP ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/a", "/gz"])
+def test_http(server, path):
+    server.latency = 0.01
+    assert RECORDS == list(tfw.read_records(server.url(path, "http")))
+    assert 1 < server.most_in_flight <= 8
+    assert 1 == server.requests["HEAD"]
+    no_threads_left()
+
+
+@pytest.mark.parametrize("fault", ["reset", "short", 503])
+def test_faults_of_http_that_may_pass(server, fault):
+    asked = set()
+
+    def fails_once(path, begin, end):
+        return None if end in asked else asked.add(end) or fault
+
+    server.faults = fails_once
+    assert RECORDS == list(tfw.read_records(server.url("/a", "http")))
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "tries"),
+    [("reset", OSError, "6 tries"), (503, OSError, "6 tries"), (403, PermissionError, "1 try")]
+    + [(404, FileNotFoundError, "1 try"), (416, OSError, "changed")],
+)
+def test_faults_of_http_that_stay(server, fault, error, tries):
+    server.faults = lambda path, begin, end: fault if begin == 200_000 else None
+    with pytest.raises(error, match=rf"{tries}.*http://127.0.0.1:\d+/a"):
+        list(tfw.read_records(server.url("/a", "http")))
+
+
+def test_a_changed_etag_of_http_is_told(server):
+    def change(path, begin, end):
+        if begin == 300_000:
+            server.add("/a", server.objects["/a"], '"2"')
+
+    server.faults = change
+    with pytest.raises(OSError, match='it was "1", and is "2"'):
+        list(tfw.read_records(server.url("/a", "http")))
+
+
+def test_http_without_ranges(server):
+    server.ignores_ranges = True
+    for path in ("/a", "/gz"):
+        assert RECORDS == list(tfw.read_records(server.url(path, "http")))
+
+
+def test_credentials_of_http(server):
+    server.token = "secret"
+    url = server.url("/a", "http")
+    options = {"headers": {"Authorization": "secret"}}
+    assert RECORDS == list(tfw.read_records(url, storage_options=options))
+    with pytest.raises(PermissionError, match=r"403.*/a"):
+        list(tfw.read_records(url))
+
+
+def test_closing_cancels_what_is_in_flight(server):
+    answer = threading.Event()
+    server.lock = contextlib.nullcontext()  # the server waits in faults
+    server.faults = lambda path, begin, end: answer.wait(60) and None if begin else None
+    records = tfw.read_records(server.url("/a", "http"))
+    next(records)
+    records.close()
+    no_threads_left()
+    answer.set()
+    with pytest.raises(ValueError, match="closed"):
+        next(records)
+
+
+def test_http_is_not_written(server):
+    with pytest.raises(OSError, match=r"cannot be opened for writing.*cannot be written.*/a"):
+        tfw.TFRecordWriter(server.url("/a", "http"))
