@@ -24,6 +24,7 @@ from tfwire._records import remote_source
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 RECORD_BYTES = 150_000  # of W3: a JPEG each
+PARTS = 10
 
 
 def serve(connection: Any, count: int, latency: float, rate: float) -> None:
@@ -39,6 +40,10 @@ def serve(connection: Any, count: int, latency: float, rate: float) -> None:
             out = io.BytesIO()
             tfw.write_records(out, [payload] * count, options)
             server.add(path, out.getvalue())
+        for i in range(PARTS):
+            out = io.BytesIO()
+            tfw.write_records(out, [payload] * (count // PARTS))
+            server.add(f"/plain-{i}", out.getvalue())
         server.latency, server.rate = latency, rate
         connection.send((server.port, len(server.objects["/plain"])))
         connection.recv()
@@ -85,6 +90,9 @@ def main() -> None:
             f"{flight} in flight{'':13} {found:7.0f} MB/s, {found / theory:4.0%} of {theory:.0f}, "
             f"{found / default:4.1f} times the default"
         )
+    urls = [f"{url}-{i}" for i in range(PARTS)]
+    parts = size / seconds(lambda: tfw.read_records(urls), count // PARTS * PARTS) / 1e6
+    print(f"{f'{PARTS} objects, 8 in flight':24} {parts:7.0f} MB/s")
     gzip = count * RECORD_BYTES / seconds(lambda: tfw.read_records(url[:-5] + "gzip"), count) / 1e6
     print(f"{'gzip, 8 in flight':24} {gzip:7.0f} MB/s")
     here.send("end")

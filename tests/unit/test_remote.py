@@ -1,4 +1,4 @@
-"""URLs: ranges in flight, faults of servers, patterns, options, and writing."""
+"""URLs that are read: ranges in flight, faults of servers, patterns and options."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 import zipfile
+from itertools import chain
 
 import fsspec
 import pytest
@@ -101,6 +102,58 @@ def test_objects_that_are_read_together_share_the_ranges_in_flight(server, monke
     assert [8, 4, 2, 2, 1, 1, 1, 1, 1, 1] == list(map(len, counts))
     for reader in readers:
         reader.close()
+
+
+def many(server, count=5):
+    """URLs of objects of one to five ranges, and their records."""
+    parts = [RECORDS[: 50 + 80 * i] for i in range(count)]
+    for i, part in enumerate(parts):
+        server.add(f"/part-{i}", file_of(part, "GZIP" if i % 2 else None))
+    return [server.url(f"/part-{i}") for i in range(count)], list(chain(*parts))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_next_object_of_a_list_is_fetched_while_one_ends(server, threads):
+    urls, expected = many(server)
+    asked, in_time = threading.Event(), []
+    server.lock = contextlib.nullcontext()  # the server waits in faults
+
+    def wait(path, begin, end):
+        if path == "/part-1":
+            asked.set()
+        if path == "/part-0":
+            in_time.append(asked.wait(30))
+
+    server.faults = wait
+    assert expected == list(tfw.read_records(urls, num_threads=threads))
+    assert [True] == in_time
+    assert 1 + 2 + 3 + 4 + 5 == len(server.ranges)  # each once
+
+
+def test_a_closed_iterator_leaves_no_prepared_object(server):
+    urls, _ = many(server)
+    for count in (1, 49, 50, 51):
+        records = tfw.read_records(urls)
+        for _ in range(count):
+            next(records)
+        records.close()
+    del records
+
+
+def test_an_error_of_the_next_object_comes_at_its_place(server):
+    urls, expected = many(server, 2)
+    records = tfw.read_records([*urls, server.url("/missing"), "memory://none/*"])
+    assert expected == [next(records) for _ in expected]
+    with pytest.raises(FileNotFoundError, match="/missing"):
+        next(records)
+
+
+def test_a_list_of_many_objects_is_read_and_pickled():
+    tfw.write_records("memory://set/a", [b"x"])
+    urls = ["memory://set/a"] * 1200
+    assert 1200 == sum(1 for _ in tfw.read_records(urls))
+    dataset = pickle.loads(pickle.dumps(tfw.TFRecordDataset(urls)))
+    assert 1200 == sum(1 for _ in dataset)
 
 
 def test_a_dropped_iterator_ends_its_threads(server):
@@ -395,76 +448,3 @@ def test_a_missing_library_says_what_to_install(monkeypatch):
             next(tfw.read_records(url))
     with pytest.raises(ImportError, match="s3fs"):
         next(tfw.read_records("simplecache::s3://b/k"))
-
-
-# ---- Writing ------------------------------------------------------------------------------------
-
-
-def local(path):
-    return f"file://{path}"
-
-
-@pytest.fixture(params=["memory", "local"])
-def folder(request, tmp_path):
-    return local(tmp_path) if request.param == "local" else "memory://folder"
-
-
-def names(folder):
-    fs, path = fsspec.core.url_to_fs(folder)
-    return sorted(name.rsplit("/", 1)[-1] for name in fs.find(path))
-
-
-@pytest.mark.parametrize("options", [None, "GZIP"])
-def test_nothing_is_visible_before_close(folder, options):
-    writer = tfw.TFRecordWriter(f"{folder}/a", options)
-    writer.write_many(RECORDS)
-    writer.flush()
-    assert "a" not in names(folder)
-    writer.close()
-    assert ["a"] == names(folder)
-    assert RECORDS == list(tfw.read_records(f"{folder}/a"))
-
-
-def test_an_error_leaves_what_was_there(folder):
-    tfw.write_records(f"{folder}/a", [b"old"])
-    with contextlib.suppress(KeyError), tfw.TFRecordWriter(f"{folder}/a") as writer:
-        writer.write_many(RECORDS)
-        raise KeyError
-    assert ["a"] == names(folder)
-    assert [b"old"] == list(tfw.read_records(f"{folder}/a"))
-
-
-def test_a_write_that_fails_names_the_url(monkeypatch, folder):
-    fs, _ = fsspec.core.url_to_fs(folder)
-    writer = tfw.TFRecordWriter(f"{folder}/a")
-    monkeypatch.setattr(type(fs), "mv" if "file" in folder else "cp_file", fails)
-    with pytest.raises(OSError, match=r"it cannot be completed.*full.*/a"):
-        writer.close()
-    assert [] == names(folder)
-
-
-def fails(*args, **kwargs):
-    raise OSError("the store is full")
-
-
-def test_a_filesystem_that_cannot_be_written(server):
-    with pytest.raises(OSError, match=r"cannot be opened for writing.*/new"):
-        tfw.TFRecordWriter(server.url("/new"))
-
-
-def test_a_directory_is_not_written(folder):
-    tfw.write_records(f"{folder}/a", [b"x"])
-    with pytest.raises(IsADirectoryError, match="Is a directory"):
-        tfw.TFRecordWriter(folder)
-    assert ["a"] == names(folder)
-
-
-def test_a_forked_writer_leaves_the_object_to_its_parent(folder):
-    writer = tfw.TFRecordWriter(f"{folder}/a")
-    writer.write_many(RECORDS)
-    context = multiprocessing.get_context("fork")
-    process = context.Process(target=gc.collect)
-    process.start()
-    process.join(30)
-    writer.close()
-    assert RECORDS == list(tfw.read_records(f"{folder}/a"))

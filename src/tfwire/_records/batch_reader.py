@@ -33,7 +33,7 @@ from tfwire._records.record_file import RecordFile
 from tfwire._records.sources import Path, is_path
 from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
-from tfwire._records.urls import is_url
+from tfwire._records.urls import ObjectPath, is_url
 
 __all__ = [
     "CLOSED",
@@ -93,6 +93,7 @@ class BatchReader:
             self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
             self._paths = self._ahead
         self._markers = markers
+        self._opened: Any = None  # the path of the file
         self._file: RecordFile | None = None
         self._num_opened = 0
         self._position = self._start = as_position("start", start)
@@ -176,6 +177,7 @@ class BatchReader:
         if path is _NO_MORE:
             return None
         self._num_opened += 1
+        self._opened = path
         self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
         inflater = None if self._ahead is None else self._ahead.take()
@@ -277,6 +279,8 @@ class BatchReader:
         if self._ahead is not None:
             self._ahead.close()
         self._finish_file()
+        if isinstance(self._opened, ObjectPath):
+            self._opened.forget_following()
 
     def _finish_file(self) -> None:
         """Closes the current file and takes over its results; warns of what was left out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tfwire._records.remote_source import RemoteSource
@@ -14,7 +14,7 @@ from tfwire._records.sources import (
     is_file_object,
     split_paths,
 )
-from tfwire._records.urls import ObjectPath, expand, with_storage_options
+from tfwire._records.urls import ObjectPath, expand, linked, with_storage_options
 
 __all__ = ["input_paths", "one_input", "open_source"]
 
@@ -33,7 +33,8 @@ def open_source(path: Any) -> Source:
         return ObjectSource(path)
     path = with_storage_options(path)
     if isinstance(path, ObjectPath):
-        return RemoteSource(path)
+        prepared, path.prepared = path.prepared, None
+        return RemoteSource(path) if prepared is None else prepared
     check_input("path", path)
     return FileSource(path)
 
@@ -49,10 +50,11 @@ def input_paths(
         FileNotFoundError: While iterating: no object matches a pattern.
     """
     with_storage_options("", storage_options)  # checked now
-    items = split_paths(paths, name)
-    return (
-        found for item in items for found in expand(with_storage_options(item, storage_options))
-    )
+    items: Iterable[Any]
+    items = (with_storage_options(path, storage_options) for path in split_paths(paths, name))
+    if isinstance(paths, (list, tuple)):  # a generator may wait until the file before was read
+        items = linked(items)
+    return (found for item in items for found in expand(item))
 
 
 def one_input(path: Any, storage_options: Mapping[str, Any] | None, name: str = "path") -> Any:

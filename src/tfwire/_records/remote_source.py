@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from tfwire._base.workers import Workers
@@ -35,6 +36,8 @@ class RemoteSource(Source):
     """The bytes of an object. Threads of this source fetch its ranges; they end when it is closed
     or dropped. After a fork, parent and child may both go on reading.
 
+    When all ranges of the object have been asked for, those of the object that follows it are.
+
     Where a filesystem has no cheap ranges (caches, archives, servers that ignore them), one thread
     reads the object from its beginning to its end.
 
@@ -56,7 +59,9 @@ class RemoteSource(Source):
         self._piece = memoryview(b"")
         self._at_end = False
         self._interrupted = False
+        self._following = path.following  # until it is prepared
         self._workers: Workers | None = None
+        self._ranges: _Ranges | None = None  # of the threads
         self._dropped = weakref.finalize(self, self._object.stop)
         self._dropped.atexit = False
 
@@ -81,6 +86,8 @@ class RemoteSource(Source):
             self._renew(_RemoteObject(self._location, again=True))
         elif self._object.stopped.is_set() and not self._interrupted:
             self._renew(self._object.renewed())
+        if self._asked_for_all:
+            self._prepare_following()
         try:
             piece = self._next()
         except _RangesIgnoredError:
@@ -105,6 +112,26 @@ class RemoteSource(Source):
         piece: _Fetched = self._workers.next()
         return piece
 
+    @property
+    def _asked_for_all(self) -> bool:
+        """Whether all that is left is in flight, or one range."""
+        if self._workers is not None:
+            return self._ranges is not None and self._ranges.all_given
+        size = self._object.size
+        return size is not None and size - self._offset <= _RANGE_BYTES
+
+    def _prepare_following(self) -> None:
+        """Begins to fetch the object after this one."""
+        following, self._following = self._following, None
+        if following is None or following.is_pattern:
+            return
+        _reading.discard(self)  # what is left of this one is in flight
+        with suppress(Exception):  # whoever opens it gets the error
+            source = RemoteSource(following)
+            if source.size():
+                source._start(0)
+            following.prepared = source
+
     def _start(self, begin: int) -> None:
         """Starts the threads, which fetch what begins at an offset."""
         found = self._object
@@ -112,7 +139,7 @@ class RemoteSource(Source):
             stream = _Stream(found, begin)
             self._workers = Workers(stream.read, None, 1, _WAITING_RANGES, owner=self)
             return
-        ranges = _Ranges(begin, found.size)
+        self._ranges = ranges = _Ranges(begin, found.size)
         share = max(1, _IN_FLIGHT // (1 + len(_reading)))
         threads = min(share, ranges.count)
         most = threads + _WAITING_RANGES
@@ -123,6 +150,7 @@ class RemoteSource(Source):
         """Ends the threads. What they fetched is fetched again if reading goes on."""
         _reading.discard(self)
         workers, self._workers = self._workers, None
+        self._ranges = None
         if workers is not None:
             workers.stop()
         self._object.stop()
@@ -189,6 +217,10 @@ class _Ranges:
         self._begin, self._size = begin, size
         self.count = -(-(size - begin) // _RANGE_BYTES)
 
+    @property
+    def all_given(self) -> bool:
+        return self._begin == self._size
+
     def next(self) -> _Range:
         begin = self._begin
         self._begin = end = min(begin + _RANGE_BYTES, self._size)
@@ -240,6 +272,8 @@ class _RemoteObject:
 
     def stop(self) -> None:
         """Makes the requests in flight, and all later ones, fail."""
+        if self.forked:  # the requests are the parent's, and their locks may be held
+            return
         self.stopped.set()
         for future in list(self._futures):
             future.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -19,6 +19,7 @@ __all__ = [
     "is_object_path",
     "is_retryable",
     "is_url",
+    "linked",
     "raise_naming",
     "status_of",
     "with_storage_options",
@@ -47,11 +48,17 @@ class ObjectPath(str):
         options: fsspec's options of its filesystem.
         fs: Its filesystem; None: fsspec chooses it.
         path: Its path in ``fs``.
+
+    Attributes:
+        following: The object that is read after this one, where that is known.
+        prepared: What reads this object already, for the one who opens it; None: nothing.
     """
 
     options: dict[str, Any]
     fs: Any
     path: str | None
+    following: ObjectPath | None
+    prepared: Any
 
     def __new__(
         cls,
@@ -62,10 +69,26 @@ class ObjectPath(str):
     ) -> ObjectPath:
         made = super().__new__(cls, url)
         made.options, made.fs, made.path = dict(options or {}), fs, path
+        made.following = made.prepared = None
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.options, self.fs, self.path
+    def forget_following(self) -> None:
+        """Closes what reads the following object already: nobody will open it."""
+        if self.following is not None:
+            prepared, self.following.prepared = self.following.prepared, None
+            if prepared is not None:
+                prepared.close()
+
+    def __reduce__(self) -> Any:
+        return ObjectPath, (str(self), self.options, self.fs, self.path)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it is the pattern of many. The query of a web page is none."""
+        first = next(link for link in self.split("::") if "://" in link)
+        if first.startswith(("http://", "https://")):
+            return "*" in first.split("?")[0]
+        return any(letter in first for letter in "*?[")
 
     def locate(self, again: bool = False) -> tuple[Any, str]:
         """The filesystem, and the path in it.
@@ -165,7 +188,7 @@ def expand(path: Any) -> Iterator[Any]:
     Raises:
         FileNotFoundError: No object matches.
     """
-    if not isinstance(path, ObjectPath) or not _has_magic(path):
+    if not isinstance(path, ObjectPath) or not path.is_pattern:
         yield path
         return
     fs, pattern = path.locate()
@@ -175,16 +198,20 @@ def expand(path: Any) -> Iterator[Any]:
         raise_naming(path, "the pattern could not be expanded", error)
     if not names:
         raise FileNotFoundError(errno.ENOENT, "no object matches the pattern", str(path))
-    for name in names:
-        yield ObjectPath(_named(path, fs, name), path.options, fs, name)
+    yield from linked(ObjectPath(_named(path, fs, name), path.options, fs, name) for name in names)
 
 
-def _has_magic(url: str) -> bool:
-    """Whether a URL is a pattern. The query of a web page is none."""
-    first = next(link for link in url.split("::") if "://" in link)
-    if first.startswith(("http://", "https://")):
-        return "*" in first.split("?")[0]
-    return any(letter in first for letter in "*?[")
+def linked(paths: Iterable[Any]) -> list[Any]:
+    """Copies of paths, in which each object knows the one after it."""
+    found: list[Any] = []
+    following: Any = None
+    for path in reversed(list(paths)):
+        if isinstance(path, ObjectPath):
+            path = ObjectPath(path, path.options, path.fs, path.path)
+            path.following = following if isinstance(following, ObjectPath) else None
+        following = path
+        found.append(path)
+    return found[::-1]
 
 
 def _named(url: str, fs: Any, name: str) -> str:
