@@ -211,8 +211,6 @@ def test_processes_that_fork_share_no_position(file):
     assert RECORDS[20] == records[20] == many[20] == closed[20]
     if isinstance(records._records, StreamAccess):
         records._records._lock.acquire()  # as another thread might at this moment
-    many._lock.acquire()
-    closed._lock.acquire()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
         pid = os.fork()
@@ -222,8 +220,6 @@ def test_processes_that_fork_share_no_position(file):
         os._exit(0 if RECORDS == [records[i] for i in range(40)] == list(many) else 1)
     if isinstance(records._records, StreamAccess):
         records._records._lock.release()
-    many._lock.release()
-    closed._lock.release()
     assert RECORDS == list(records)
     assert (pid, 0) == os.waitpid(pid, 0)
 

@@ -1,9 +1,10 @@
-"""Functions and file objects of an iterator that use the iterator itself, in whichever thread they
-run: a clear error for both sides, and nobody waits for himself."""
+"""Functions and file objects of an iterator or a writer that use it themselves, in whichever thread
+they run: a clear error for both sides, and nobody waits for himself. Random access just works."""
 
 from __future__ import annotations
 
 import gc
+import io
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ import tfwire as tfw
 from iterators_with_threads import DATASETS, FILES, GatedFile, within_limit
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
+from tfwire._records import fetch, random_access
 from threads import Consumer, threads_of_tfwire, wait_for
 
 MESSAGE = "already executing"
@@ -228,3 +230,105 @@ def test_threads_may_draw_from_iterators_that_do_not_wait_for_them(name, path):
     ]
     first = 1000 if name.startswith("parsed") else 0
     assert list(range(first, first + 40)) == sorted(values)
+
+
+# ---- Writers ------------------------------------------------------------------------------------
+
+
+class Drawing(io.RawIOBase):
+    """A file that draws one element when it is written to."""
+
+    def __init__(self):
+        self.written = bytearray()
+        self.draw = int
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        draw, self.draw = self.draw, int
+        draw()
+        self.written += data
+        return len(data)
+
+
+USES_OF_WRITERS = {
+    "write": lambda writer: writer.write(bytes(300_000)),
+    "write_many": lambda writer: writer.write_many([b"x"] * 5000),
+    "write_columns": lambda writer: writer.write_columns({"a": [1]}),
+    "flush": lambda writer: writer.flush(),
+    "close": lambda writer: writer.close(),
+}
+DRAWN_BY_WRITERS = {
+    "prefetch": lambda using: Dataset.range(10).map(using).prefetch(1),
+    "map, 2 threads": lambda using: Dataset.range(10).map(using, num_parallel_calls=2),
+    "generator": lambda using: Dataset.from_generator(lambda: map(using, range(9))).prefetch(2),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_WRITERS)
+@pytest.mark.parametrize("name", DRAWN_BY_WRITERS)
+def test_a_writer_whose_file_waits_for_a_thread_refuses_that_thread(name, use):
+    file = Drawing()
+    writer = tfw.TFRecordWriter(file)
+    elements = iter(DRAWN_BY_WRITERS[name](lambda _: USES_OF_WRITERS[use](writer)))
+    file.draw = lambda: next(elements)
+    writer.write(b"first")
+    met = []
+    within_limit(lambda: met.append(raised_by(writer.flush)))
+    assert isinstance(met[0], RuntimeError)
+    assert "in use by a thread that waits for this one" in str(met[0])
+    within_limit(elements.close)
+    assert isinstance(raised_by(writer.close), RuntimeError)
+
+
+def test_a_writer_takes_records_of_threads_that_its_file_does_not_wait_for():
+    file = Drawing()
+    writer = tfw.TFRecordWriter(file)
+    elements = iter(Dataset.range(20).map(lambda i: writer.write(b"%d" % i * 5000)).prefetch(3))
+    within_limit(lambda: [(writer.flush(), next(elements)) for _ in range(20)])
+    writer.close()
+    found = list(tfw.read_records(io.BytesIO(file.written), compression_type=None))
+    assert [b"%d" % i * 5000 for i in range(20)] == found
+
+
+def raised_by(function):
+    try:
+        function()
+    except Exception as error:
+        return error
+
+
+# ---- Random access ------------------------------------------------------------------------------
+
+
+def threaded(records):
+    """Reads a record in a thread that a signal handler, or a finalizer, waits for."""
+    with iter(Dataset.range(1).map(lambda _: records[3]).prefetch(1)) as elements:
+        return next(elements)
+
+
+@pytest.mark.parametrize("read", [lambda records: records[3], threaded], ids=["here", "thread"])
+@pytest.mark.parametrize("kind", ["one file", "files", "compressed"])
+def test_a_record_may_be_read_in_the_midst_of_reading_another(kind, read, tmp_path, monkeypatch):
+    """As a signal handler does, or a finalizer."""
+    path = tmp_path / "data"
+    written = [b"%d" % i for i in range(9)]
+    tfw.write_records(path, written, "GZIP" if kind == "compressed" else None)
+    records = tfw.TFRecordFiles([path]) if kind == "files" else tfw.TFRecordFile(path)
+    owner, name = {
+        "one file": (fetch.FileAccess, "_fetch"),
+        "files": (random_access, "_open_at"),
+        "compressed": (fetch.StreamAccess, "_batch_with"),
+    }[kind]
+    function, found = getattr(owner, name), []
+
+    def reading_another(*arguments):
+        monkeypatch.undo()
+        found.append(read(records))
+        return function(*arguments)
+
+    monkeypatch.setattr(owner, name, reading_another)
+    within_limit(lambda: found.append(records[[5, 7]]))
+    assert [b"3", [b"5", b"7"]] == found
+    assert written == list(records)

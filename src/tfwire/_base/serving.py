@@ -1,22 +1,35 @@
 """Which threads work for which iterators: those that an iterator may wait for.
 
 A function or a file object of the user's that runs in such a thread may ask the iterator for a
-result, or for a state. The iterator must not wait then: it would wait for itself.
+result, or for a state. The iterator must not wait then: it would wait for itself. What else has a
+lock, like a writer whose file object draws from the iterator, must not have such a thread wait.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 from weakref import ref
 
-__all__ = ["EXECUTING", "Service", "methods_inside", "services", "services_of"]
+__all__ = [
+    "EXECUTING",
+    "Service",
+    "is_waited_for",
+    "methods_inside",
+    "services",
+    "services_of",
+    "turn_at",
+]
 
 EXECUTING = "the iterator is already executing: a function or a read of its own asked it for more"
+
+# Seconds after which a thread that works for iterators looks again whether it is waited for.
+_TURN = 0.02
 
 # The methods of iterators in which a thread is inside.
 methods_inside: set[CodeType] = set()
@@ -30,7 +43,7 @@ class Service:
         owner: What starts them: an iterator, or a part of one.
 
     Attributes:
-        consumer: The thread that waits for a result now; 0: none.
+        consumer: The thread that waits for a result, or for their end; 0: none.
     """
 
     def __init__(self, owner: Any) -> None:
@@ -69,6 +82,31 @@ def services_of(thread: int) -> Iterator[Service]:
         yield service
         seen.add(thread)
         thread = service.consumer
+
+
+def turn_at(
+    lock: AbstractContextManager[Any], is_refused: Callable[[], bool]
+) -> AbstractContextManager[object] | None:
+    """A lock, to be entered; None for a thread that works for some iterator, once it is refused.
+
+    Args:
+        lock: A Lock or RLock.
+        is_refused: Whether the thread inside may wait for this one. It may begin to at any time.
+    """
+    if get_ident() not in services:
+        return lock
+    native: Any = lock
+    while not is_refused():
+        if native.acquire(timeout=_TURN):
+            turn = ExitStack()
+            turn.callback(native.release)
+            return turn
+    return None
+
+
+def is_waited_for(thread: int) -> bool:
+    """Whether another thread waits for this one, by waiting for an iterator."""
+    return any(0 != thread == service.consumer for service in services_of(get_ident()))
 
 
 def _entered() -> Iterator[Any]:

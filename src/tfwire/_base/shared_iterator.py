@@ -33,13 +33,13 @@ import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import TypeVar
 
-from tfwire._base.serving import EXECUTING, methods_inside, services, services_of
+from tfwire._base.serving import EXECUTING, methods_inside, services, services_of, turn_at
 from tfwire._base.workers import PATIENCE, acquirable
 
 __all__ = ["SharedIterator", "State"]
@@ -61,8 +61,6 @@ class State(Enum):
 
 # The times in seconds that close() waits for a thread inside, whose read may never return.
 _WAITS = (0.01, 0.1, PATIENCE)
-# Seconds after which a thread that works for iterators looks again whether this one waits for it.
-_TURN = 0.02
 _FORKED = "a thread was using this iterator during the fork; start again"
 _GOING = (State.RUNNING, State.NEW)
 
@@ -144,7 +142,7 @@ class SharedIterator(Iterator[Item]):
             raise RuntimeError(_FORKED)
         turn: AbstractContextManager[object] = self._lock
         if services and thread in services:
-            if (own := self._turn()) is None:
+            if (own := turn_at(self._lock, self.executing)) is None:
                 return self.reentered()
             turn = own
         try:
@@ -172,16 +170,6 @@ class SharedIterator(Iterator[Item]):
             if self._closed:
                 self._leave()
 
-    def _turn(self) -> AbstractContextManager[object] | None:
-        """The lock, acquired, for a thread that works for some iterator; None if this one may wait
-        for the thread. An iterator that another thread made may begin to wait at any time."""
-        while not self.executing():
-            if self._lock.acquire(timeout=_TURN):
-                turn = ExitStack()
-                turn.callback(self._lock.release)
-                return turn
-        return None
-
     def _end(self, error: BaseException) -> None:
         """Notes how the iterator ended, if it is not at its end already."""
         if self._progress not in _GOING:
@@ -200,7 +188,7 @@ class SharedIterator(Iterator[Item]):
             raise ValueError(EXECUTING)
         if self._forked():
             raise RuntimeError(_FORKED)
-        turn = self._turn() if thread in services else self._lock
+        turn = turn_at(self._lock, self.executing)
         if turn is None:
             raise ValueError(EXECUTING)
         try:

@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from types import SimpleNamespace
@@ -191,11 +190,16 @@ class Workers:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + PATIENCE
-        with suppress(Empty):
+        self.service.consumer = get_ident()  # what this thread is inside of refuses the others
+        try:
             for _ in self._threads:
                 self._exits.get(timeout=max(0.0, deadline - time.monotonic()))
             for thread in self._threads:  # about to end
                 thread.join(PATIENCE)
+        except Empty:
+            pass
+        finally:
+            self.service.consumer = 0
 
     # ---- The threads --------------------------------------------------------------------------
 

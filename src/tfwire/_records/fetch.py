@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._base.serving import is_waited_for, turn_at
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
@@ -166,7 +168,9 @@ def _new_room(size: int) -> tuple[Array, Array]:
 class StreamAccess:
     """Records of a compressed file, which is read up to them; for earlier ones it is read again.
 
-    One thread at a time reads. A forked child starts again from the beginning.
+    One thread at a time reads. A forked child starts again from the beginning, and so does a call
+    that the one inside waits for: that of a signal handler, or of a thread that works for an
+    iterator.
 
     Args:
         source: The file. It stays open: another file may get its name.
@@ -184,6 +188,7 @@ class StreamAccess:
     def _restart(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._inside = 0  # the thread that holds the lock; 0: none
         self._reader: BatchReader | None = None
         self._batch: Any = None  # the current one
 
@@ -207,13 +212,23 @@ class StreamAccess:
         """The first of these records, and those in the same batch."""
         if self._pid != os.getpid():
             self._restart()
-        with self._lock:
+        thread = get_ident()
+        turn = None if self._inside == thread else turn_at(self._lock, self._waits_for_this_thread)
+        if turn is None:
+            return self.again()._take(numbers)
+        with turn:
+            self._inside = thread  # before anything that a signal handler can interrupt
             try:
                 batch = self._batch_with(int(numbers[0]))
                 return self._strings(batch, numbers)
             except BaseException:
                 self._batch = self._reader = None
                 raise
+            finally:
+                self._inside = 0
+
+    def _waits_for_this_thread(self) -> bool:
+        return is_waited_for(self._inside)
 
     def _batch_with(self, number: int) -> Any:
         """Reads up to the batch that holds a record; from the beginning, for an earlier one."""

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import operator
 import os
-import threading
 from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
@@ -255,27 +254,24 @@ class TFRecordFiles(_Records):
         self._ends = list(itertools.accumulate(map(len, self.indexes)))
         self._count = self._ends[-1] if self._ends else 0
         self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
 
     def _file(self, number: int) -> TFRecordFile:
-        """A file, open. A file that is no longer kept closes when the last call on it has ended."""
-        with self._exclusive():
-            if self._open is None:
-                raise ValueError("the files are closed")
-            file = self._open.pop(number, None)
-            if file is None:
-                file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
-            self._open[number] = file
-            if len(self._open) > self._max_open_files:
-                self._open.popitem(last=False)
-            return file
+        """A file, open. A file that is no longer kept closes when the last call on it has ended.
 
-    def _exclusive(self) -> threading.Lock:
-        # After a fork: a thread of the parent may hold the lock.
-        if self._pid != os.getpid() and self._open is not None:
-            self._begin(self._max_open_files)
-        return self._lock
+        There is no lock, which a signal handler or a fork could find held. Of two threads, both may
+        open a file, and one of the two is kept.
+        """
+        kept = self._open
+        if kept is None:
+            raise ValueError("the files are closed")
+        file = kept.pop(number, None)
+        if file is None:
+            file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
+        kept[number] = file
+        if len(kept) > self._max_open_files:
+            with contextlib.suppress(KeyError):  # others have removed all of them
+                kept.popitem(last=False)
+        return file
 
     def _one(self, number: int) -> bytes:
         file = bisect_right(self._ends, number)
@@ -298,8 +294,7 @@ class TFRecordFiles(_Records):
 
     def close(self) -> None:
         """Closes the files. Closing again is allowed; calls in progress go on."""
-        with self._exclusive():
-            self._open = None
+        self._open = None
 
     def __repr__(self) -> str:
         return f"<TFRecordFiles: {len(self)} records in {len(self.paths)} files>"

@@ -151,6 +151,8 @@ class TFRecordWriter(WriterBase):
             ValueError: The writer is closed. The record is not in the file, unlike every record
                 whose ``write`` returned.
             OSError: Writing failed, now or before.
+            RuntimeError: Called by a signal handler that interrupted the writer: the record is not
+                in the file. Or by a thread that the writer's file object waits for: it may be.
         """
         if type(record) is not bytes:
             record = as_record(record)
@@ -260,8 +262,8 @@ class TFRecordWriter(WriterBase):
 
     def _write_collected(self, added: Sequence[bytes]) -> None:
         """Writes the collected records, including those that this call has just added."""
-        with self._lock:
-            if self._busy:  # the exception that follows says that they are not written
+        with self._turn():
+            if self._inside:  # the exception that follows says that they are not written
                 self._take_back(added)
             self._run(self._write_pending, added)
 

@@ -11,8 +11,12 @@ import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
+
+from tfwire._base.serving import is_waited_for, turn_at
 
 __all__ = ["WriterBase", "copy_error"]
 
@@ -31,7 +35,7 @@ class WriterBase:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._busy = False
+        self._inside = 0  # the thread whose operation runs; 0: none
         self._failure: Exception | None = None
 
     def _open(self) -> None:
@@ -43,16 +47,17 @@ class WriterBase:
         """Runs an operation while no other one runs.
 
         Raises:
-            RuntimeError: Called by a signal handler that interrupted an operation of this thread.
-                Waiting for that operation would deadlock.
+            RuntimeError: Called by a signal handler that interrupted an operation of this thread,
+                or by the file object that the operation writes to. Waiting for that operation
+                would deadlock.
         """
-        with self._lock:
-            if self._busy:
+        with self._turn():
+            if self._inside:
                 raise RuntimeError(
-                    f"{self!r} is in use by this thread: a signal handler cannot use the writer "
-                    "that it interrupts"
+                    f"{self!r} is in use by this thread: neither its file object nor a signal "
+                    "handler can use it meanwhile"
                 )
-            self._busy = True
+            self._inside = get_ident()
             try:
                 return operation(*arguments)
             except Exception as error:
@@ -62,9 +67,21 @@ class WriterBase:
                 self._fail(RuntimeError("writing was interrupted"))
                 raise
             finally:
-                self._busy = False
+                self._inside = 0
                 if self._closed:  # Python loses an interrupt that arrives in a callback of the set
                     _open_writers.discard(self)
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """The lock.
+
+        Raises:
+            RuntimeError: The operation that runs waits for this thread: its file object draws from
+                an iterator that this thread works for.
+        """
+        turn = turn_at(self._lock, lambda: is_waited_for(self._inside))
+        if turn is None:
+            raise RuntimeError(f"{self!r} is in use by a thread that waits for this one")
+        return turn
 
     def _check(self) -> None:
         """Raises the first failure again."""
@@ -91,7 +108,7 @@ class WriterBase:
         """In a forked process: leaves the output to the parent."""
         self._closed = True
         self._lock = threading.RLock()
-        self._busy = False
+        self._inside = 0
         self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
 
     def _finalize(self) -> None:
