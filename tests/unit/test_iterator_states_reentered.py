@@ -292,6 +292,25 @@ def test_a_writer_takes_records_of_threads_that_its_file_does_not_wait_for():
     assert [b"%d" % i * 5000 for i in range(20)] == found
 
 
+def test_what_a_refused_call_collected_is_removed_and_nothing_else():
+    """Also if the first of its records waits already, as the same object."""
+    file = Drawing()
+    writer = tfw.TFRecordWriter(file)
+    twice = b"twice"
+    others = [twice, b"other"]
+
+    def use():
+        within_limit(lambda: [writer.write(record) for record in others])
+        with pytest.raises(RuntimeError):  # a piece of one record comes first
+            writer.write_many([b"taken", twice, bytes(300_000)])
+
+    file.draw = use
+    writer.write_columns({"a": [1]})
+    writer.close()
+    found = list(tfw.read_records(io.BytesIO(file.written), compression_type=None))
+    assert [*others, b"taken"] == found[1:]
+
+
 def raised_by(function):
     try:
         function()

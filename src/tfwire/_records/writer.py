@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -293,10 +294,11 @@ class TFRecordWriter(WriterBase):
             del self._pending[: len(part)]
 
     def _take_back(self, added: Sequence[bytes]) -> bool:
-        """Removes records from the collected ones; False if they are not among them."""
-        for i, record in enumerate(self._pending):
-            if record is added[0]:
-                del self._pending[i : i + len(added)]
+        """Removes records that were collected last; False if they are not among the others."""
+        pending, count = self._pending, len(added)
+        for i in reversed(range(len(pending) - count + 1)):  # the same object may be there twice
+            if all(map(operator.is_, pending[i : i + count], added)):
+                del pending[i : i + count]
                 return True
         return False
 
