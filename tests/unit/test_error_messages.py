@@ -107,6 +107,22 @@ def test_the_arguments_of_the_table_are_right(files, name):
     function(**arguments)
 
 
+HOSTILE = "\x1b[31m\u202e\x9b\r"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_a_message_repeats_of_an_argument_does_not_command_a_terminal(files, name):
+    function, arguments = FUNCTIONS[name]
+    messages = []
+    for argument in arguments:
+        for wrong in (HOSTILE, f"s3x://{HOSTILE}", {"a": HOSTILE}, {HOSTILE: 5}):
+            try:
+                function(**{**arguments, argument: wrong})
+            except Exception as error:
+                messages.append(str(error).replace("\n", ""))
+    assert all(map(str.isprintable, messages)), messages
+
+
 @pytest.mark.parametrize(
     ("name", "argument"), [(name, key) for name, (_, keys) in FUNCTIONS.items() for key in keys]
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from tfwire._base.arguments import quoted
+from tfwire._base.arguments import quoted, show_key
 from tfwire._base.errors import public
 from tfwire._examples.dtypes import data_type_number
 
@@ -487,7 +487,7 @@ def as_feature(key: str | bytes, feature: Any) -> Any:
     if found is None:
         expected = ", ".join(_FEATURE_CLASSES)
         raise ValueError(
-            f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
+            f"Unsupported {type(feature).__name__} {show_key(feature)} for key {quoted(key)}; "
             f"expected one of {expected}"
         )
     return found

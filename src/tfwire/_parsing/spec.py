@@ -124,7 +124,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         if compile_one is None:
             expected = ", ".join(sorted(spec.__name__ for spec in compiler.methods))
             raise ValueError(
-                f"Unsupported {type(feature).__name__} {feature} for key {quoted(key)}; "
+                f"Unsupported {type(feature).__name__} {show_key(feature)} for key {quoted(key)}; "
                 f"expected one of {expected}"
             )
         known[key] = feature = _held(key, feature)

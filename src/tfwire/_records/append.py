@@ -63,7 +63,7 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
     else:
         end, crc32c = _end_of_records(path, fd, size, repair_tail)
     if not os.path.samestat(os.fstat(fd), os.stat(path)):
-        raise OSError(f"{os.fspath(path)}: the file was replaced while it was being checked")
+        raise OSError(f"{show_path(path)}: the file was replaced while it was being checked")
     return end, crc32c
 
 

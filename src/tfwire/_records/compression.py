@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import integer, show_key
 from tfwire._base.errors import public
 from tfwire._base.native import lib
 
@@ -131,7 +131,7 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
     if auto and key == "AUTO":
         return "auto"
     expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'
-    shown = f'"{found}"' if type(found) in (str, int, bool) else type(found).__name__
+    shown = f'"{show_key(found)}"' if type(found) in (str, int, bool) else type(found).__name__
     raise ValueError(f"Not a valid compression_type: {shown}; expected {expected}")
 
 

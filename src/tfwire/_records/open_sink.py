@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from tfwire._base.arguments import boolean
+from tfwire._base.arguments import boolean, show_path
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
 from tfwire._records.deflated_sink import DeflatedSink
@@ -115,7 +115,7 @@ def _open_to_append(path: Path, compression: str, repair_tail: bool) -> tuple[Fi
     with contextlib.suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ValueError(f"{os.fspath(path)}: append needs a regular file")
+            raise ValueError(f"{show_path(path)}: append needs a regular file")
     with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as (sink, fd):
         lock_to_append(fd, os.fspath(path))
         sink.position, crc32c = append_position(path, fd, compression, repair_tail)

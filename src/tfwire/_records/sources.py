@@ -345,7 +345,7 @@ def local_path(name: str, path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} must be a str, bytes or os.PathLike, found {type(path).__name__}")
     if is_url(path):
-        raise ValueError(f"{name} must be a regular file, found the URL {path}")
+        raise ValueError(f"{name} must be a regular file, found the URL {show_path(path)}")
     return path
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, choice, integer, quoted
+from tfwire._base.arguments import boolean, choice, integer, printable, quoted
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi
 from tfwire._parsing.files import FileBatches
@@ -146,7 +146,8 @@ class ArrowReader:
     def __repr__(self) -> str:
         files = self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
         lines = [f"ArrowReader({os.fsdecode(files)})"]
-        return "\n".join(lines + [f"  {name}: {kind}" for name, kind in self.types.items()])
+        lines += [f"  {name}: {kind}" for name, kind in self.types.items()]
+        return "\n".join(map(printable, lines))
 
     def __reduce__(self) -> Any:
         raise TypeError("readers cannot be pickled; open the files again in the other process")
