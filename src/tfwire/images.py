@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -134,7 +135,17 @@ _GREY_WITH_ALPHA = 4
 
 # ---- Large images -----------------------------------------------------------------------------
 
-_FILTERS = threading.Lock()  # held while the filters of warnings, which all threads share, differ
+# Held while the filters of warnings, which all threads share, differ. A signal handler may decode
+# an image in the midst of another, and so may a process that was forked then.
+_filters = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _filters
+    _filters = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
@@ -151,7 +162,7 @@ def _no_warning_of_size(pixels: int | None) -> Iterator[None]:
     if limit is None or (pixels is not None and pixels <= limit):
         yield
         return
-    with _FILTERS, warnings.catch_warnings():
+    with _filters, warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         yield
 

@@ -1,6 +1,8 @@
 """Images as pixels; tests/oracle compares them with TensorFlow's."""
 
 import io
+import os
+import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -151,3 +153,28 @@ def test_the_size_is_looked_for_within_the_bytes(kind):
     Image.new("RGB", (30, 20)).save(file, kind)
     for end in range(200):
         assert images._num_pixels(file.getvalue()[:end]) in (None, 600)
+
+
+def test_a_large_image_may_be_decoded_in_the_midst_of_another(monkeypatch):
+    """By a signal handler, and in a process that was forked while a thread decoded one."""
+    file = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(file, "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 300)
+    shapes = []
+    with images._without_warning_of_size(file.getvalue()):
+        thread = threading.Thread(target=lambda: shapes.append(decode(file.getvalue(), 3).shape))
+        thread.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            child = threading.Thread(target=decode, args=[file.getvalue(), 3])
+            child.start()  # another thread than the one that was inside
+            child.join()
+            os._exit(0)
+        assert (pid, 0) == os.waitpid(pid, 0)
+        assert (20, 30, 3) == decode(file.getvalue(), 3).shape
+        assert not shapes
+    thread.join()
+    assert [(20, 30, 3)] == shapes
