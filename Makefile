@@ -190,7 +190,7 @@ sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 # what others change, each value that a size or an address depends on once; ASan looks after it.
 THREADED = (inflate_ahead or recycle or thread or iterator_states or side_by_side or files_ahead or \
            parallel_writing) and not changing_inputs and not fork
-check-threads: C_TESTS = records/test_threads
+check-threads: C_TESTS = records/test_threads arrow/test_export
 check-threads: $(READY)
 	$(call c_tests,threads,clang,-fsanitize=thread,)
 	$(call sanitized_copy,threads-python,thread)
