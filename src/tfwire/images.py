@@ -145,7 +145,8 @@ def _after_fork() -> None:
     _filters = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager

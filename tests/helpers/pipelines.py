@@ -169,11 +169,12 @@ def build(case, folder, faults=True):
     dataset = SOURCES[case.source](folder, once("source", lambda x: x))
     for i, (name, *arguments) in enumerate(case.stages):
         if name == "map":
-            dataset = dataset.map(once(i, lambda *x: x if len(x) > 1 else x[0]))
+            same = once(i, lambda *x: x if len(x) > 1 else x[0])
+            dataset = dataset.map(same, num_parallel_calls=arguments[0])
         elif name == "filter":
             dataset = dataset.filter(once(i, lambda *x: is_kept(flat(x))))
         elif name == "parse":
-            dataset = dataset.parse_example(SPEC)
+            dataset = dataset.parse_example(SPEC, num_threads=arguments[0])
         elif name == "padded_batch":
             values = b"" if case.is_bytes(i) else PADDING
             dataset = dataset.padded_batch(arguments[0], None, values)
@@ -313,6 +314,7 @@ class Case:
         batched = names & {"batch", "padded_batch"}
         size = chance.randint(1, 9)
         shards = chance.randint(1, 4)
+        threads = chance.choice([1, 1, 2, 3])
         choices = [
             ["shard", shards, chance.randrange(shards)],
             ["shuffle", chance.choice([1, 3, 10, 1000]), chance.randrange(9)],
@@ -327,7 +329,7 @@ class Case:
         if self.stages and self.stages[-1][0] in ("batch", "padded_batch") and "parse" not in names:
             choices += [["unbatch"]] * 3
         if "parse" not in names:
-            choices += [["map"]] if batched else [["map"], ["filter"]]
+            choices += [["map", threads]] if batched else [["map", threads], ["filter"]]
         if not batched:  # else an incomplete batch might be the last one taken, without its error
             choices.append(["take", chance.randrange(40)])
         if not batched and not paired:
@@ -336,7 +338,7 @@ class Case:
                 choices += [["padded_batch", size], ["zip", chance.randrange(50)]]
                 choices.append(["enumerate", NUMBERED_FROM])
         if self.source in OF_RECORDS and not paired and not names & {"parse", "padded_batch"}:
-            choices += [["parse"]] * 2
+            choices += [["parse", threads]] * 2
         self.stages.append(chance.choice(choices))
 
     def _fault(self, chance):

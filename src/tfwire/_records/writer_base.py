@@ -184,4 +184,5 @@ def _finalize_all() -> None:
             writer._lock.release()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
