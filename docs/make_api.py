@@ -19,7 +19,17 @@ DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
 
-MODULES = ["checksum", "sharding", "images", "train", "arrow", "torch", "grain", "huggingface"]
+MODULES = [
+    "checksum",
+    "sharding",
+    "images",
+    "train",
+    "arrow",
+    "torch",
+    "grain",
+    "huggingface",
+    "polars",
+]
 # Classes of results that programs read and need not name.
 RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
 # What a reader may want to do, in the order of first use. Each public name is in one of them.
@@ -38,7 +48,7 @@ TASKS = {
         int64 float32 string infer_schema InferredSchema FeatureStatistics
         read_schema write_schema""",
     "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
-    "Tables for Arrow": "tfwire.arrow",
+    "Tables for Arrow": "tfwire.arrow tfwire.polars",
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
     "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface",
     "Shards": "ShardedWriter tfwire.sharding",

@@ -12,6 +12,7 @@ import tfwire as tfw
 
 PACKAGES = {name: [name] for name in ("torch", "grain", "jax")}
 PACKAGES["arrow"] = ["pyarrow", "polars", "duckdb", "pandas", "nanoarrow"]
+PACKAGES["polars"] = ["polars"]
 PACKAGES["huggingface"] = ["datasets"]
 PACKAGES["remote"] = ["s3fs", "moto", "flask", "upath", "aiohttp"]
 collect_ignore_glob = [

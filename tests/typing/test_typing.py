@@ -26,6 +26,7 @@ UNKNOWN = {
     "tfwire.grain.TFRecordIterDataset.__iter__",
     "tfwire.huggingface.TFRecord",
     "tfwire.huggingface.TFRecord.BUILDER_CONFIG_CLASS",
+    "tfwire.polars.scan_tfrecord",
     "tfwire.torch.TFRecordIterableDataset",
     "tfwire.torch.TFRecordMapDataset",
 }

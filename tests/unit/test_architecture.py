@@ -46,6 +46,7 @@ PYTHON_ROOMS = {
     "torch": {"tfwire"},
     "grain": {"tfwire"},
     "huggingface": {"tfwire", "arrow"},
+    "polars": {"_base", "arrow"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
 }

@@ -158,7 +158,7 @@ def resolves(found, name):
     return True
 
 
-NEIGHBOURS = {"torch", "grain", "huggingface"}
+NEIGHBOURS = {"torch", "grain", "huggingface", "polars"}
 
 
 def is_public(name):

@@ -10,7 +10,7 @@ import pytest
 import tfwire as tfw
 
 PACKAGE = Path(tfw.__file__).parent
-NEIGHBOURS = {"torch", "grain", "huggingface"}
+NEIGHBOURS = {"torch", "grain", "huggingface", "polars"}
 # Every module that holds an example: none is left out.
 MODULES = [
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts)

@@ -94,6 +94,7 @@ def test_sdist_holds_all_that_its_tests_need(sdist):
     [
         ("pyarrow", "arrow", "import tfwire.arrow as a; a.read_table([], {})"),
         ("datasets", "huggingface", "import tfwire.huggingface"),
+        ("polars", "polars", "import tfwire.polars"),
     ],
 )
 def test_a_package_that_is_missing_is_named(missing, extra, code):

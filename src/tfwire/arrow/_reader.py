@@ -60,12 +60,14 @@ class ArrowReader:
 
     Attributes:
         paths: The files.
+        features: The specification of all features, also where ``columns`` chose some.
         types: The Arrow types of the columns, by name.
     """
 
     def __init__(
         self,
         paths: list[str | os.PathLike[str]],
+        features: TableFeatures,
         plans: Sequence[Plan | None],
         layout: TableLayout,
         batch_size: int,
@@ -74,6 +76,7 @@ class ArrowReader:
         on_corrupt: OnCorrupt,
     ) -> None:
         self.paths: list[str | os.PathLike[str]] = paths
+        self.features: TableFeatures = features
         self._parser = BatchParser(plans, layout)
         self._layout = layout
         self._batch_size = batch_size
@@ -283,7 +286,9 @@ def open_reader(
         features = infer_schema(files, compression_type=compression_type, on_corrupt=on_corrupt)
     plans = _chosen(_plans(features), columns)
     layout = TableLayout(plans, binary_as, tensors, with_positions)
-    return ArrowReader(files, plans, layout, batch_size, num_threads, compression_type, on_corrupt)
+    return ArrowReader(
+        files, features, plans, layout, batch_size, num_threads, compression_type, on_corrupt
+    )
 
 
 def read_table(

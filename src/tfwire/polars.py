@@ -1,0 +1,131 @@
+"""TFRecord files as LazyFrames of polars, which reads the columns and rows that a query needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import boolean
+from tfwire.arrow import open_reader
+
+try:
+    import polars
+    from polars.io.plugins import register_io_source
+except ImportError as _error:
+    raise ImportError(
+        "tfwire.polars needs polars 1.20 or newer; pip install 'tfwire[polars]'"
+    ) from _error
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        BinaryAs,
+        DetectedCompressionType,
+        OnCorrupt,
+        RemotePath,
+        StorageOptions,
+        TableFeatures,
+    )
+
+__all__ = ["scan_tfrecord"]
+
+_POSITIONS = ("path", "record_index", "offset")
+
+
+def scan_tfrecord(
+    paths: RemotePath | Iterable[RemotePath],
+    features: TableFeatures | None = None,
+    *,
+    batch_size: int = 65536,
+    num_threads: int = 1,
+    binary_as: BinaryAs = "large_binary",
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+    with_positions: bool = False,
+    storage_options: StorageOptions = None,
+) -> polars.LazyFrame:
+    """Record files as a LazyFrame.
+
+    The files are read when a query is collected, each time from their beginning, and only in part:
+    features that the query does not use are not parsed, rows are filtered batch by batch, and
+    ``head`` ends the reading. To count the rows, polars asks for the first column alone.
+
+    Args:
+        paths, features, num_threads, binary_as, compression_type, on_corrupt, with_positions, \
+storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
+            now.
+        batch_size: Records parsed at a time, at most; polars may ask for fewer.
+
+    Returns:
+        A ``polars.LazyFrame``.
+
+    Raises:
+        ValueError, TypeError: As ``open_reader``.
+        DataLossError, ParseError: From ``collect``: a file is damaged, or a record does not fit.
+
+    Example:
+        >>> rows = [{"label": i % 2, "weight": i / 2} for i in range(6)]
+        >>> _ = tfw.write_records("pets.tfrecord", rows)
+        >>> frame = scan_tfrecord("pets.tfrecord")
+        >>> frame.group_by("label").agg(polars.sum("weight")).sort("label").collect().rows()
+        [(0, 3.0), (1, 4.5)]
+    """
+    options: dict[str, Any] = {
+        "num_threads": num_threads,
+        "binary_as": binary_as,
+        "compression_type": compression_type,
+        "on_corrupt": on_corrupt,
+        "storage_options": storage_options,
+    }
+    with_positions = boolean("with_positions", with_positions)
+    reader = open_reader(
+        paths, features, batch_size=batch_size, with_positions=with_positions, **options
+    )
+    features = reader.features
+    empty = open_reader([], features, with_positions=with_positions, binary_as=binary_as)
+    schema = polars.DataFrame(empty).schema
+    positions = _POSITIONS if with_positions else ()
+    read = partial(_read, reader.paths, features, positions, batch_size, options)
+    return register_io_source(read, schema=schema, is_pure=True)
+
+
+def _read(
+    paths: list[Any],
+    features: TableFeatures,
+    positions: tuple[str, ...],
+    most: int,
+    options: dict[str, Any],
+    with_columns: list[str] | None,
+    predicate: polars.Expr | None,
+    n_rows: int | None,
+    batch_size: int | None,
+) -> Iterator[polars.DataFrame]:
+    """Frames for polars, which calls this with the last four arguments.
+
+    Args:
+        with_columns: Columns that it needs, in this order; None: all.
+        predicate: Which rows; None: all.
+        n_rows: Rows from the beginning, before the predicate; None: all.
+        batch_size: Rows of a frame that it would like.
+    """
+    columns = None
+    if with_columns is not None:
+        columns = [name for name in with_columns if name not in positions] or None
+    size = min(most, batch_size or most, n_rows or most)
+    wants_positions = with_columns is None or not set(positions).isdisjoint(with_columns)
+    reader = open_reader(
+        paths,
+        features,
+        columns=columns,
+        batch_size=size,
+        with_positions=bool(positions) and wants_positions,
+        **options,
+    )
+    left = n_rows
+    with iter(reader) as batches:
+        while left != 0 and (batch := next(batches, None)) is not None:
+            frame = polars.DataFrame(batch)
+            frame = frame if left is None else frame.head(left)
+            left = None if left is None else left - len(frame)
+            frame = frame if with_columns is None else frame.select(with_columns)
+            yield frame if predicate is None else frame.filter(predicate)
