@@ -121,11 +121,24 @@ int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error) {
     return TFW_OK;
 }
 
+/* Drops the regions that reading from an offset on meets again. */
+static void forget_regions(tfw_reader *reader, uint64_t offset) {
+    for (; reader->regions.count != 0; reader->regions.count--) {
+        const tfw_region *last = &reader->regions.of[reader->regions.count - 1];
+        if (last->begin < offset) {
+            return;
+        }
+        reader->skipped_regions--;
+        reader->skipped_bytes -= last->end - last->begin;
+    }
+}
+
 int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_error *error) {
     if (reader->fd < 0 || offset > INT64_MAX) {
         return tfwi_fail(error, TFW_E_ARGUMENT,
                          reader->fd < 0 ? "this reader is fed" : "no file offset");
     }
+    forget_regions(reader, offset);
     reader->offset = offset;
     reader->record = record;
     reader->begin = reader->end = reader->scanned = 0;

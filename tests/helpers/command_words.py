@@ -26,6 +26,8 @@ READING = {
     "split": ["split", "IN", "-o", "OUT-{shard}", "--shards", "2", "--index"],
     "merge": ["merge", "IN", "-o", "OUT", "--output-compression", "gzip"],
     "shuffle": ["shuffle", "IN", "-o", "OUT", "--seed", "1", "--json"],
+    "convert": ["convert", "IN", "-o", "OUT", "--from", "tfrecord", "--to", "jsonl"],
+    "convert --json": ["convert", "IN", "-o", "OUT", "--from", "tfrecord", "--to", "tar", "--json"],
     "bench": ["bench", "IN", "--seconds", "0.001"],
 }
 

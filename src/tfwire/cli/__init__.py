@@ -30,6 +30,10 @@ _COMMANDS = {
     "split": ("reshard", "write the records of files to several files of equal number or size"),
     "merge": ("reshard", "write the records of files to one file"),
     "shuffle": ("reshard", "write the records of files in random order"),
+    "convert": (
+        "convert",
+        "convert between TFRecord, Parquet, Arrow, JSON lines, CSV and WebDataset tar files",
+    ),
     "bench": (
         "bench",
         "measure how fast tfwire and other installed packages read a file",

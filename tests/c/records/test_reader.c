@@ -299,6 +299,37 @@ static void offsets_past_every_file_are_an_end(void) {
     close(options.fd);
 }
 
+/* The reader may have looked beyond the records that it gave: at damage that it meets again. */
+static void seeking_back_notes_no_region_twice(void) {
+    file f = file_random(3, 20, 50);
+    for (size_t i = 4; i < 20; i += 5) {
+        f.data[f.ends[i] - 1] ^= 1; /* records 4, 9, 14, 19 */
+    }
+    tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
+    options.fd = file_open(&f);
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_region regions[8];
+    uint64_t bytes;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    for (size_t back = 0; back < 20; back++) {
+        while (tfw_reader_next(reader, 1, &batch, NULL) == TFW_OK) {
+        }
+        CHECK_EQ(4, tfw_reader_skipped(reader, 0, regions, 8));
+        CHECK_EQ(4, tfw_reader_skipped_total(reader, &bytes));
+        uint64_t sum = 0;
+        for (size_t i = 0; i < 4; i++) {
+            CHECK_EQ(f.ends[5 * i + 4], regions[i].end);
+            sum += regions[i].end - regions[i].begin;
+        }
+        CHECK_EQ(sum, bytes);
+        CHECK_EQ(TFW_OK, tfw_reader_seek(reader, back == 0 ? 0 : f.ends[back - 1], back, NULL));
+    }
+    tfw_reader_free(reader);
+    close(options.fd);
+    free(f.data);
+}
+
 static void seeking_goes_on_at_any_record_and_forgets_the_rest(void) {
     file f = file_random(11, 40, 500);
     file_append(&f, "a rest that is no record", 24);
@@ -378,6 +409,7 @@ int main(void) {
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
     RUN(reading_errors_carry_errno_and_offset);
     RUN(offsets_past_every_file_are_an_end);
+    RUN(seeking_back_notes_no_region_twice);
     RUN(seeking_goes_on_at_any_record_and_forgets_the_rest);
     RUN(every_failing_allocation_is_reported_and_survived);
     return check_report("reader");
