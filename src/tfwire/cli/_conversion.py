@@ -1,0 +1,449 @@
+"""The ways from one format to another, for tfwire convert.
+
+Records go to TFRecord files as they are. Tables go between TFRecord, Parquet and Arrow files,
+columns to columns. All else goes row by row. The input is read twice, except as records: first to
+find the columns and what the output cannot hold of them, then to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.arguments import quoted, show_path
+from tfwire._base.errors import ParseError
+from tfwire._examples.encode import encode_example
+from tfwire._examples.json_examples import example_to_json
+from tfwire._parsing.features import FixedLenFeature, VarLenFeature, float32, int64, string
+from tfwire._parsing.infer import InferredSchema, infer_schema
+from tfwire._records.reader import read_records
+from tfwire._records.sharded_writer import ShardedWriter
+from tfwire.arrow import open_reader
+from tfwire.cli import _files, _rows, _samples, _tables
+from tfwire.cli._file_set import FileSet, TextWriter
+from tfwire.cli._formats import ARROW_FORMATS
+from tfwire.cli._lost import Losses
+from tfwire.cli._row_survey import RowColumn, RowSurvey, columns_of_schema
+from tfwire.cli._rows import Row, RowAndKinds
+from tfwire.cli._streams import Progress
+
+__all__ = ["Conversion"]
+
+_BUDGET = 16 << 20  # bytes of a batch
+_MAX_ROWS = 65536  # of a batch
+_WINDOW = 64  # records whose sizes are added
+_VALUE_BYTES = 64  # of a value in Python, beside its string
+_DTYPES = {"int64": int64, "float": float32, "bytes": string}
+
+
+class Conversion:
+    """A conversion of files.
+
+    Args:
+        options: Of the command.
+        source, target: The formats.
+        schema: Of --schema; None: the columns are those that are found.
+
+    Attributes:
+        losses: What the output does not hold.
+        damaged: Records were left out.
+        paths: The new files, once it is done.
+        num_rows: Rows in them.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        source: str,
+        target: str,
+        schema: InferredSchema | None,
+    ) -> None:
+        self._options, self._source, self._target = options, source, target
+        self._schema = schema
+        self._complained = False
+        self._largest_window = 1
+        self.losses = Losses()
+        self.damaged = False
+        self.paths: list[str] = []
+        self.num_rows = 0
+        self._total = sum(map(_files.file_size, options.files))
+        self._progress = Progress(self._total)
+
+    def run(self) -> None:
+        """Converts the files.
+
+        Raises:
+            OSError, ValueError, Error: The input is at fault, or a file cannot be written. No new
+                file is there.
+        """
+        tabular = ("tfrecord", *ARROW_FORMATS)
+        if self._source == "tfrecord" and (self._target == "tfrecord" or self._options.examples):
+            self._convert_records()
+        elif self._source in tabular and self._target in tabular:
+            self._convert_tables()
+        else:
+            self._convert_rows()
+        self._progress.clear()
+
+    # ---- Records ------------------------------------------------------------------------------
+
+    def _convert_records(self) -> None:
+        """Writes records as they are, or as JSON."""
+        self._begin_pass()
+        records = (record for _, _, record in self._records())
+        if self._target == "tfrecord":
+            with self._sharded_writer() as writer:
+                writer.write_many(records)
+            self._note_files(writer.paths or [], writer.num_records)
+        else:
+            lines = (_example_line(record) for record in records)
+            self._write_text(lines, b"", b"")
+
+    def _records(self) -> Iterator[tuple[str, int, bytes]]:
+        """Path, number and bytes of the records, in all at most --limit. Damage is reported when it
+        is met first."""
+        left = self._options.limit
+        for name in self._options.files:
+            if left == 0:
+                return
+            done = 0
+            reader = read_records(
+                name,
+                _files.chosen_compression(self._options),
+                on_corrupt=self._options.on_corrupt,
+                max_record_size=1 << 30,
+            )
+            with reader:
+                for number, record in enumerate(islice(reader, left)):
+                    yield name, number, record
+                    done += len(record) + 16
+                    left = None if left is None else left - 1
+                    self._report(name, done)
+                self._complain_of_damage(name, reader.skipped)
+        self._complained = True
+
+    def _complain_of_damage(self, name: str, regions: Any) -> None:
+        self.damaged |= bool(regions)
+        if not self._complained:
+            self._progress.clear()
+            _files.complain_of_damage(self._options, name, regions, None)
+
+    def _begin_pass(self) -> None:
+        self._progress = Progress(self._total)
+
+    def _report(self, name: str, done: int) -> None:
+        size = _files.file_size(name)
+        self._progress.update(name, min(done, size) if size else done)
+
+    # ---- Tables -------------------------------------------------------------------------------
+
+    def _convert_tables(self) -> None:
+        if self._source == "tfrecord":
+            schema, batches = self._read_examples()
+        else:
+            schema, batches = self._read_tables()
+        batches = self._limited(batches)
+        if self._target == "tfrecord":
+            with self._sharded_writer() as writer:
+                for batch in batches:
+                    with _tables.arrow_errors("a column cannot be written"):
+                        writer.write_columns(batch)
+            self._note_files(writer.paths or [], writer.num_records)
+            return
+        with self._table_files(schema) as files:
+            for batch in batches:
+                files.write(batch, _tables.sizes_of_rows(batch))
+        self._note_files(files.paths, files.num_rows)
+
+    def _read_examples(self) -> tuple[Any, Iterator[Any]]:
+        """The schema and record batches of TFRecord files."""
+        survey, sequences = self._survey_records()
+        flat: list[str] = []
+        features: Any = self._schema
+        if features is None and sequences:
+            features = infer_schema(self._options.files, None)
+        elif features is None:
+            features, flat = _features_of(survey)
+        if not features and not getattr(features, "sequence_features", None):
+            self.losses.add_empty(survey.num_rows)
+        else:
+            known = {*features, *getattr(features, "sequence_features", ())}
+            self.losses.add_left_out(survey.columns, known)
+        self.losses.add_names(features)
+        reader = open_reader(
+            self._options.files,
+            features,
+            batch_size=max(1, min(_MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
+            compression_type=_files.chosen_compression(self._options),
+            on_corrupt=self._options.on_corrupt,
+        )
+        schema = _tables.schema_of(reader, flat)
+        return schema, self._read_batches(reader, flat, survey.num_rows)
+
+    def _read_batches(self, reader: Any, flat: list[str], num_rows: int) -> Iterator[Any]:
+        self._begin_pass()
+        done = 0
+        for batch in reader:
+            yield _tables.flattened(batch, flat)
+            done += batch.num_rows
+            self._progress.update("", self._total * min(done, num_rows) // max(1, num_rows))
+
+    def _survey_records(self) -> tuple[RowSurvey, bool]:
+        """What is in TFRecord files, and whether there are SequenceExamples."""
+        from tfwire._examples.decode import decode_sequence_example
+
+        survey, sequences, window = RowSurvey(one_kind=self._schema is None), False, 0
+        self._begin_pass()
+        for i, (path, number, record) in enumerate(self._records()):
+            try:
+                features, lists = decode_sequence_example(record)
+            except ParseError as error:
+                raise _not_an_example(path, number, error) from None
+            row, kinds, kindless = _rows.decoded_row(features)
+            survey.add(row, kinds)
+            self.losses.num_kindless += kindless
+            sequences |= bool(lists)
+            window = window + len(record) if i % _WINDOW else len(record)
+            self._largest_window = max(self._largest_window, window)
+        return survey, sequences
+
+    def _read_tables(self) -> tuple[Any, Iterator[Any]]:
+        """The schema and record batches of Parquet or Arrow files."""
+        paths = self._options.files
+        schemas = [_tables.arrow_schema(path, self._source) for path in paths]
+        for path, schema in zip(paths, schemas, strict=True):
+            if not schema.equals(schemas[0]):
+                raise ValueError(
+                    f"{show_path(path)}: its columns are not those of {show_path(paths[0])}"
+                )
+        if self._target == "tfrecord":
+            self.losses.lines += _tables.lost_types(schemas[0], rows=False)
+        return schemas[0], self._table_batches()
+
+    def _table_batches(self) -> Iterator[Any]:
+        self._begin_pass()
+        for path in self._options.files:
+            total, size = _tables.num_rows(path, self._source), _files.file_size(path)
+            for batch, done in _tables.table_batches(path, self._source, _BUDGET):
+                yield batch
+                self._report(path, size * done // max(1, total or 0) if total else 0)
+
+    def _limited(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """At most --limit rows of record batches."""
+        left = self._options.limit
+        for batch in batches:
+            if left is not None:
+                batch = _tables.select_rows(batch, slice(0, left))
+                left -= batch.num_rows
+            yield batch
+            if left == 0:
+                return
+
+    # ---- Rows ---------------------------------------------------------------------------------
+
+    def _convert_rows(self) -> None:
+        if self._source in ARROW_FORMATS:
+            for path in self._options.files:
+                schema = _tables.arrow_schema(path, self._source)
+                self.losses.lines += _tables.lost_types(schema, rows=True)
+        survey = RowSurvey(self._source in ("tfrecord", *ARROW_FORMATS), self._source == "csv")
+        self._begin_pass()
+        for row, kinds in self._rows():
+            survey.add(row, kinds)
+        columns = self._columns(survey)
+        with_key = self._source == "tar" and self._options.key is None
+        self.losses.add_rows(survey, columns, self._target, self._options.examples)
+        if with_key and survey.num_rows:
+            self.losses.lines.append("the keys of the samples; --key NAME makes them a column")
+        self._begin_pass()
+        rows = _typed((row for row, _ in self._rows()), columns)
+        self._write_rows(rows, columns)
+
+    def _columns(self, survey: RowSurvey) -> list[RowColumn]:
+        if self._schema is None:
+            return survey.found_columns(keep_order=self._source != "tfrecord")
+        columns = columns_of_schema(self._schema)
+        self.losses.add_left_out(survey.columns, {column.name for column in columns})
+        seen, json_lists = survey.columns, self._source == "csv"
+        return [
+            column._replace(
+                text=column.name not in seen or seen[column.name].text, json_lists=json_lists
+            )
+            for column in columns
+        ]
+
+    def _rows(self) -> Iterator[RowAndKinds]:
+        """The rows with the kinds of their values, if they are known."""
+        if self._source == "tfrecord":
+            yield from self._rows_of_records()
+            return
+        left = self._options.limit
+        for path in self._options.files:
+            for number, (row, kinds) in enumerate(islice(self._rows_of_file(path), left)):
+                try:
+                    _rows.decode_base64(row, self._options.base64)
+                except ValueError as error:
+                    raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
+                yield row, kinds
+                left = None if left is None else left - 1
+
+    def _rows_of_records(self) -> Iterator[RowAndKinds]:
+        self.losses.num_kindless = 0
+        for path, number, record in self._records():
+            try:
+                row, kinds, kindless = _rows.example_row(record)
+            except ValueError as error:
+                raise _not_an_example(path, number, error) from None
+            self.losses.num_kindless += kindless
+            yield row, kinds
+
+    def _rows_of_file(self, path: str) -> Iterator[RowAndKinds]:
+        def report(done: int) -> None:
+            self._progress.update(path, done)
+
+        if self._source == "jsonl":
+            return _rows.json_rows(path, report)
+        rows: Iterator[Row]
+        if self._source == "csv":
+            rows = _rows.csv_rows(path, report)
+        elif self._source == "tar":
+            rows = _samples.sample_rows(path, report, self._options.key)
+        else:
+            batches = _tables.table_batches(path, self._source, _BUDGET // 8)
+            rows = (row for batch, _ in batches for row in _tables.arrow_rows(batch))
+        return ((row, None) for row in rows)
+
+    def _write_rows(self, rows: Iterator[Row], columns: list[RowColumn]) -> None:
+        if self._target == "tfrecord":
+            kinds = _rows.kinds_of(columns)
+            with self._sharded_writer() as writer, np.errstate(over="ignore"):
+                writer.write_many(encode_example(_rows.features_of_row(row, kinds)) for row in rows)
+            self._note_files(writer.paths or [], writer.num_records)
+        elif self._target in ARROW_FORMATS:
+            with self._table_files(_tables.schema_of_columns(columns)) as files:
+                for piece in _pieces(rows):
+                    with _tables.arrow_errors("a column cannot be written"):
+                        batch = _tables.table_of_rows(piece, columns)
+                    files.write(batch, _tables.sizes_of_rows(batch))
+            self._note_files(files.paths, files.num_rows)
+        else:
+            encoder = self._encoder(columns)
+            lines = (encoder.encode(row) for row in rows)
+            self._write_text(lines, encoder.header, encoder.footer)
+
+    def _encoder(self, columns: list[RowColumn]) -> Any:
+        if self._target == "csv":
+            return _rows.CsvEncoder(columns)
+        if self._target == "tar":
+            return _samples.SampleEncoder(columns, self._options.key)
+        if self._options.examples:
+            return _rows.ExampleEncoder(columns)
+        return _rows.JsonEncoder(columns)
+
+    # ---- New files ----------------------------------------------------------------------------
+
+    def _sharded_writer(self) -> ShardedWriter:
+        return ShardedWriter(
+            self._options.output,
+            shard_size=self._options.shard_size,
+            num_shards=self._num_shards(),
+            options=_files.OUTPUT_COMPRESSIONS[self._options.output_compression],
+        )
+
+    def _num_shards(self) -> int | None:
+        count: int | None = self._options.num_shards
+        return 1 if count is None and self._options.shard_size is None else count
+
+    def _file_set(self, open_writer: Callable[[Any], Any], select: Callable[..., Any]) -> FileSet:
+        size = self._options.shard_size
+        return FileSet(self._options.output, self._num_shards(), size, open_writer, select)
+
+    def _table_files(self, schema: Any) -> FileSet:
+        def open_writer(file: Any) -> Any:
+            compression = self._options.output_compression
+            return _tables.open_table_writer(file, self._target, compression, schema)
+
+        return self._file_set(open_writer, _tables.select_rows)
+
+    def _write_text(self, lines: Iterator[bytes], header: bytes, footer: bytes) -> None:
+        """Writes rows that are encoded."""
+
+        def open_writer(file: Any) -> Any:
+            compressed = self._options.output_compression == "gzip"
+            return TextWriter(file, compressed, header, footer)
+
+        with self._file_set(open_writer, lambda items, chosen: items[chosen]) as files:
+            for piece in _pieces(lines):
+                files.write(piece, [len(line) for line in piece])
+        self._note_files(files.paths, files.num_rows)
+
+    def _note_files(self, paths: list[str], num_rows: int) -> None:
+        self.paths, self.num_rows = paths, num_rows
+
+
+def _example_line(record: bytes) -> bytes:
+    _rows.example_row(record)  # refuses SequenceExamples
+    return example_to_json(record).encode() + b"\n"
+
+
+def _not_an_example(path: str, number: int, error: Exception) -> ValueError:
+    what = " is not an Example" if isinstance(error, ParseError) else ""
+    return ValueError(f"{show_path(path)}: record {number}{what}: {error}")
+
+
+def _features_of(survey: RowSurvey) -> tuple[dict[str, Any], list[str]]:
+    """The specification of columns, and the names of those that have one value or none."""
+    features: dict[str, Any] = {}
+    flat = []
+    for column in survey.found_columns(keep_order=False):
+        seen, dtype = survey.columns[column.name], _DTYPES[column.kind]
+        least, most = seen.counts
+        if seen.present == survey.num_rows and least == most > 0:
+            features[column.name] = FixedLenFeature([] if most == 1 else [most], dtype)
+            continue
+        features[column.name] = VarLenFeature(dtype)
+        if least == most == 1:
+            flat.append(column.name)
+    return features, flat
+
+
+def _typed(rows: Iterable[Row], columns: Sequence[RowColumn]) -> Iterator[Row]:
+    """Rows with the values of their columns in the columns' kinds and order."""
+    for number, row in enumerate(rows):
+        typed: Row = {}
+        for column in columns:
+            value = row.get(column.name)
+            if value is not None:
+                try:
+                    typed[column.name] = column.typed(value)
+                except ValueError as error:
+                    raise ValueError(f"row {number}: {error}") from None
+            elif column.required:
+                raise ValueError(
+                    f"row {number} has no {quoted(column.name)}, which the schema requires"
+                )
+        yield typed
+
+
+def _pieces(items: Iterator[Any]) -> Iterator[list[Any]]:
+    """Rows or lines in lists of bounded size."""
+    piece: list[Any] = []
+    size = 0
+    for item in items:
+        piece.append(item)
+        size += len(item) if isinstance(item, bytes) else sum(map(_size, item.values()))
+        if size >= _BUDGET // 2 or len(piece) >= _MAX_ROWS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, list):
+        return _VALUE_BYTES + sum(map(_size, value))
+    return _VALUE_BYTES + (len(value) if isinstance(value, bytes) else 0)

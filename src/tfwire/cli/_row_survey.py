@@ -1,0 +1,235 @@
+"""What is in the columns of rows: a first pass over the input of tfwire convert, which finds the
+kinds of columns, and what the output cannot hold.
+
+A row is a dict of names to values: int, float, bytes, or a list of these. A name that is missing is
+a feature that the record does not have.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.arguments import quoted
+
+__all__ = ["NON_FINITE", "RowColumn", "RowSurvey", "RowValue", "columns_of_schema"]
+
+RowValue = int | float | bytes | list[Any]
+
+NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_WORDS = {word.encode() for word in NON_FINITE}
+_INTEGER_CELL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+_NUMBER_CELL = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 40  # characters
+_KIND_OF_TYPE = {int: "int64", bool: "int64", float: "float", bytes: "bytes"}
+
+
+class RowColumn(NamedTuple):
+    """A column as it is written.
+
+    Attributes:
+        kind: "int64", "float", "float32" or "bytes".
+        is_list: Its values are lists.
+        text: All its strings are UTF-8.
+        required: A row without it is an error.
+        json_lists: Its lists come as JSON, in strings.
+    """
+
+    name: str
+    kind: str
+    is_list: bool
+    text: bool
+    required: bool = False
+    json_lists: bool = False
+
+    def typed(self, value: RowValue) -> RowValue:
+        """A value in the kind of the column.
+
+        Raises:
+            ValueError: It has another kind, or is a list in a column of single values.
+        """
+        if self.json_lists and type(value) is bytes:
+            value = _list_in_text(value)
+        if type(value) is list:
+            if self.is_list:
+                return [self._item(item) for item in value]
+            raise ValueError(f"{quoted(self.name)}: expected one value, found a list")
+        if self.is_list:
+            return [self._item(value)]
+        item: RowValue = self._item(value)
+        return item
+
+    def _item(self, item: Any) -> Any:
+        if type(item) is bytes and self.kind != "bytes":
+            item = _number(item, self.kind != "int64")
+        if self.kind == "bytes" and type(item) is bytes:
+            return item
+        if self.kind == "int64" and type(item) in (int, bool):
+            return int(item)
+        if self.kind in ("float", "float32") and type(item) in (int, float):
+            return float(item)
+        found = _KIND_OF_TYPE.get(type(item), "text")
+        raise ValueError(f"{quoted(self.name)}: expected {self.kind}, found {found}")
+
+
+def _list_in_text(text: bytes) -> RowValue:
+    """The list that a cell holds as JSON; the text itself if it holds none."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(values, list):
+        return text
+    return [item.encode() if isinstance(item, str) else item for item in values]
+
+
+def _number(text: bytes, large: bool = False) -> Any:
+    """The number in a text; the text if there is none, or an integer with more digits than int64
+    has, unless that is wanted."""
+    if text in _WORDS:
+        return NON_FINITE[text.decode()]
+    if len(text) <= _LONGEST_NUMBER and _NUMBER_CELL.fullmatch(text):
+        if _INTEGER_CELL.fullmatch(text):
+            return int(text)
+        if large or text == b"-0" or not text.removeprefix(b"-").isdigit():
+            return float(text)
+    return text
+
+
+def columns_of_schema(features: Mapping[str, Any]) -> list[RowColumn]:
+    """The columns of rows that a specification describes.
+
+    Raises:
+        ValueError: A feature that rows cannot hold.
+    """
+    columns = []
+    for name, feature in features.items():
+        kind = type(feature).__name__
+        if kind not in ("FixedLenFeature", "VarLenFeature", "FixedLenSequenceFeature"):
+            raise ValueError(f"{quoted(name)}: a {kind} can be written to Parquet and Arrow alone")
+        dtype = {"string": "bytes", "float32": "float32"}.get(feature.dtype.name, "int64")
+        single = kind == "FixedLenFeature" and len(feature.shape) == 0
+        required = kind == "FixedLenFeature" and feature.default_value is None
+        columns.append(RowColumn(name, dtype, not single, True, required))
+    return columns
+
+
+class _ColumnStatistics:
+    """What was seen of a column."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, int] = {}  # with the number of the first row
+        self.present = 0
+        self.lists = False
+        self.counts: tuple[int, int] = (1 << 63, 0)
+        self.text = True
+        self.has_empty_string = False
+        self.rounded = False  # as float32
+        self.finite = self.non_finite = self.bools = False  # some values are
+        self.words = self.integers = self.numbers = True  # all strings are such
+        self.some_number = False
+
+    def add(self, row: int, value: RowValue, kind: str | None = None) -> None:
+        """Adds the value of a row; its kind is that of its items unless it is given."""
+        self.present += 1
+        items = value if isinstance(value, list) else [value]
+        self.lists |= isinstance(value, list)
+        self.counts = min(self.counts[0], len(items)), max(self.counts[1], len(items))
+        if kind is not None:
+            self.kinds.setdefault(kind, row)
+        for item in items:
+            if kind is None:
+                self.kinds.setdefault(_KIND_OF_TYPE[type(item)], row)
+            if type(item) is bytes:
+                self._add_string(item)
+            elif type(item) is float:
+                self._add_float(item, kind)
+            elif type(item) is bool:
+                self.bools = True
+            elif type(item) is int and not -(1 << 24) <= item <= 1 << 24:
+                self.rounded = True
+
+    def _add_float(self, item: float, kind: str | None) -> None:
+        finite = math.isfinite(item)
+        self.finite |= finite
+        self.non_finite |= not finite
+        if kind is None and finite and not self.rounded:
+            with np.errstate(over="ignore"):
+                self.rounded = float(str(np.float32(item))) != item
+
+    def _add_string(self, item: bytes) -> None:
+        self.has_empty_string |= not item
+        if self.text and not item.isascii():
+            try:
+                item.decode()
+            except UnicodeDecodeError:
+                self.text = False
+        self.words &= item in _WORDS
+        if self.numbers:
+            number = _number(item)
+            is_number = type(number) is not bytes
+            self.numbers &= is_number and _is_in_range(number)
+            self.integers &= type(number) is int
+            self.some_number |= is_number and item not in _WORDS
+
+
+def _is_in_range(number: Any) -> bool:
+    return type(number) is float or -(2**63) <= number < 2**63
+
+
+class RowSurvey:
+    """Collects what is in rows.
+
+    Args:
+        one_kind: Columns have one kind of numbers; else integers and floats give floats, and
+            strings like "NaN" among them are floats.
+        text_cells: All values are text, of which the kind is guessed.
+    """
+
+    def __init__(self, one_kind: bool, text_cells: bool = False) -> None:
+        self._one_kind, self._text_cells = one_kind, text_cells
+        self.columns: dict[str, _ColumnStatistics] = {}
+        self.num_rows = 0
+        self.num_empty = 0
+        self.num_kindless = 0
+
+    def add(self, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None) -> None:
+        """Adds a row, with the kinds of its values if they are known."""
+        for name, value in row.items():
+            seen = self.columns.get(name)
+            if seen is None:
+                seen = self.columns[name] = _ColumnStatistics()
+            seen.add(self.num_rows, value, kinds[name] if kinds else None)
+        self.num_rows += 1
+        self.num_empty += not row
+
+    def found_columns(self, keep_order: bool) -> list[RowColumn]:
+        """The columns.
+
+        Raises:
+            ValueError: A column is of several kinds.
+        """
+        names = list(self.columns) if keep_order else sorted(self.columns)
+        return [self._column(name, self.columns[name]) for name in names]
+
+    def _column(self, name: str, seen: _ColumnStatistics) -> RowColumn:
+        return RowColumn(name, self._kind(name, seen), seen.lists, seen.text)
+
+    def _kind(self, name: str, seen: _ColumnStatistics) -> str:
+        kinds = set(seen.kinds)
+        if self._text_cells and kinds == {"bytes"} and seen.numbers and seen.some_number:
+            return "int64" if seen.integers else "float"
+        if len(kinds) <= 1:
+            return next(iter(kinds), "bytes")
+        mixed = kinds == {"int64", "float"}
+        mixed |= "bytes" in kinds and "float" in kinds and seen.words
+        mixed |= kinds == {"int64", "bytes"} and seen.words
+        if mixed and not self._one_kind:
+            return "float"
+        found = ", ".join(f"{kind} in row {row}" for kind, row in seen.kinds.items())
+        raise ValueError(f"{quoted(name)} is of several kinds: {found} is the first of each")

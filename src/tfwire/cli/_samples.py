@@ -1,0 +1,208 @@
+"""WebDataset's tar files: a sample is the members of one key, KEY.EXTENSION, one after another.
+
+A feature of one string is the member KEY.NAME, with its bytes. Numbers and lists are JSON in
+KEY.NAME.json; an integer of a feature "cls" and its like is text in KEY.cls, as WebDataset has it.
+What a name of a file cannot hold is percent-encoded in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from tfwire._base.arguments import quoted, show_path
+from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
+from tfwire.cli._rows import Row, json_value, opened, plain_value
+
+__all__ = ["SampleEncoder", "sample_rows"]
+
+# WebDataset's extensions of integers as text.
+_INTEGER_EXTENSIONS = ("cls", "cls2", "class", "count", "index", "inx", "id")
+_INTEGER_FILE = re.compile(rb"\s*-?[0-9]{1,19}\s*")
+_PRINTABLE = "".join(chr(c) for c in range(0x20, 0x7F) if chr(c) not in "%/\\")
+_JSON = ".json"
+_TAR_READ_SIZE = 1 << 16
+
+
+def sample_rows(
+    path: str, report: Callable[[int], None], key_name: str | None = None
+) -> Iterator[Row]:
+    """The samples of a tar file as rows. Members are read one by one; none is extracted, so it does
+    not matter what their names are. Folders, links and devices are left out.
+
+    Args:
+        path: The file, plain or compressed by gzip.
+        report: Called with the number of bytes that are read.
+        key_name: The column that gets the keys.
+
+    Raises:
+        ValueError: Not a tar file, or two members of a sample have one extension.
+    """
+    with opened(path) as source:
+        try:
+            stream = _PlainStream(source.file)
+            file: Any = stream
+            with tarfile.open(fileobj=file, mode="r|") as archive:
+                yield from _samples(archive, source.position, report, key_name)
+            stream.check_end()
+        except (tarfile.TarError, ValueError) as error:
+            raise ValueError(f"{show_path(path)}: {error}") from None
+
+
+class _PlainStream:
+    """An archive that is read; tarfile says nothing of one that is cut between two members."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._end = b""
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._file.read(size)
+        self._end = (self._end + data)[-tarfile.BLOCKSIZE :]
+        return data
+
+    def check_end(self) -> None:
+        """Raises ValueError unless the archive ends with a block of zeros."""
+        while self.read(_TAR_READ_SIZE):
+            pass
+        if self._end.strip(b"\0") or len(self._end) < tarfile.BLOCKSIZE:
+            raise ValueError("the archive has no end; it was cut off")
+
+
+def _samples(
+    archive: tarfile.TarFile,
+    position: Callable[[], int],
+    report: Callable[[int], None],
+    key_name: str | None,
+) -> Iterator[Row]:
+    last: str | None = None
+    row: Row = {}
+    for member in archive:
+        archive.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
+        folder, slash, name = member.name.rpartition("/")
+        stem, dot, extension = name.partition(".")
+        file = archive.extractfile(member) if member.isreg() else None
+        if file is None or not dot:
+            continue
+        key = folder + slash + stem
+        if key != last:
+            if last is not None:
+                yield row
+            last, row = key, {}
+            if key_name is not None:
+                row[key_name] = unquote_to_bytes(key)
+        feature, value = _feature(extension, file.read())
+        if feature in row:
+            raise ValueError(f"sample {quoted(key)}: {quoted(feature)} occurs twice")
+        row[feature] = value
+        report(position())
+    if last is not None:
+        yield row
+
+
+def _feature(extension: str, data: bytes) -> tuple[str, RowValue]:
+    """The name and value of a feature from a member."""
+    if extension in _INTEGER_EXTENSIONS and _INTEGER_FILE.fullmatch(data):
+        number = int(data)
+        return extension, number if -(2**63) <= number < 2**63 else data
+    name = extension.removesuffix(_JSON)
+    if name != extension:
+        try:
+            value = json.loads(data)
+            if isinstance(value, str) and value in NON_FINITE:
+                return _name(name), NON_FINITE[value]
+            if not isinstance(value, (str, dict, bool, type(None))):
+                return _name(name), plain_value(name, value)
+        except (ValueError, RecursionError):
+            pass
+    return _name(extension), data
+
+
+def _name(extension: str) -> str:
+    return unquote_to_bytes(extension).decode("utf-8", "surrogateescape")
+
+
+class SampleEncoder:
+    """Rows as members of a tar file.
+
+    Args:
+        columns: Of the rows.
+        key_name: The column with the keys; None: they are the numbers of the rows.
+    """
+
+    header = b""
+    footer = bytes(2 * tarfile.BLOCKSIZE)
+
+    def __init__(self, columns: Sequence[RowColumn], key_name: str | None) -> None:
+        self._columns = {column.name: column for column in columns}
+        self._key_name = key_name
+        self._last: str | None = None
+        self._number = 0
+
+    def encode(self, row: Row) -> bytes:
+        """A row as members.
+
+        Raises:
+            ValueError: It has no key, or that of the row before it.
+        """
+        key = self._key(row)
+        if key == self._last:
+            raise ValueError(f"two rows in turn have the key {quoted(key)}")
+        self._last = key
+        self._number += 1
+        members = bytearray()
+        for name, value in row.items():
+            if name != self._key_name:
+                extension, data = self._member(name, value)
+                members += _member(f"{key}.{extension}", data)
+        return bytes(members)
+
+    def _key(self, row: Row) -> str:
+        if self._key_name is None:
+            return f"{self._number:09d}"
+        value = row.get(self._key_name)
+        if not isinstance(value, (bytes, int)) or value == b"":
+            raise ValueError(f"row {self._number} has no key in {quoted(self._key_name)}")
+        text = value if isinstance(value, bytes) else str(value).encode()
+        parts = text.split(b"/")
+        inside = len(parts) > 1 and all(parts)  # else a path from the root, or a folder
+        encoded = map(_encoded, parts) if inside else [_encoded(text)]
+        return "/".join(part.replace(".", "%2E") for part in encoded)
+
+    def _member(self, name: str, value: RowValue) -> tuple[str, bytes]:
+        extension = _encoded(name.encode("utf-8", "surrogateescape"))
+        if name in _INTEGER_EXTENSIONS:
+            if isinstance(value, int):
+                return extension, str(value).encode()
+            extension = f"%{ord(name[0]):02X}{name[1:]}"
+        if isinstance(value, bytes):
+            if extension.endswith(_JSON):
+                extension = f"{extension.removesuffix(_JSON)}%2Ejson"
+            return extension, value
+        column = self._columns[name]
+        return extension + _JSON, json.dumps(json_value(value, column.text)).encode()
+
+
+def _encoded(name: bytes) -> str:
+    """A name without slashes and control characters, percent-encoded; UTF-8 stays."""
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        return quote_from_bytes(name, safe=_PRINTABLE)
+    return "".join(
+        character
+        if character in _PRINTABLE or (character.isprintable() and not character.isascii())
+        else quote_from_bytes(character.encode(), safe="")
+        for character in text
+    )
+
+
+def _member(name: str, data: bytes) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+    return header + data + bytes(-len(data) % tarfile.BLOCKSIZE)

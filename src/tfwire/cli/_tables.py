@@ -1,0 +1,263 @@
+"""Parquet and Arrow IPC files for tfwire convert, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from tfwire._base.arguments import quoted, show_path
+from tfwire.cli._row_survey import RowColumn
+from tfwire.cli._rows import Row
+
+__all__ = [
+    "arrow_errors",
+    "arrow_rows",
+    "arrow_schema",
+    "flattened",
+    "has_pyarrow",
+    "lost_types",
+    "num_rows",
+    "open_table_writer",
+    "schema_of",
+    "schema_of_columns",
+    "select_rows",
+    "sizes_of_rows",
+    "table_batches",
+    "table_of_rows",
+]
+
+_MAX_ROWS = 65536
+_PARQUET_READ_SIZE = 1 << 20  # bytes of a Parquet file read at a time
+
+
+def _arrow(name: str = "pyarrow") -> Any:
+    return import_module(name)
+
+
+def has_pyarrow() -> bool:
+    try:
+        _arrow()
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def arrow_errors(path: str) -> Iterator[None]:
+    """Makes errors of pyarrow those of a file."""
+    try:
+        yield
+    except (_arrow().ArrowException, TypeError, OverflowError) as error:
+        text = str(error).split("\n")[0]
+        raise ValueError(f"{show_path(path)}: {text}") from None
+
+
+# ---- Reading ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened_table(path: str, format_name: str) -> Iterator[Any]:
+    """A ParquetFile, a RecordBatchFileReader or a RecordBatchStreamReader."""
+    with open(path, "rb") as file, arrow_errors(path):
+        if format_name == "parquet":
+            parquet = _arrow("pyarrow.parquet")
+            yield parquet.ParquetFile(file, buffer_size=_PARQUET_READ_SIZE, pre_buffer=False)
+            return
+        is_file = file.peek(6)[:6] == b"ARROW1"
+        ipc = _arrow("pyarrow.ipc")
+        yield ipc.open_file(file) if is_file else ipc.open_stream(file)
+
+
+def arrow_schema(path: str, format_name: str) -> Any:
+    """The pyarrow.Schema of a file."""
+    with _opened_table(path, format_name) as table:
+        return table.schema_arrow if format_name == "parquet" else table.schema
+
+
+def num_rows(path: str, format_name: str) -> int | None:
+    """How many rows a file has; None if it does not say."""
+    with _opened_table(path, format_name) as table:
+        return int(table.metadata.num_rows) if format_name == "parquet" else None
+
+
+def table_batches(path: str, format_name: str, budget: int) -> Iterator[tuple[Any, int]]:
+    """The record batches of a file, of about ``budget`` bytes at most, each with the number of rows
+    up to its end.
+
+    Args:
+        path: The file.
+        format_name: "parquet" or "arrow".
+        budget: Bytes.
+    """
+    done = 0
+    with _opened_table(path, format_name) as table:
+        if format_name == "parquet":
+            batches = table.iter_batches(_rows_of_budget(table.metadata, budget), use_threads=False)
+        elif hasattr(table, "num_record_batches"):
+            batches = (table.get_batch(i) for i in range(table.num_record_batches))
+        else:
+            batches = iter(table)
+        for batch in batches:
+            rows = max(1, batch.num_rows * budget // max(1, batch.nbytes))
+            for first in range(0, batch.num_rows, rows):
+                piece = batch.slice(first, rows)
+                done += piece.num_rows
+                yield piece, done
+
+
+def _rows_of_budget(metadata: Any, budget: int) -> int:
+    """How many rows have at most so many bytes in every row group."""
+    rows = _MAX_ROWS
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        rows = min(rows, group.num_rows * budget // max(1, group.total_byte_size))
+    return max(1, rows)
+
+
+def arrow_rows(batch: Any) -> Iterator[Row]:
+    """The rows of a record batch; nulls are missing values."""
+    names = batch.schema.names
+    for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        row = zip(names, values, strict=True)
+        yield {name: _row_value(name, value) for name, value in row if value is not None}
+
+
+def _row_value(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_row_item(name, item) for item in value]
+    return _row_item(name, value)
+
+
+def _row_item(name: str, item: Any) -> Any:
+    if isinstance(item, str):
+        return item.encode()
+    if item is None:
+        raise ValueError(f"{quoted(name)}: null in a list; drop it or fill it first")
+    return int(item) if isinstance(item, bool) else item
+
+
+def lost_types(schema: Any, rows: bool) -> Iterator[str]:
+    """What a TFRecord file does not hold of a schema.
+
+    Args:
+        schema: Of the tables.
+        rows: They are converted to rows.
+
+    Raises:
+        ValueError: A type that rows cannot have.
+    """
+    types = _arrow("pyarrow.types")
+    for field in schema:
+        item, depth = field.type, 0
+        while _is_list(types, item):
+            item, depth = item.value_type, depth + 1
+        if types.is_dictionary(item):
+            item = item.value_type
+        if rows and (depth > 1 or not _is_plain(types, item)):
+            raise ValueError(
+                f"{quoted(field.name)}: expected numbers, strings or lists of these, "
+                f"found {field.type}"
+            )
+        if depth > 1:
+            yield f"{quoted(field.name)}: lists of lists are flattened"
+        if types.is_float64(item) and not rows:
+            yield f"{quoted(field.name)}: double is rounded to float"
+        elif types.is_boolean(item):
+            yield f"{quoted(field.name)}: bool becomes int64"
+
+
+def _is_list(types: Any, kind: Any) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_plain(types: Any, kind: Any) -> bool:
+    strings = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    numbers = (types.is_integer, types.is_floating, types.is_boolean)
+    others = (types.is_fixed_size_binary, types.is_null)
+    return any(is_kind(kind) for is_kind in (*strings, *numbers, *others))
+
+
+# ---- Writing ------------------------------------------------------------------------------------
+
+
+def schema_of_columns(columns: Sequence[RowColumn]) -> Any:
+    """The pyarrow.Schema of rows."""
+    arrow = _arrow()
+    kinds = {"int64": arrow.int64(), "float": arrow.float64(), "float32": arrow.float32()}
+    fields = []
+    for column in columns:
+        kind = kinds.get(column.kind) or (arrow.string() if column.text else arrow.binary())
+        fields.append((column.name, arrow.list_(kind) if column.is_list else kind))
+    return arrow.schema(fields)
+
+
+def table_of_rows(rows: Sequence[Row], columns: Sequence[RowColumn]) -> Any:
+    """Typed rows as a record batch."""
+    arrow, schema = _arrow(), schema_of_columns(columns)
+    arrays = []
+    for field in schema:
+        values = [row.get(field.name) for row in rows]
+        arrays.append(arrow.array(values, field.type))
+    return arrow.record_batch(arrays, schema=schema)
+
+
+def schema_of(reader: Any, flat: Sequence[str]) -> Any:
+    """The pyarrow.Schema of what ``flattened`` gives of the batches of an ArrowReader."""
+    schema = _arrow().schema(reader)
+    for name in flat:
+        i = schema.get_field_index(name)
+        field = schema.field(i)
+        schema = schema.set(i, _arrow().field(name, field.type.value_type, metadata=field.metadata))
+    return schema
+
+
+def flattened(batch: Any, names: Sequence[str]) -> Any:
+    """A record batch with the lists of some columns, which have at most one value, as values."""
+    arrow = _arrow()
+    compute = _arrow("pyarrow.compute")
+    batch = arrow.record_batch(batch)
+    for name in names:
+        i = batch.schema.get_field_index(name)
+        values = compute.list_element(batch.column(i), 0)
+        field = arrow.field(name, values.type, metadata=batch.schema.field(i).metadata)
+        batch = batch.set_column(i, field, values)
+    return batch
+
+
+def select_rows(batch: Any, chosen: slice) -> Any:
+    """Some rows of a record batch."""
+    begin, end, step = chosen.indices(batch.num_rows)
+    if step == 1:
+        return batch.slice(begin, end - begin)
+    return batch.take(_arrow().array(range(begin, end, step), _arrow().int64()))
+
+
+def sizes_of_rows(batch: Any) -> list[int]:
+    """The mean number of bytes of a row, for each."""
+    return [batch.nbytes // max(1, batch.num_rows)] * int(batch.num_rows)
+
+
+class _TableWriter:
+    """Writes record batches to a file."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def write(self, items: Any) -> None:
+        if items.num_rows:
+            self._writer.write_batch(items)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def open_table_writer(file: Any, format_name: str, compression: str, schema: Any) -> _TableWriter:
+    """A FileWriter of record batches."""
+    if format_name == "parquet":
+        parquet = _arrow("pyarrow.parquet")
+        return _TableWriter(parquet.ParquetWriter(file, schema, compression=compression))
+    ipc = _arrow("pyarrow.ipc")
+    options = ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+    return _TableWriter(ipc.new_file(file, schema, options=options))

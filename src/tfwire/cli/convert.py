@@ -1,0 +1,249 @@
+"""tfwire convert: files of one format from files of another."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import stat
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import show_path
+from tfwire.cli import _files
+from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
+
+if TYPE_CHECKING:
+    from tfwire.cli._conversion import Conversion
+
+_SHOWN_LINES = 20  # of what was lost
+
+_CONVERT_EPILOG = (
+    "Formats are found by the names of files: .tfrecord, .parquet, .arrow (.feather, .ipc), .jsonl "
+    "(.ndjson), .csv, .tar; Parquet and Arrow need pyarrow. The input is read twice: first to find "
+    "its columns. The report says what the output does not hold, or holds in another form. No file "
+    "appears before all are complete. Exit status: 0, 1 when the input is at fault, 2 for wrong "
+    "usage."
+)
+
+
+def add_convert(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire convert."""
+    parser.add_argument("files", nargs="+", metavar="IN", help="a file; all of one format")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="the new file, or files, like 'train-{shard:05d}-of-{shards:05d}.parquet'",
+    )
+    for flag, name, what in (("--from", "source", "input"), ("--to", "target", "output")):
+        parser.add_argument(
+            flag,
+            dest=name,
+            choices=list(FORMATS),
+            type=str.lower,
+            metavar="FORMAT",
+            help=f"format of the {what}: {', '.join(FORMATS)}",
+        )
+    _add_columns(parser)
+    _files.add_compression(parser)
+    parser.add_argument(
+        "--on-corrupt",
+        choices=["raise", "skip", "tail", "stop"],
+        default="raise",
+        help="damage in TFRecord files: raise an error (default), skip damaged records, or read up "
+        "to a damaged end (tail) or to any damage (stop)",
+    )
+    parser.add_argument(
+        "--limit", type=_files.count, metavar="N", help="convert the first N rows of all"
+    )
+    _add_output(parser)
+    parser.epilog = _CONVERT_EPILOG
+    parser.set_defaults(run=_convert)
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """What the columns are."""
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="a schema.pbtxt or features.json that says which columns there are, and of which kind "
+        "(default: those that are found)",
+    )
+    parser.add_argument(
+        "--base64",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="decode the strings of this column of JSON lines or CSV; may be repeated",
+    )
+    parser.add_argument(
+        "--examples",
+        action="store_true",
+        help="write JSON lines as tf.train.Example in protobuf's JSON, in place of plain rows",
+    )
+    parser.add_argument(
+        "--key", metavar="NAME", help="the column of the keys of samples in a tar file"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """How the output is written."""
+    every = dict.fromkeys(name for known in FORMATS.values() for name in known.compressions)
+    parser.add_argument(
+        "--output-compression",
+        type=str.lower,
+        choices=list(every),
+        help="compression of the output (default: snappy for Parquet, gzip for names in .gz, none)",
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--num-shards",
+        type=_files.positive,
+        metavar="N",
+        help="write N files in turn, a row each",
+    )
+    group.add_argument(
+        "--shard-size",
+        type=_files.byte_size,
+        metavar="SIZE",
+        help="fill files of about this size, before compression, in turn, like 150MB or 1GiB",
+    )
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _convert(options: argparse.Namespace) -> int:
+    """Checks the command line, converts and reports."""
+    problem = _problem(options)
+    if problem is not None:
+        return _files.refuse(options, problem)
+    if options.source == "tfrecord" and _files.half_published(options, options.files):
+        return 1
+    from tfwire._base.errors import TfwireWarning
+    from tfwire._parsing.schema_files import read_schema
+    from tfwire.cli._conversion import Conversion
+
+    schema = None if options.schema is None else read_schema(options.schema)
+    conversion = Conversion(options, options.source, options.target, schema)
+    with warnings.catch_warnings():  # complain_of_damage says it
+        warnings.simplefilter("ignore", TfwireWarning)
+        conversion.run()
+    _report(options, conversion)
+    return int(conversion.damaged)
+
+
+# ---- Checks, before a file is touched -----------------------------------------------------------
+
+
+def _problem(options: argparse.Namespace) -> str | None:
+    """What is wrong with the command line; None if nothing is. Sets the formats and the compression
+    where they are not given.
+
+    Raises:
+        OSError: A file that is read, or the folder of the output, does not exist.
+    """
+    problem = _problem_of_formats(options) or _problem_of_options(options)
+    if problem is not None:
+        return problem
+    for name in options.files:
+        problem = _problem_of_input(name, options.source)
+        if problem is not None:
+            return problem
+    num_shards = options.num_shards or (None if options.shard_size else 1)
+    read = [*options.files, *([] if options.schema is None else [options.schema])]
+    return _files.problem_of_pattern(options.output, num_shards) or _files.problem_of_output(
+        options, read, pattern=True
+    )
+
+
+def _problem_of_formats(options: argparse.Namespace) -> str | None:
+    known = ", ".join(FORMATS)
+    if options.source is None:
+        found = {name: format_of(name) for name in options.files}
+        for name, format_name in found.items():
+            if format_name is None:
+                return f"{name}: which format? say --from with one of {known}"
+        if len(set(found.values())) > 1:
+            first, *others = found
+            other = next(name for name in others if found[name] != found[first])
+            return f"{other} is {found[other]}, and {first} is {found[first]}: convert one format"
+        options.source = found[options.files[0]]
+    if options.target is None:
+        options.target = format_of(options.output)
+        if options.target is None:
+            return f"{options.output}: which format? say --to with one of {known}"
+    return _problem_of_pyarrow(options.source) or _problem_of_pyarrow(options.target)
+
+
+def _problem_of_pyarrow(format_name: str) -> str | None:
+    if format_name not in ARROW_FORMATS:
+        return None
+    from tfwire.cli._tables import has_pyarrow
+
+    if has_pyarrow():
+        return None
+    name = "Parquet" if format_name == "parquet" else "Arrow"
+    return f"{name} files need pyarrow; pip install 'tfwire[arrow]'"
+
+
+def _problem_of_options(options: argparse.Namespace) -> str | None:
+    """An option that does not go with the formats."""
+    source, target = options.source, options.target
+    compressions = FORMATS[target].compressions
+    if options.output_compression is None:
+        gzip = "gzip" in compressions and is_gzip_name(options.output)
+        options.output_compression = "gzip" if gzip else compressions[0]
+    records = source == "tfrecord" and (target == "tfrecord" or options.examples)
+    wrong = {
+        f"--output-compression {options.output_compression} is not for {target}, "
+        f"which takes {', '.join(compressions)}": options.output_compression not in compressions,
+        "--examples is for JSON lines as output": options.examples and target != "jsonl",
+        "--base64 is for JSON lines and CSV as input": options.base64
+        and source not in ("jsonl", "csv"),
+        "--key is for tar files": options.key is not None and "tar" not in (source, target),
+        "--on-corrupt is for TFRecord files as input": options.on_corrupt != "raise"
+        and source != "tfrecord",
+        "--compression is for TFRecord files as input": options.compression != "auto"
+        and source != "tfrecord",
+        "--schema is not for Parquet and Arrow files as input, which have one": options.schema
+        is not None
+        and source in ARROW_FORMATS,
+        "--schema is not for records that are written as they are": options.schema is not None
+        and records,
+    }
+    return next((text for text, is_wrong in wrong.items() if is_wrong), None)
+
+
+def _problem_of_input(name: str, source: str) -> str | None:
+    """Why a file cannot be read, twice."""
+    from tfwire._records.urls import is_url
+
+    if source == "tfrecord" and is_url(name):
+        return None
+    if name == "-":
+        return "- (standard input) cannot be read twice; give files"
+    mode = os.stat(name).st_mode
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "is not a regular file, which can be read twice", name)
+    return None
+
+
+# ---- The report ---------------------------------------------------------------------------------
+
+
+def _report(options: argparse.Namespace, conversion: Conversion) -> None:
+    lost = conversion.losses.all_lines()
+    if options.json:
+        facts: dict[str, Any] = {"rows": conversion.num_rows, "files": conversion.paths}
+        _files.print_json({**facts, "lost": lost})
+        return
+    for path in conversion.paths:
+        print(show_path(path))
+    files = _files.plural(len(conversion.paths), "file")
+    print(f"{files}, {_files.plural(conversion.num_rows, 'row')}")
+    print("lost or changed:" if lost else "lost: nothing")
+    for line in lost[:_SHOWN_LINES]:
+        print(f"  {line}")
+    _files.print_more(len(lost), _SHOWN_LINES, "line")
