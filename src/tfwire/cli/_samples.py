@@ -44,7 +44,7 @@ def sample_rows(
     """
     with opened(path) as source:
         try:
-            stream = _PlainStream(source.file)
+            stream = _ArchiveStream(source.file)
             file: Any = stream
             with tarfile.open(fileobj=file, mode="r|") as archive:
                 yield from _samples(archive, source.position, report, key_name)
@@ -53,7 +53,7 @@ def sample_rows(
             raise ValueError(f"{show_path(path)}: {error}") from None
 
 
-class _PlainStream:
+class _ArchiveStream:
     """An archive that is read; tarfile says nothing of one that is cut between two members."""
 
     def __init__(self, file: Any) -> None:
