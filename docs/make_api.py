@@ -50,7 +50,8 @@ TASKS = {
     "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
     "Tables for Arrow": "tfwire.arrow tfwire.polars",
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
-    "Datasets": "TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface",
+    "Datasets": """
+        TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
     "Shards": "ShardedWriter tfwire.sharding",
     "Verify and repair": """
         verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion

@@ -161,7 +161,7 @@ def test_a_large_image_may_be_decoded_in_the_midst_of_another(monkeypatch):
     Image.new("RGB", (30, 20)).save(file, "PNG")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 300)
     shapes = []
-    with images._without_warning_of_size(file.getvalue()):
+    with images._no_warning_of_size(600):
         thread = threading.Thread(target=lambda: shapes.append(decode(file.getvalue(), 3).shape))
         thread.start()
         with warnings.catch_warnings():
