@@ -201,12 +201,12 @@ def test_parsers_that_wait_for_each_other_are_told(swallows, path):
     parsers = [parsed_by_threads(using, path) for using in usings]
     for i in (0, 1):
         usings[i].on(parsers[1 - i])
-    for parser in parsers:
-        _, error = drawn(parser)
-        assert error is None or MESSAGE in str(error)
+    errors = [drawn(parser)[1] for parser in parsers]
+    assert all(error is None or MESSAGE in str(error) for error in errors)
     for parser in parsers:
         within_limit(parser.close)
-    assert any(MESSAGE in message for using in usings for message in using.met)
+    told = any(MESSAGE in message for using in usings for message in using.met)
+    assert told or errors == [None, None]  # each may always have found an element ready
 
 
 @pytest.mark.parametrize("name", ["prefetch", "no thread", "parsed, 2 threads", "parsed, 1 thread"])
