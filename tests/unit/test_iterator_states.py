@@ -240,3 +240,33 @@ def test_a_busy_one_closes_at_once_again_and_again(name, path):
         time.sleep(i % 10 * 1e-4)
         within_limit(elements.close)
     assert wait_for(lambda: not threads_of_tfwire())
+
+
+class Stepping(shared_iterator.SharedIterator):
+    """Is inside of its step until it may go on."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside, self.may_go = threading.Event(), threading.Event()
+
+    def step(self):
+        self.inside.set()
+        assert self.may_go.wait(kinds.LIMIT)
+        return 1
+
+
+def test_close_waits_no_longer_than_for_the_thread_inside(monkeypatch):
+    """Although a thread that was inside before has found the end, and released the iterator."""
+    monkeypatch.setattr(shared_iterator, "_WAITS", (2 * kinds.LIMIT,))
+    elements = Stepping()
+    consumer = threading.Thread(target=lambda: next(elements, None))
+    consumer.start()
+    assert elements.inside.wait(kinds.LIMIT)
+    elements._unreleased.get_nowait()
+    closer = threading.Thread(target=elements.close, daemon=True)
+    closer.start()
+    assert wait_for(lambda: elements._closed)
+    elements.may_go.set()
+    closer.join(kinds.LIMIT)
+    consumer.join(kinds.LIMIT)
+    assert not closer.is_alive()

@@ -61,6 +61,8 @@ class State(Enum):
 
 # The times in seconds that close() waits for a thread inside, whose read may never return.
 _WAITS = (0.01, 0.1, PATIENCE)
+# The threads that may wait in close().
+_MOST_WAITING = 64
 _FORKED = "a thread was using this iterator during the fork; start again"
 _GOING = (State.RUNNING, State.NEW)
 
@@ -203,10 +205,11 @@ class SharedIterator(Iterator[Item]):
                 self._leave()
 
     def _leave(self) -> None:
-        """Releases, where the iterator was closed while this thread was inside."""
-        if not self._unreleased.empty():
+        """Releases, where the iterator was closed while this thread was inside, and tells those who
+        wait in close: another thread may have released it already, and they not know."""
+        if self._exits.qsize() < _MOST_WAITING:
             self._exits.put(None)
-            self._release_once()
+        self._release_once()
 
     def close(self) -> None:
         """Ends the iteration. Waits for a thread inside, but not forever, and not where that one
@@ -231,6 +234,9 @@ class SharedIterator(Iterator[Item]):
         """
         if self._progress not in _GOING:
             raise ValueError("the iterator is at its end; load the state into a new one")
+        with suppress(Empty):
+            while True:
+                self._exits.get_nowait()  # of those that have left since it was closed
         closed, self._closed = self._closed, False  # first, so that a close from here on counts
         try:
             yield
