@@ -246,7 +246,8 @@ def test_a_schema_chooses_columns_and_kinds(folder):
 
 
 def test_rounding_is_reported(folder):
-    (folder / "a.jsonl").write_text('{"x": 0.1, "y": 0.123456789, "z": true}\n')
+    exact = float(np.float32(0.1))  # 0.10000000149011612
+    (folder / "a.jsonl").write_text(f'{{"x": 0.1, "y": 0.123456789, "z": true, "w": {exact}}}\n')
     lost = run("a.jsonl", "-o", "a.tfrecord")["lost"]
     assert ["'y': numbers are rounded to float32", "'z': bool becomes int64"] == lost
 

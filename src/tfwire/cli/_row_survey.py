@@ -160,7 +160,8 @@ class _ColumnStatistics:
         self.non_finite |= not finite
         if kind is None and finite and not self.rounded:
             with np.errstate(over="ignore"):
-                self.rounded = float(str(np.float32(item))) != item
+                single = np.float32(item)
+                self.rounded = item not in (float(single), float(str(single)))
 
     def _add_string(self, item: bytes) -> None:
         self.has_empty_string |= not item
