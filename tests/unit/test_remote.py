@@ -259,12 +259,13 @@ def test_a_missing_object(server):
 
 def test_a_changed_object_is_told(server):
     def change(path, begin, end):
-        if begin == 300_000:
-            server.add("/a", server.objects["/a"], '"2"')
+        if begin == 800_000:  # the last ranges are asked for when it has arrived
+            server.add("/long", server.objects["/long"], '"2"')
 
+    server.add("/long", file_of(RECORDS * 4))
     server.faults = change
-    with pytest.raises(OSError, match=r'changed while it was read: .*ETag "1".*ETag "2".*/a'):
-        list(tfw.read_records(server.url("/a")))
+    with pytest.raises(OSError, match=r'changed while it was read: .*ETag "1".*ETag "2".*/long'):
+        list(tfw.read_records(server.url("/long")))
 
 
 def test_damage_of_a_changed_object_is_its_change(server):
