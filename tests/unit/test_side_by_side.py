@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 import random
@@ -56,6 +57,7 @@ def paths(tmp_path):
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     """No thread, and no open file."""
+    gc.collect()  # what tests before this one have dropped
     before = open_files()
     yield
     deadline = time.monotonic() + 60  # close() waits for a thread, but not for ever
