@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean
@@ -31,6 +32,10 @@ __all__ = ["scan_tfrecord"]
 
 _POSITIONS = ("path", "record_index", "offset")
 
+# Bytes of dense numbers in a batch: memory that the allocator has just got back is used again.
+# Fresh memory costs a page fault per page, which is more than parsing.
+_BATCH_BYTES = 1 << 23
+
 
 def scan_tfrecord(
     paths: RemotePath | Iterable[RemotePath],
@@ -54,7 +59,8 @@ def scan_tfrecord(
         paths, features, num_threads, binary_as, compression_type, on_corrupt, with_positions, \
 storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
             now.
-        batch_size: Records parsed at a time, at most; polars may ask for fewer.
+        batch_size: Records parsed at a time, at most: fewer where their shapes are large, or where
+            polars asks for fewer.
 
     Returns:
         A ``polars.LazyFrame``.
@@ -85,13 +91,14 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
     empty = open_reader([], features, with_positions=with_positions, binary_as=binary_as)
     schema = polars.DataFrame(empty).schema
     positions = _POSITIONS if with_positions else ()
-    read = partial(_read, reader.paths, features, positions, batch_size, options)
+    read = partial(_read, reader.paths, features, schema, positions, batch_size, options)
     return register_io_source(read, schema=schema, is_pure=True)
 
 
 def _read(
     paths: list[Any],
     features: TableFeatures,
+    schema: polars.Schema,
     positions: tuple[str, ...],
     most: int,
     options: dict[str, Any],
@@ -108,11 +115,11 @@ def _read(
         n_rows: Rows from the beginning, before the predicate; None: all.
         batch_size: Rows of a frame that it would like.
     """
-    columns = None
-    if with_columns is not None:
-        columns = [name for name in with_columns if name not in positions] or None
-    size = min(most, batch_size or most, n_rows or most)
     wants_positions = with_columns is None or not set(positions).isdisjoint(with_columns)
+    columns = None
+    if with_columns:
+        columns = [name for name in with_columns if name not in positions]
+    size = min(most, batch_size or most, n_rows or most, _fitting(schema, with_columns))
     reader = open_reader(
         paths,
         features,
@@ -129,3 +136,10 @@ def _read(
             left = None if left is None else left - len(frame)
             frame = frame if with_columns is None else frame.select(with_columns)
             yield frame if predicate is None else frame.filter(predicate)
+
+
+def _fitting(schema: polars.Schema, names: list[str] | None) -> int:
+    """How many rows of these columns fit into a batch."""
+    kinds = [schema[name] for name in (schema if names is None else names)]
+    values = sum(prod(kind.shape) if isinstance(kind, polars.Array) else 1 for kind in kinds)
+    return max(1, _BATCH_BYTES // (8 * max(1, values)))

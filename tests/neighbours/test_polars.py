@@ -102,6 +102,19 @@ def test_head_ends_the_reading(path: Path, parsed) -> None:
         frame.collect()
 
 
+def test_wide_rows_come_in_small_batches(path: Path, parsed) -> None:
+    tfw.write_records(path, [{"wide": [0.5] * 4096, "label": 1}] * 3)
+    features = {
+        "wide": tfw.FixedLenFeature([64, 64], tfw.float32),
+        "label": tfw.FixedLenFeature([], tfw.int64),
+    }
+    frame = scan_tfrecord(path, features)
+    assert (3, 2) == frame.collect().shape
+    assert parsed[-1][1] == (8 << 20) // (8 * 4097)
+    assert [1, 1, 1] == frame.select("label").collect()["label"].to_list()
+    assert parsed[-1][1] == 65536
+
+
 def test_group_by_join_and_sort(path: Path) -> None:
     frame = scan_tfrecord(path, binary_as="string")
     sums = frame.group_by("label").agg(pl.len(), pl.col("name").first()).sort("label")
@@ -110,12 +123,14 @@ def test_group_by_join_and_sort(path: Path) -> None:
     assert 1000 == len(both.collect())
 
 
-def test_positions(path: Path) -> None:
+def test_positions(path: Path, parsed) -> None:
     frame = scan_tfrecord([path, path], FEATURES, with_positions=True)
     found = frame.filter(pl.col("record_index") == 3).collect()
     assert [3, 3] == found["record_index"].to_list()
     assert [b"row 3"] * 2 == found["name"].to_list()
     assert 2000 == frame.select("offset").collect().height
+    assert [] == parsed[-1][0]
+    assert 1000 == frame.select("offset").head(1000).collect().height
     assert {str(path)} == set(frame.select("path").collect()["path"].to_list())
 
 
