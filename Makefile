@@ -49,7 +49,8 @@ $(NATIVE): $(READY) setup.py csrc/ffi_build.py $(SOURCES) $(HEADERS)
 $(ORACLE_READY): pyproject.toml
 	$(PYTHON) -m venv $(ORACLE)
 	$(ORACLE)/bin/python $(PIP) 'tensorflow-cpu>=2.21' 'setuptools>=77' wheel 'cffi>=1.17' \
-	    ml_dtypes isal pytest pytest-benchmark hypothesis crc32c google-crc32c pyarrow matplotlib
+	    ml_dtypes isal pytest pytest-benchmark hypothesis crc32c google-crc32c pyarrow matplotlib \
+	    polars pandas
 	touch $@
 
 $(NEIGHBOURS_READY): pyproject.toml

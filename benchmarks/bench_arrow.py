@@ -12,6 +12,8 @@ from tfwire.arrow import open_reader
 
 pytestmark = pytest.mark.skipif(not peers.HAS_PYARROW, reason="needs pyarrow")
 
+KEYS = {"W1": ("feature1", "feature3"), "W4": ("ids", "embedding"), "W5": ("label", "f_00")}
+
 
 def table(path, spec, **options):
     import pyarrow
@@ -42,5 +44,27 @@ def bench_table_of_two_columns(versus, work):
     w = work["W5"]
     spec = w.spec(tfw)
     ours = partial(table, w.path, spec, columns=list(spec)[:2])
-    rivals = {"all forty": (partial(table, w.path, spec), None)}
+    rivals = {"all forty": (partial(table, w.path, spec), 3)}
     versus("two of forty columns to a table", "W5", ours, rivals, w.size / w.count)
+
+
+@pytest.mark.skipif(not peers.HAS_POLARS, reason="needs polars")
+@pytest.mark.parametrize("name", KEYS)
+def bench_group_by(versus, work, name):
+    import polars
+
+    from tfwire.polars import scan_tfrecord
+
+    w = work[name]
+    key, value = KEYS[name]
+    scan = scan_tfrecord(w.path, w.spec(tfw))
+    parquet = polars.scan_parquet(peers.parquet_file(w.path, w.columns))
+    rivals = {
+        "Parquet by polars": (partial(peers.group_by_in_polars, parquet, key, value), None),
+    }
+    if peers.HAS_TENSORFLOW and peers.HAS_PANDAS:
+        spec = w.spec(peers.TensorFlowIo)
+        theirs = partial(peers.group_by_in_pandas, w.path, spec, key, value)
+        rivals["tf.data and pandas"] = (theirs, 5)
+    ours = partial(peers.group_by_in_polars, scan, key, value)
+    versus("group-by in polars", name, ours, rivals, w.size / w.count)

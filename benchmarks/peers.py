@@ -22,6 +22,8 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
+HAS_PANDAS = find_spec("pandas") is not None
+HAS_POLARS = find_spec("polars") is not None
 HAS_PYARROW = find_spec("pyarrow") is not None
 HAS_TENSORFLOW = find_spec("tensorflow") is not None
 if HAS_TENSORFLOW:
@@ -173,6 +175,22 @@ def parse_file(
     return sum(len(batch[first]) for batch in parsed.as_numpy_iterator())
 
 
+def group_by_in_pandas(path: Path, spec: dict[str, Any], key: str, value: str) -> int:
+    """The mean of a value for each key; of features with a shape, the first number. Only these two
+    features are parsed."""
+    import pandas
+
+    wanted = {name: spec[name] for name in (key, value)}
+    parsed = dataset(path).batch(BATCH).map(lambda data: tf.io.parse_example(data, wanted))
+    batches = list(parsed.as_numpy_iterator())
+    columns = {
+        name: np.concatenate([batch[name].reshape(len(batch[name]), -1)[:, 0] for batch in batches])
+        for name in wanted
+    }
+    groups = pandas.DataFrame(columns).groupby(key)[value].agg(["mean", "size"])
+    return int(groups["size"].sum())
+
+
 def parse_sequence_file(path: Path, context: dict[str, Any], lists: dict[str, Any]) -> int:
     parsed = (
         dataset(path)
@@ -231,6 +249,18 @@ def parquet_file(path: Path, columns: dict[str, Any]) -> Path:
     if not path.exists():
         write_parquet(path, arrow_table(columns))
     return path
+
+
+def group_by_in_polars(scan: Any, key: str, value: str) -> int:
+    """What group_by_in_pandas does, of a LazyFrame."""
+    import polars
+
+    def first(name: str) -> Any:
+        column, kind = polars.col(name), scan.collect_schema()[name]
+        return column.arr.first() if isinstance(kind, polars.Array) else column
+
+    groups = scan.group_by(first(key)).agg(first(value).mean(), polars.len()).collect()
+    return int(groups["len"].sum())
 
 
 def parquet_batches(path: Path) -> int:

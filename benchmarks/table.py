@@ -13,7 +13,10 @@ from typing import Any
 import tfwire as tfw
 
 BUSY = 0.93  # with less of a core than this, a time says little
-PACKAGES = ("tensorflow-cpu", "protobuf", "numpy", "isal", "crc32c", "google-crc32c", "pyarrow")
+PACKAGES = (
+    "tensorflow-cpu", "protobuf", "numpy", "isal", "crc32c", "google-crc32c", "pyarrow", "polars",
+    "pandas",
+)  # fmt: skip
 
 
 def machine() -> str:
