@@ -173,7 +173,8 @@ def test_wrong_input() -> None:
     words = ["n.parquet", "-o", "a.tar", "--schema", "n.parquet"]
     assert "--schema is not for" in refused(*words, status=2)
     tfw.write_records("kinds.tfrecord", [{"x": 1}, {"x": "a"}])
-    assert "'x' is of several kinds" in refused("kinds.tfrecord", "-o", "a.parquet")
+    found = refused("kinds.tfrecord", "-o", "a.parquet")
+    assert "'x' is of several kinds: int64 in row 0, bytes in row 1" in found
 
 
 VALUES: dict[str, Any] = {

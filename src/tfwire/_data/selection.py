@@ -20,8 +20,8 @@ from tfwire._data.states import COUNT, state_or
 __all__ = ["Repeat", "Skip", "Take"]
 
 
-class Take(Placed):
-    """The first elements; all of them for a negative count."""
+class _Counted(Placed):
+    """Elements chosen by a count."""
 
     def __init__(self, source: Stage, count: int) -> None:
         count = integer("count", count)
@@ -29,6 +29,10 @@ class Take(Placed):
         self.count = count
         if source.length is not None:
             self.length = len(self.chosen(range(source.length)))
+
+
+class Take(_Counted):
+    """The first elements; all of them for a negative count."""
 
     def chosen(self, places: range) -> range:
         return places if self.count < 0 else places[: self.count]
@@ -56,15 +60,8 @@ class _TakeCursor(Through):
         return [self._given, self._below.snapshot()]
 
 
-class Skip(Placed):
+class Skip(_Counted):
     """All but the first elements; none for a negative count."""
-
-    def __init__(self, source: Stage, count: int) -> None:
-        count = integer("count", count)
-        super().__init__(source, count)
-        self.count = count
-        if source.length is not None:
-            self.length = len(self.chosen(range(source.length)))
 
     def chosen(self, places: range) -> range:
         return places[:0] if self.count < 0 else places[self.count :]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
     from tfwire._parsing.features import Feature
 
-__all__ = ["FeatureStatistics", "InferredSchema", "infer_schema"]
+__all__ = ["FeatureStatistics", "InferredSchema", "infer_schema", "inferred_feature"]
 
 
 class FeatureStatistics(NamedTuple):
@@ -148,7 +148,7 @@ def infer_schema(
         raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
     _warn_of_conflicts([*context.items(), *lists.items()])
     return InferredSchema(
-        {key: _feature(seen, count) for key, seen in context.items()},
+        {key: inferred_feature(seen, count) for key, seen in context.items()},
         {key: _feature_list(seen, count) for key, seen in lists.items()},
         count,
         {key: _statistics(seen) for key, seen in context.items()},
@@ -156,7 +156,8 @@ def infer_schema(
     )
 
 
-def _feature(seen: FeatureSurvey, num_records: int) -> Any:
+def inferred_feature(seen: FeatureSurvey, num_records: int) -> Any:
+    """The specification of a feature, but of a feature list."""
     if _is_fixed(seen) and seen.records == num_records:
         return FixedLenFeature(_shape(seen), _dtype(seen))
     return VarLenFeature(_dtype(seen))

@@ -43,6 +43,7 @@ class FeatureSurvey(NamedTuple):
         min_count, max_count: Values in a record; in a feature list, in a step.
         min_steps, max_steps: Steps in a record; None if this is not a feature list.
         kinds: "string", "float32" and "int64", as far as they occur; the most frequent first.
+        kindless: Number of records in which no kind is set.
     """
 
     records: int
@@ -51,6 +52,7 @@ class FeatureSurvey(NamedTuple):
     min_steps: int | None
     max_steps: int | None
     kinds: dict[str, KindSurvey]
+    kindless: int
 
 
 class Survey:
@@ -158,6 +160,7 @@ def _feature(native: Any) -> FeatureSurvey:
         native.least_steps if native.is_list else None,
         native.most_steps if native.is_list else None,
         dict(sorted(kinds.items(), key=lambda item: -item[1].records)),
+        native.kinds[lib.TFW_NONE].messages,
     )
 
 

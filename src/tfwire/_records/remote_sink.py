@@ -103,6 +103,6 @@ class RemoteSink(Sink):
         try:
             return call()
         except Exception as error:
-            if isinstance(error, NotImplementedError):
+            if isinstance(error, NotImplementedError):  # fsspec's, where a filesystem only reads
                 error = OSError("the filesystem cannot be written")
             raise_naming(self._url, what, error)

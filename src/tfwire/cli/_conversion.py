@@ -18,8 +18,11 @@ from tfwire._base.arguments import quoted, show_path
 from tfwire._base.errors import ParseError
 from tfwire._examples.encode import encode_example
 from tfwire._examples.json_examples import example_to_json
-from tfwire._parsing.features import FixedLenFeature, VarLenFeature, float32, int64, string
-from tfwire._parsing.infer import InferredSchema, infer_schema
+from tfwire._parsing.features import VarLenFeature
+from tfwire._parsing.infer import InferredSchema, infer_schema, inferred_feature
+from tfwire._parsing.survey import FeatureSurvey, Survey
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import span_table
 from tfwire._records.reader import read_records
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire.arrow import open_reader
@@ -37,7 +40,7 @@ _BUDGET = 16 << 20  # bytes of a batch
 _MAX_ROWS = 65536  # of a batch
 _WINDOW = 64  # records whose sizes are added
 _VALUE_BYTES = 64  # of a value in Python, beside its string
-_DTYPES = {"int64": int64, "float": float32, "bytes": string}
+_MAX_RECORD_SIZE = 2**30
 
 
 class Conversion:
@@ -115,7 +118,7 @@ class Conversion:
                 name,
                 _files.chosen_compression(self._options),
                 on_corrupt=self._options.on_corrupt,
-                max_record_size=1 << 30,
+                max_record_size=_MAX_RECORD_SIZE,
             )
             with reader:
                 for number, record in enumerate(islice(reader, left)):
@@ -161,18 +164,21 @@ class Conversion:
 
     def _read_examples(self) -> tuple[Any, Iterator[Any]]:
         """The schema and record batches of TFRecord files."""
-        survey, sequences = self._survey_records()
+        survey = self._survey_records()
+        found = survey.features()
+        self.losses.num_kindless = sum(seen.kindless for seen in found.values())
         flat: list[str] = []
         features: Any = self._schema
-        if features is None and sequences:
+        if features is None and survey.features(lists=True):
             features = infer_schema(self._options.files, None)
         elif features is None:
-            features, flat = _features_of(survey)
+            if any(len(seen.kinds) > 1 for seen in found.values()):
+                self._refuse_kinds()
+            features, flat = _features_of(found, survey.num_records)
         if not features and not getattr(features, "sequence_features", None):
-            self.losses.add_empty(survey.num_rows)
-        else:
-            known = {*features, *getattr(features, "sequence_features", ())}
-            self.losses.add_left_out(survey.columns, known)
+            self.losses.add_empty(survey.num_records)
+        elif self._schema is not None:
+            self.losses.add_left_out(found, features)
         self.losses.add_names(features)
         reader = open_reader(
             self._options.files,
@@ -182,7 +188,7 @@ class Conversion:
             on_corrupt=self._options.on_corrupt,
         )
         schema = _tables.schema_of(reader, flat)
-        return schema, self._read_batches(reader, flat, survey.num_rows)
+        return schema, self._read_batches(reader, flat, survey.num_records)
 
     def _read_batches(self, reader: Any, flat: list[str], num_rows: int) -> Iterator[Any]:
         self._begin_pass()
@@ -192,24 +198,38 @@ class Conversion:
             done += batch.num_rows
             self._progress.update("", self._total * min(done, num_rows) // max(1, num_rows))
 
-    def _survey_records(self) -> tuple[RowSurvey, bool]:
-        """What is in TFRecord files, and whether there are SequenceExamples."""
-        from tfwire._examples.decode import decode_sequence_example
-
-        survey, sequences, window = RowSurvey(one_kind=self._schema is None), False, 0
+    def _survey_records(self) -> Survey:
+        """What is in TFRecord files."""
+        survey, left = Survey(), self._options.limit
         self._begin_pass()
-        for i, (path, number, record) in enumerate(self._records()):
-            try:
-                features, lists = decode_sequence_example(record)
-            except ParseError as error:
-                raise _not_an_example(path, number, error) from None
-            row, kinds, kindless = _rows.decoded_row(features)
-            survey.add(row, kinds)
-            self.losses.num_kindless += kindless
-            sequences |= bool(lists)
-            window = window + len(record) if i % _WINDOW else len(record)
-            self._largest_window = max(self._largest_window, window)
-        return survey, sequences
+        for name in self._options.files:
+            reader = BatchReader(
+                [name],
+                _files.chosen_compression(self._options),
+                on_corrupt=self._options.on_corrupt,
+                max_record_size=_MAX_RECORD_SIZE,
+            )
+            with reader:
+                while left != 0 and (batch := reader.next(left or 0)) is not None:
+                    survey.add(batch, reader.path)
+                    self._note_sizes(span_table(batch)[:, 1])
+                    left = None if left is None else left - batch.count
+                    self._report(name, reader.position.offset)
+                self._complain_of_damage(name, reader.skipped)
+        self._complained = True
+        return survey
+
+    def _refuse_kinds(self) -> None:
+        """Raises ValueError: columns are of several kinds. It names the first row of each."""
+        rows = RowSurvey(one_kind=True)
+        for row, kinds in self._rows_of_records():
+            rows.add(row, kinds)
+        rows.found_columns(keep_order=False)
+
+    def _note_sizes(self, sizes: Any) -> None:
+        """Notes the sizes of records that follow each other."""
+        windows = np.add.reduceat(sizes, range(0, len(sizes), _WINDOW))
+        self._largest_window = max(self._largest_window, int(windows.max()))
 
     def _read_tables(self) -> tuple[Any, Iterator[Any]]:
         """The schema and record batches of Parquet or Arrow files."""
@@ -395,19 +415,17 @@ def _not_an_example(path: str, number: int, error: Exception) -> ValueError:
     return ValueError(f"{show_path(path)}: record {number}{what}: {error}")
 
 
-def _features_of(survey: RowSurvey) -> tuple[dict[str, Any], list[str]]:
+def _features_of(
+    found: dict[str, FeatureSurvey], num_records: int
+) -> tuple[dict[str, Any], list[str]]:
     """The specification of columns, and the names of those that have one value or none."""
     features: dict[str, Any] = {}
     flat = []
-    for column in survey.found_columns(keep_order=False):
-        seen, dtype = survey.columns[column.name], _DTYPES[column.kind]
-        least, most = seen.counts
-        if seen.present == survey.num_rows and least == most > 0:
-            features[column.name] = FixedLenFeature([] if most == 1 else [most], dtype)
-            continue
-        features[column.name] = VarLenFeature(dtype)
-        if least == most == 1:
-            flat.append(column.name)
+    for name, seen in found.items():
+        if seen.kinds:
+            features[name] = inferred_feature(seen, num_records)
+        if isinstance(features.get(name), VarLenFeature) and seen.min_count == seen.max_count == 1:
+            flat.append(name)
     return features, flat
 
 

@@ -140,6 +140,7 @@ class FileSet:
             draft = Draft(self._folder)
         self._drafts.append(draft)
         self._filled = 0
+        # Closed by _close, or by _discard.
         file = open(draft.fd, "wb", closefd=False)  # noqa: SIM115
         self._open_files[len(self._drafts) - 1] = file, self._open_writer(file)
 

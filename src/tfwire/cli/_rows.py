@@ -53,6 +53,7 @@ class OpenedFile:
     """
 
     def __init__(self, path: str) -> None:
+        # Closed by close().
         self._raw = open(path, "rb")  # noqa: SIM115
         try:
             compressed = self._raw.peek(2)[:2] == b"\x1f\x8b"
