@@ -29,6 +29,11 @@ def numbered_files(folder, sizes):
     return [str(folder / f"numbered-{i}") for i in range(len(sizes))]
 
 
+def number_of(record):
+    """The number of an Example."""
+    return int(tfw.parse_single_example(record, SPEC)["n"])
+
+
 def drain(elements):
     """The values of elements up to their end or an error, and that error."""
     found = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from dataset_files import SPEC, drain, numbered_files
+from dataset_files import SPEC, drain, number_of, numbered_files
 from tfwire import Dataset, TFRecordDataset
 
 SIZES = [11, 0, 20, 7, 1, 3]
@@ -20,10 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*shards are empty:tfwire.Tfwire
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
-
-
-def number_of(record):
-    return int(tfw.parse_single_example(record, SPEC)["n"])
 
 
 def sampled(**options):

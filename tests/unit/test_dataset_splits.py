@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from dataset_files import SPEC, numbered_files
+from dataset_files import SPEC, number_of, numbered_files
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.batches import threaded
 
@@ -22,10 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*shards are empty:tfwire.Tfwire
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
-
-
-def number_of(record):
-    return int(tfw.parse_single_example(record, SPEC)["n"])
 
 
 def indexed(files):
