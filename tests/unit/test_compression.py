@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from labels import label
 from paths import DATA
 from reading import Bytes, read_outcome
 from reference import file_of, flip, frame
@@ -88,7 +89,7 @@ READERS = [
 ]
 
 
-@pytest.mark.parametrize("wrong", [w for w in WRONG if w != "auto"], ids=repr)
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w != "auto"], ids=label)
 @pytest.mark.parametrize("read", READERS)
 def test_a_reader_refuses_a_wrong_compression_before_it_looks_at_the_file(read, wrong):
     """The file does not exist, and nobody finds out."""
@@ -96,7 +97,7 @@ def test_a_reader_refuses_a_wrong_compression_before_it_looks_at_the_file(read, 
         read("no/such/file", wrong)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=label)
 def test_other_names_are_refused(tmp_path, wrong):
     with pytest.raises(ValueError, match="Not a valid compression_type"):
         tfw.TFRecordOptions(wrong)

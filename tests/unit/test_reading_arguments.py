@@ -8,6 +8,7 @@ import os
 import pytest
 
 import tfwire as tfw
+from labels import label
 from tfwire._records.index import RecordIndex
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
@@ -108,7 +109,7 @@ def test_a_wrong_option_is_refused_by_the_call(
         READERS[name][0](path, **options)
 
 
-@pytest.mark.parametrize("path", [None, 7, 1.5, True, {"a": 1}.keys, object()], ids=repr)
+@pytest.mark.parametrize("path", [None, 7, 1.5, True, {"a": 1}.keys, object()], ids=label)
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_no_path_is_refused_by_the_call(folder, monkeypatch, name, path):
     monkeypatch.setattr(os, "open", None)
@@ -142,7 +143,7 @@ def test_random_access_needs_a_local_file(folder, name):
     assert READERS[name][0](b"data") is not None
 
 
-@pytest.mark.parametrize("out", [None, 7, io.BytesIO()], ids=repr)
+@pytest.mark.parametrize("out", [None, 7, io.BytesIO()], ids=label)
 def test_a_wrong_output_of_a_repair_is_refused_by_the_call(folder, out):
     with pytest.raises(TypeError, match="out_path must be a str"):
         tfw.repair_file("data", out)
