@@ -117,11 +117,12 @@ lib: build/lib/.ready
 pkg_config = printf '%s\n' 'Name: tfwire' 'Version: $(VERSION)' \
     'Description: TFRecord files and tf.train.Example messages' 'Cflags: -I$(1)' 'Libs: -L$(2) -ltfwire'
 
-build/lib/.ready: $(SOURCES) $(HEADERS) Makefile
+build/lib/.ready: $(SOURCES) $(HEADERS) csrc/libtfwire.map Makefile
 	$(call c_objects,lib/objects,$(CC) $(LIB_FLAGS))
 	rm -f build/lib/libtfwire.a
 	$(AR) rcs build/lib/libtfwire.a $(LIB_OBJECTS)
-	$(CC) -shared -Wl,-soname,libtfwire.so.0 $(LIB_OBJECTS) -o build/lib/libtfwire.so.0
+	$(CC) -shared -Wl,-soname,libtfwire.so.0 -Wl,--version-script=csrc/libtfwire.map $(LIB_OBJECTS) \
+	    -o build/lib/libtfwire.so.0
 	ln -sf libtfwire.so.0 build/lib/libtfwire.so
 	$(call pkg_config,$(CURDIR)/csrc,$(CURDIR)/build/lib) > build/lib/tfwire.pc
 	touch $@
