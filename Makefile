@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ORACLE = .venv-oracle
 NEIGHBOURS = .venv-neighbours
+RELEASE = .venv-release
 PIP = -m pip install --quiet --disable-pip-version-check
 
 # Tests start the command and other programs as a user would; they find the package in src.
@@ -12,6 +13,7 @@ export PYTHONPATH = $(CURDIR)/src
 READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready
 NEIGHBOURS_READY = $(NEIGHBOURS)/.ready
+RELEASE_READY = $(RELEASE)/.ready
 NATIVE = build/.native
 SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
@@ -27,8 +29,11 @@ build: $(NATIVE)
 # processes that tests start. Without its allocator, which costs 15 % and finds less than ASan does.
 DEVELOPMENT = PYTHONDEVMODE=1 PYTHONMALLOC=default
 
+# Four processes at most: some tests need gigabytes.
+SIDE_BY_SIDE = --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
 test: $(NATIVE) check-c
-	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow'
+	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE)
 
 demo: $(NATIVE)
 	$(BIN)/python -m tfwire demo
@@ -37,8 +42,8 @@ demo: $(NATIVE)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) 'setuptools>=77' wheel 'cffi>=1.17'
-	$(BIN)/python $(PIP) --no-build-isolation --editable '.[test,demo]'
+	$(BIN)/python $(PIP) 'pip>=25.1' 'setuptools>=77' wheel 'cffi>=1.17'
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[demo]' --group test
 	touch $@
 
 # In place, so that the sources, the tests and the editable install see the same module.
@@ -63,8 +68,14 @@ $(NEIGHBOURS_READY): pyproject.toml
 	$(NEIGHBOURS)/bin/python $(PIP) --no-deps daft==0.7.26  # its upper bound of pyarrow is lower
 	touch $@
 
+$(RELEASE_READY): pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python $(PIP) 'pip>=25.1'
+	$(RELEASE)/bin/python $(PIP) --group release
+	touch $@
+
 $(BIN)/pyright: $(READY)
-	$(BIN)/python $(PIP) --no-build-isolation --editable '.[lint]'
+	$(BIN)/python $(PIP) --group lint
 
 # ---- The C tests: every allocation can be made to fail, ASan and UBSan watch --------------------
 
@@ -220,8 +231,8 @@ check-sanitized: $(READY)
 	        --deselect tests/unit/test_docs.py::test_every_file_that_is_named_exists
 
 lint: $(BIN)/pyright $(NATIVE)
-	$(BIN)/ruff check src tests benchmarks examples docs/*.py setup.py csrc
-	$(BIN)/ruff format --check src tests benchmarks examples docs/*.py setup.py csrc
+	$(BIN)/ruff check src tests benchmarks examples packaging docs/*.py setup.py csrc
+	$(BIN)/ruff format --check src tests benchmarks examples packaging docs/*.py setup.py csrc
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/typing
 
@@ -256,17 +267,30 @@ bench-record:
 
 # Two at a time, the longest first. None of them writes to what another reads.
 CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
-         bench-check check-clang check-kernels check-tiers
+         bench-check check-clang check-kernels check-tiers check-release
 check-all: lint
 	$(MAKE) --jobs=2 --output-sync=target $(CHECKS)
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
+
+# ---- The files of a release (docs/platforms.md) -------------------------------------------------
+
+.PHONY: dist check-release
+dist: $(RELEASE_READY)
+	rm -rf dist && $(RELEASE)/bin/python -m build --outdir dist .
+
+check-release: dist
+	if [ -e .git ]; then $(RELEASE)/bin/check-manifest; fi
+	$(RELEASE)/bin/twine check --strict dist/*
+	$(RELEASE)/bin/abi3audit --strict dist/*.whl
+	$(RELEASE)/bin/zizmor --offline --no-progress .github
+	$(RELEASE)/bin/python packaging/check_release.py dist
 
 # The API reference, from the docstrings.
 docs:
 	$(PYTHON) docs/make_api.py
 
 clean:
-	rm -rf build .venv .venv-oracle .venv-neighbours src/tfwire/_native*.so src/*.egg-info .pytest_cache \
+	rm -rf build dist .venv .venv-oracle .venv-neighbours .venv-release src/tfwire/_native*.so src/*.egg-info .pytest_cache \
 	    .hypothesis .mypy_cache .ruff_cache
 
 # ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------

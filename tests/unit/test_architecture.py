@@ -307,6 +307,9 @@ def test_versions_agree():
     header = (CSRC / "tfwire.h").read_text(encoding="ascii")
     version = import_module("tfwire").__version__
     assert f'#define TFW_VERSION_STRING "{version}"' in header
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="ascii")
+    recipe = ROOT / "packaging" / "conda" / "recipe.yaml"
+    assert f'  version: "{version}"\n' in recipe.read_text(encoding="ascii")
 
 
 def test_unknown_attribute_is_an_attribute_error():

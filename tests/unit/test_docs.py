@@ -134,13 +134,13 @@ def test_every_file_that_is_named_exists(page):
 
 
 PACKAGE = ROOT / "src" / "tfwire"
-FOLDERS = ["benchmarks", "csrc", "docs", "examples", "src", "tests"]
+FOLDERS = ["benchmarks", "csrc", "docs", "examples", "packaging", "src", "tests"]
 
 
 @pages
 def test_every_name_of_the_package_exists(page):
     for code in code_of(page):
-        for name in re.findall(r"(?<![\w./-])(?:tfw|tfwire)\.((?!h\b)[\w.]*\w)", code):
+        for name in re.findall(r"(?<![\w./-])(?:tfw|tfwire)\.((?!(?:h|pc)\b)[\w.]*\w)", code):
             assert resolves(tfw, name), code
 
 

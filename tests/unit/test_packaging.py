@@ -1,6 +1,7 @@
 """What an installation looks like from outside the source tree."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,19 @@ def test_sdist_holds_all_that_its_tests_need(sdist):
     found = {p.relative_to(sdist).as_posix() for p in sdist.rglob("*") if p.is_file()}
     made = {name for name in found if name.startswith("src/tfwire.egg-info/")}
     assert {*tracked(), "PKG-INFO", "setup.cfg"} == found - made
+
+
+def test_actions_are_pinned_by_hash():
+    """A tag can be moved to other code, which would then publish in our name."""
+    workflows = [*(ROOT / ".github" / "workflows").glob("*.yml")]
+    uses = [
+        line.partition("uses: ")[2]
+        for path in workflows
+        for line in path.read_text(encoding="ascii").splitlines()
+        if "uses: " in line
+    ]
+    assert len(uses) >= 10
+    assert not [use for use in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", use)]
 
 
 @pytest.mark.parametrize(
