@@ -80,6 +80,9 @@ from tfwire._records.damage import (
     SkippedRegions as SkippedRegions,
     TornTail as TornTail,
 )
+from tfwire._records.following import (
+    follow_records as follow_records,
+)
 from tfwire._records.index import (
     RecordIndex as RecordIndex,
 )
@@ -89,7 +92,6 @@ from tfwire._records.random_access import (
 )
 from tfwire._records.reader import (
     RecordIterator as RecordIterator,
-    follow_records as follow_records,
     read_records as read_records,
     write_records as write_records,
 )

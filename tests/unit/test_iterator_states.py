@@ -9,7 +9,10 @@ from contextlib import suppress
 import pytest
 
 import iterators_with_threads as kinds
+import tfwire as tfw
 from iterators_with_threads import DATASETS, ITERATORS, PIPES, Gate, within_limit
+from reading import open_files
+from reference import file_of
 from tfwire._base import shared_iterator, workers
 from threads import Consumer, opened, threads_of_tfwire, wait_for
 
@@ -230,6 +233,35 @@ def test_where_no_thread_can_be_started_the_error_says_so(name, path, monkeypatc
     except KeyError:
         with pytest.raises(RuntimeError, match="can't start"):
             next(ITERATORS[name](Gate(), path))
+
+
+OF_A_PIPE = {
+    "records": tfw.read_records,
+    "followed": tfw.follow_records,
+    "parsed": kinds.PARSER.parse_file,
+    "parsed, 2 threads": lambda path: kinds.PARSER.parse_file(path, num_threads=2),
+    "dataset": lambda path: iter(tfw.TFRecordDataset(path)),
+    "dataset, prefetch": lambda path: iter(tfw.TFRecordDataset(path).prefetch(1)),
+}
+
+
+@pytest.mark.parametrize("written", [b"", file_of([b"one"])], ids=["empty", "one record"])
+@pytest.mark.parametrize("name", OF_A_PIPE)
+def test_closing_ends_a_wait_for_the_first_bytes(name, written, tmp_path):
+    """Those that tell whether the input is compressed."""
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDWR)
+    os.write(end, written)
+    before = open_files()
+    elements = OF_A_PIPE[name](path)
+    consumer = Consumer(elements)
+    assert wait_for(lambda: open_files() - before)
+    within_limit(elements.close)
+    consumer.join()
+    os.close(end)
+    assert len(consumer.found) <= (written != b"")
+    assert wait_for(lambda: not threads_of_tfwire())
 
 
 @pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads", "pipe"])

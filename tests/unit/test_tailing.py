@@ -4,6 +4,7 @@ import gzip
 import io
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from iterators_with_threads import within_limit
 from reading import open_files
 from reference import file_of, flip, frame
 from tfwire import RecordPosition, TornTail
+from threads import Consumer, quick_switches, wait_for
 
 RECORDS = [b"", b"one", b"x" * 300, bytes(range(60)), b"", b"last"]
 DATA = file_of(RECORDS)
@@ -326,6 +328,63 @@ def test_following_holds_no_file_when_it_has_ended(tmp_path):
     next(followed)
     del followed
     assert set() == open_files() - before
+
+
+def test_any_thread_ends_the_following(tmp_path):
+    """Also of one that waits for an hour."""
+    path = tmp_path / "a"
+    path.write_bytes(DATA)
+    before = open_files()
+    followed = tfw.follow_records(path, interval=3600)
+    consumer = Consumer(followed)
+    assert wait_for(lambda: len(RECORDS) == len(consumer.found))
+    within_limit(followed.close)
+    consumer.join()
+    assert (RECORDS, None) == (consumer.found, consumer.error)
+    assert None is next(followed, None)
+    assert set() == open_files() - before
+
+
+def test_any_thread_ends_the_following_of_a_pipe(tmp_path):
+    path = tmp_path / "a"
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDWR)
+    os.write(end, DATA)
+    before = open_files()
+    followed = tfw.follow_records(path)
+    consumer = Consumer(followed)
+    assert wait_for(lambda: open_files() - before)
+    within_limit(followed.close)
+    consumer.join()
+    os.close(end)
+    assert consumer.error is None
+    assert RECORDS[: len(consumer.found)] == consumer.found
+    assert set() == open_files() - before
+
+
+def test_threads_share_what_is_followed(tmp_path):
+    path = tmp_path / "a"
+    written = [b"%d" % i for i in range(20_000)]
+    tfw.write_records(path, written)
+    with quick_switches():
+        followed = tfw.follow_records(path, timeout=0.01)
+        consumers = [Consumer(followed) for _ in range(3)]
+        for consumer in consumers:
+            consumer.join()
+    assert [None] * 3 == [consumer.error for consumer in consumers]
+    assert sorted(written) == sorted(record for each in consumers for record in each.found)
+
+
+def test_a_signal_handler_ends_the_following(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(DATA)
+    followed = tfw.follow_records(path, interval=3600)
+    before = signal.signal(signal.SIGALRM, lambda *_: followed.close())
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        assert RECORDS == list(followed)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_following_checks_its_arguments_at_the_call(tmp_path):

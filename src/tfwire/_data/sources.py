@@ -306,8 +306,7 @@ class Records(Stage):
         """Whole files: the number of their records is not known."""
         if rule != "even":
             raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
-        num_files = len(self.of_epoch("0").paths)
-        if num_files < num_shards:
+        if (num_files := len(self.of_epoch("0").paths)) < num_shards:
             warn(
                 f"{num_shards} shards of {num_files} files: {num_shards - num_files} shards are "
                 "empty; with indexed=True, records are divided"
@@ -344,7 +343,8 @@ class _File(GatheringElements):
 
         *position, given = at
         self._number = number
-        self._records = RecordIterator(stage.reader(number, RecordPosition(*position), markers))
+        self._reader = stage.reader(number, RecordPosition(*position), markers)
+        self._records = RecordIterator(self._reader)
         self._iterator = iter(self._records)
         self._ready: list[bytes] = []  # records that were read ahead
         self._before: list[int] = []  # the place before the first of them
@@ -388,6 +388,9 @@ class _File(GatheringElements):
         # Allowed after an error: the position is before the damaged record.
         return [*self._before[:-1], self._given] if self._ready else self.place()
 
+    def stop(self) -> None:
+        self._reader.interrupt()
+
     def close(self) -> None:
         self._records.close()
 
@@ -409,8 +412,7 @@ class _FilesInTurn(GatheringPieces):
     def piece(self, count: int) -> list[bytes] | None:
         if self._file is None:
             return None
-        piece = self._file.take(count)
-        if not piece:
+        if not (piece := self._file.take(count)):
             self._file.close()
             self._number += 1
             self._file = self._open()
@@ -440,7 +442,7 @@ class _FileCycle(GatheringPieces):
         self._files: list[_File | None] = []
         try:
             for file in at["files"]:
-                self._files.append(None if file is None else self._file(file[0], file[1:]))
+                self._files.append(None if file is None else self._open(file[0], file[1:]))
             while len(self._files) < stage.cycle:
                 self._files.append(self._open_next())
         except BaseException:
@@ -462,16 +464,14 @@ class _FileCycle(GatheringPieces):
     def _open_next(self) -> _File | None:
         if self._next >= len(self._stage.paths):
             return None
-        file = self._file(self._next)
         self._next += 1
-        return file
+        return self._open(self._next - 1)
 
-    def _file(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
+    def _open(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
         return _File(self._stage, self._markers, number, place)
 
     def piece(self, count: int) -> list[bytes] | None:
-        files = [file for file in self._files if file is not None]
-        if not files:
+        if not (files := [file for file in self._files if file is not None]):
             return None
         rounds = count // len(files)
         if self._turn == 0 and rounds > 1:

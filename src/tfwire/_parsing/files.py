@@ -137,14 +137,14 @@ class FileBatches(SharedIterator[Batch]):
     def close(self) -> None:
         """Ends the iteration, stops its threads and closes the current file.
 
-        Another thread that waits for a batch gets StopIteration. A thread that is reading a pipe
-        closes it when the read returns.
+        Another thread that waits for a batch gets StopIteration, also one that waits for a pipe.
         """
         super().close()
 
     def stop(self) -> None:
         if self._ahead is not None:
             self._ahead.stop()
+        self._reader.interrupt()  # a wait for a pipe
 
     def over_now(self) -> None:
         self.close()

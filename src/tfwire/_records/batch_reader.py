@@ -30,7 +30,7 @@ from tfwire._records.open_source import input_paths, open_source
 from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import Path, is_path
+from tfwire._records.sources import Path, Source, is_path
 from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
 from tfwire._records.urls import ObjectPath, is_url
@@ -95,6 +95,8 @@ class BatchReader:
         self._markers = markers
         self._opened: Any = None  # the path of the file
         self._file: RecordFile | None = None
+        self._source: Source | None = None  # of the file, also while it is being opened
+        self._interrupted = False
         self._num_opened = 0
         self._position = self._start = as_position("start", start)
         self._tail: TornTail | None = None
@@ -181,7 +183,9 @@ class BatchReader:
         self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
         inflater = None if self._ahead is None else self._ahead.take()
-        source = open_source(path) if inflater is None else inflater.source
+        self._source = source = open_source(path) if inflater is None else inflater.source
+        if self._interrupted:
+            source.interrupt()
         self._file = RecordFile(source, self._options, start, inflater)
         self.path = self._file.path
         return self._file
@@ -265,9 +269,10 @@ class BatchReader:
 
     def interrupt(self) -> None:
         """Wakes a thread that waits for a pipe: it gets ValueError. Close the reader after this."""
-        file = self._file
-        if file is not None:
-            file.interrupt()
+        self._interrupted = True
+        source = self._source
+        if source is not None:
+            source.interrupt()
 
     def close(self) -> None:
         """Closes the current file. Closing again is allowed."""
@@ -284,7 +289,7 @@ class BatchReader:
 
     def _finish_file(self) -> None:
         """Closes the current file and takes over its results; warns of what was left out."""
-        file, self._file = self._file, None
+        file, self._file, self._source = self._file, None, None
         if file is None:
             return
         if file.tally is not None:

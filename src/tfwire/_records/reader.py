@@ -1,39 +1,21 @@
-"""read_records, follow_records and write_records, and the iterator over records."""
+"""read_records and write_records, and the iterator over records."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import integer, seconds
-from tfwire._base.errors import DataLossError, public
+from tfwire._base.arguments import integer
+from tfwire._base.errors import public
 from tfwire._records.batch_reader import CLOSED, BatchReader, RecordBatches
-from tfwire._records.damage import (
-    RecordPosition,
-    SkippedRegions,
-    TornTail,
-    display_name,
-)
+from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail
 from tfwire._records.frames import as_records, chunks
 from tfwire._records.markers import Markers
-from tfwire._records.open_source import open_source
-from tfwire._records.options import as_position, make_options
 from tfwire._records.receipts import Receipt
-from tfwire._records.sources import (
-    FileSource,
-    Source,
-    absolute,
-    is_path,
-    open_regular,
-    read_at,
-)
-from tfwire._records.urls import is_object_path, with_storage_options
 from tfwire._records.writer import TFRecordWriter
 
 if TYPE_CHECKING:
@@ -44,18 +26,14 @@ if TYPE_CHECKING:
         OnCorrupt,
         Output,
         Record,
-        RemotePath,
         StorageOptions,
     )
 
-__all__ = ["RecordIterator", "follow_records", "read_records", "write_records"]
-
-_BEGIN = 4096  # bytes at the beginning of a followed file that are compared
-_LONGEST_SLEEP = 1e6  # seconds; Python refuses to sleep much longer
+__all__ = ["RecordIterator", "gil_enabled", "read_records", "write_records"]
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
-_gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
 
 
 def read_records(
@@ -135,92 +113,6 @@ def read_records(
     )
 
 
-def follow_records(
-    path: RemotePath,
-    compression_type: DetectedCompressionType = "auto",
-    *,
-    start: RecordPosition | None = None,
-    interval: float = 1.0,
-    timeout: float | None = None,
-    verify: bool = True,
-    max_record_size: int | None = 2**30,
-    buffer_size: int | None = None,
-    storage_options: StorageOptions = None,
-) -> Iterator[bytes]:
-    """Reads the records of a file that is still being written, as they come.
-
-    An incomplete record at the end is waited for; other damage is an error. To track progress, call
-    ``read_records(path, on_corrupt="tail", start=position)`` repeatedly, as this function does.
-
-    Args:
-        path: A path, a URL or a path of universal_pathlib. A compressed file is read from its
-            beginning each time, up to what its writer has flushed. A pipe is read once, to its end.
-        compression_type, verify, max_record_size, buffer_size, storage_options: As for
-            ``read_records``.
-        start: Where to begin: an iterator's ``position``.
-        interval: Seconds to wait before looking again at a file that has nothing new.
-        timeout: End after this many seconds without a new record; None: never.
-
-    Returns:
-        An iterator of bytes.
-
-    Raises:
-        ValueError, TypeError: An argument that is not valid.
-        DataLossError: While iterating: damage other than an incomplete last record; the file became
-            shorter, was replaced by another one, or written anew.
-        OSError: While iterating: the file cannot be opened or read.
-
-    Example:
-        >>> for record in follow_records("a.tfrecord", timeout=0.01):  # seconds without a record
-        ...     print(len(record))
-        3
-        3
-    """
-    if not is_path(path) and not is_object_path(path):
-        raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
-    path = with_storage_options(path, storage_options)
-    options: dict[str, Any] = {
-        "verify": verify,
-        "max_record_size": max_record_size,
-        "buffer_size": buffer_size,
-    }
-    make_options(compression_type, on_corrupt="tail", **options)  # to check them now
-    interval = seconds("interval", interval)
-    timeout = math.inf if timeout is None else seconds("timeout", timeout)
-    position = as_position("start", start)
-    return _follow(FollowedFile(path), compression_type, options, position, interval, timeout)
-
-
-def _follow(
-    file: FollowedFile,
-    compression_type: Any,
-    options: dict[str, Any],
-    position: RecordPosition,
-    interval: float,
-    timeout: float,
-) -> Iterator[bytes]:
-    deadline = time.monotonic() + timeout
-    while True:
-        source = file.open(position)
-        # A pipe or a device cannot be opened again at a position: its end is final.
-        final = isinstance(source, FileSource) and not source.regular
-        policy = "raise" if final else "tail"
-        reader = BatchReader(source, compression_type, on_corrupt=policy, start=position, **options)
-        reader.warn = lambda message: None  # an incomplete record is to be expected
-        with RecordIterator(reader) as records:
-            yield from records
-            before, position = position, records.position
-        if final:
-            return
-        file.reach(position)
-        now = time.monotonic()
-        if position != before:
-            deadline = now + timeout
-        if now >= deadline:
-            return
-        time.sleep(min(interval, deadline - now, _LONGEST_SLEEP))
-
-
 def write_records(
     path: Output,
     records: Iterable[Record],
@@ -265,10 +157,10 @@ class RecordIterator:
 
     def __iter__(self) -> Iterator[bytes]:
         # A __next__ in Python would double the cost per record.
-        return self._records if _gil_enabled() else self
+        return self._records if gil_enabled() else self
 
     def __next__(self) -> bytes:
-        if _gil_enabled():
+        if gil_enabled():
             return next(self._records)
         with self._lock:
             return next(self._records)
@@ -370,62 +262,3 @@ class _Refusing(Iterator[bytes]):
 
     def __next__(self) -> bytes:
         raise ValueError(self._reason)
-
-
-class FollowedFile:
-    """A path or URL that is opened again and again, and must stay the same file.
-
-    Args:
-        path: The path or URL.
-    """
-
-    def __init__(self, path: Any) -> None:
-        self._path = path
-        # Stays open, so that its inode is not used again.
-        self._first: FileSource | None = None
-        self._location = ""  # where it is, also after a chdir
-        self._begin = b""  # its first bytes, up to a position that was reached
-
-    def open(self, position: RecordPosition) -> Source:
-        """Opens the file to go on at a position.
-
-        Raises:
-            DataLossError: The path names another file now, or the file was written anew.
-            OSError: The file cannot be opened.
-        """
-        if self._first is None:
-            source = open_source(self._path)
-            if isinstance(source, FileSource) and source.regular:
-                assert source.path is not None
-                self._first, self._location = source.duplicate(), absolute(source.path)
-            return source
-        assert self._first.path is not None
-        again = open_regular(self._first.path, self._location)
-        if again is None or not os.path.sameopenfile(again.fd, self._first.fd):
-            if again is not None:
-                again.close()
-            raise self._other_file(
-                position, "another file has taken the place of the one that was followed"
-            )
-        if not self._begin.startswith(read_at(again.fd, len(self._begin), 0)):
-            again.close()
-            raise self._other_file(position, "the file was written anew")
-        return again
-
-    def reach(self, position: RecordPosition) -> None:
-        """Notes that whole records were read up to a position: that part must not change."""
-        size = min(position.offset, _BEGIN)
-        if self._first is not None and len(self._begin) < size:
-            self._begin = read_at(self._first.fd, size, 0)
-
-    def _other_file(self, position: RecordPosition, text: str) -> DataLossError:
-        assert self._first is not None
-        path = self._first.path
-        return DataLossError(
-            f"{display_name(path)}: record {position.record_index} at byte {position.offset}: "
-            f"{text}",
-            path=path,
-            offset=position.offset,
-            record_index=position.record_index,
-            reason="truncated",
-        )

@@ -345,10 +345,6 @@ class RecordFile:
             return self._source.crc32c
         return self.tally.file_crc32c
 
-    def interrupt(self) -> None:
-        """Wakes a thread that waits for input. Close the file after this."""
-        self._input.interrupt()
-
     def close(self) -> None:
         ffi.release(self._reader)
         self._source.close()

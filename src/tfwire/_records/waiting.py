@@ -14,7 +14,7 @@ class Waiting:
     """Waits for the input of a pipe, a socket or a device."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may call end() in the midst of wait()
         self._ended = False
         self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
 
@@ -29,7 +29,7 @@ class Waiting:
                 self._pipe = os.pipe()
                 self._dropped = weakref.finalize(self, _close_both, self._pipe)
             pipe = self._pipe
-        if pipe is not None:
+        if pipe is not None and not self._ended:
             poll = select.poll()
             poll.register(fd, select.POLLIN)
             poll.register(pipe[0], select.POLLIN)

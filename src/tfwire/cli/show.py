@@ -120,7 +120,7 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
 
 def _follow(options: argparse.Namespace) -> int:
     """Shows the records of a file as they are written, until interrupted."""
-    from tfwire._records.reader import follow_records
+    from tfwire._records.following import follow_records
 
     if _raw_on_terminal(options):
         return 2
