@@ -321,10 +321,10 @@ typedef struct tfw_summary {
 TFW_API int tfw_reader_summarize(tfw_reader *reader, uint64_t max_bytes, unsigned flags,
                                  tfw_summary *summary, tfw_tally *tally, tfw_error *error);
 
-/* File source: goes on at another file offset, where the record of that number begins. Regions
- * before it and flipped bits stay noted; those after it are met again. For callers that read some
- * records by themselves, such as long ones straight to where they belong. TFW_E_ARGUMENT: a fed
- * source, or an impossible offset. */
+/* Goes on at another file offset, where the record of that number begins. Regions before it and
+ * flipped bits stay noted; those after it are met again. For callers that read some records by
+ * themselves, such as long ones straight to where they belong. A fed source forgets its input and
+ * asks for what the file has from that offset on. TFW_E_ARGUMENT: an impossible offset. */
 TFW_API int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record,
                             tfw_error *error);
 

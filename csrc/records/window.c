@@ -134,14 +134,14 @@ static void forget_regions(tfw_reader *reader, uint64_t offset) {
 }
 
 int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record, tfw_error *error) {
-    if (reader->fd < 0 || offset > INT64_MAX) {
-        return tfwi_fail(error, TFW_E_ARGUMENT,
-                         reader->fd < 0 ? "this reader is fed" : "no file offset");
+    if (offset > INT64_MAX) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no file offset");
     }
     forget_regions(reader, offset);
     reader->offset = offset;
     reader->record = record;
     reader->begin = reader->end = reader->scanned = 0;
+    reader->reserved = 0;
     reader->span_count = reader->span_next = 0;
     reader->has_gaps = false;
     reader->needed = 0;

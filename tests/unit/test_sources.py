@@ -19,6 +19,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from reading import Bytes, open_files
 from reference import file_of
+from tfwire._records.sources import SectionSource
 
 RECORDS = [b"record %d" % i * (i % 50) for i in range(200)]
 DATA = file_of(RECORDS)
@@ -315,3 +316,69 @@ def test_what_is_held_at_exit_goes_without_a_word(tmp_path):
         command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
     )
     assert (0, "") == (done.returncode, done.stderr)
+
+
+# ---- Sections of file objects ------------------------------------------------------------------
+
+OFFSETS = np.cumsum([0] + [len(record) + 16 for record in RECORDS]).tolist()
+
+
+class BeamLike:
+    """A compressed file of Beam: reads, seeks, and ``seekable`` is no method."""
+
+    seekable = True
+
+    def __init__(self, data):
+        self._file = io.BytesIO(data)
+        self.asked = []
+
+    def read(self, size):
+        self.asked.append((self._file.tell(), size))
+        return self._file.read(size)
+
+    def seek(self, offset):
+        self._file.seek(offset)
+
+
+def read_section(first, end, make=io.BytesIO, data=DATA, **options):
+    section = SectionSource(make(data), "the file", OFFSETS[end])
+    start = tfw.RecordPosition(first, OFFSETS[first])
+    return list(tfw.read_records(section, "", start=start, **options))
+
+
+@pytest.mark.parametrize("make", [io.BytesIO, BeamLike])
+def test_a_section_is_read_from_its_first_record_to_its_last(make):
+    for first, end in [(0, 200), (0, 1), (7, 9), (120, 200), (199, 200), (5, 5)]:
+        assert read_section(first, end, make) == RECORDS[first:end]
+
+
+def test_a_section_reads_nothing_before_or_after_it():
+    file = BeamLike(DATA)
+    section = SectionSource(file, "the file", OFFSETS[12])
+    records = tfw.read_records(section, "", start=tfw.RecordPosition(10, OFFSETS[10]))
+    assert list(records) == RECORDS[10:12]
+    assert min(begin for begin, _ in file.asked) == OFFSETS[10]
+    assert max(begin + size for begin, size in file.asked) == OFFSETS[12]
+
+
+def test_damage_in_a_section_is_named_by_its_place_in_the_file():
+    damaged = bytearray(DATA)
+    damaged[OFFSETS[46] + 20] ^= 1
+    with pytest.raises(tfw.DataLossError, match="the file: record 46 at byte") as caught:
+        read_section(41, 60, data=damaged)
+    assert (caught.value.record_index, caught.value.offset) == (46, OFFSETS[46])
+    with pytest.warns(tfw.TfwireWarning, match="record 46"):
+        found = read_section(41, 60, data=damaged, on_corrupt="skip")
+    assert found == RECORDS[41:46] + RECORDS[47:60]
+
+
+def test_a_section_that_cuts_a_record_is_damage():
+    section = SectionSource(io.BytesIO(DATA), "the file", OFFSETS[45] - 1)
+    start = tfw.RecordPosition(44, OFFSETS[44])
+    with pytest.raises(tfw.DataLossError, match="record 44") as caught:
+        list(tfw.read_records(section, "", start=start))
+    assert caught.value.reason == "truncated"
+
+
+def test_a_compressed_file_of_beam_is_read_as_any_file_object():
+    assert list(tfw.read_records(BeamLike(DATA))) == RECORDS

@@ -144,9 +144,13 @@ class RecordFile:
         return ffi.gc(out[0], lib.tfw_reader_free)
 
     def _go_to(self, start: RecordPosition) -> None:
-        """Moves to a position: by seeking in a plain regular file, else by reading up to it."""
+        """Moves to a position: by seeking in a plain file if that is cheap, else by reading up to
+        it."""
         size = self._source.size()
-        if self._fed:
+        if self._source is self._input and self._input.seekable:
+            self._input.rewind(start.offset)
+            self._seek(start)
+        elif self._fed:
             self._read_up_to(start)
         elif size is None or start.offset <= size:
             self._seek(start)

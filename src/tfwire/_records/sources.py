@@ -21,6 +21,7 @@ from tfwire._records.waiting import Waiting
 __all__ = [
     "FileSource",
     "ObjectSource",
+    "SectionSource",
     "Source",
     "absolute",
     "check_ends",
@@ -44,10 +45,12 @@ class Source:
     Attributes:
         path: Its name for messages, or None.
         rewindable: True if ``rewind`` works.
+        seekable: True if ``rewind`` also goes forward, without reading what lies between.
     """
 
     path: Path | None = None
     rewindable = False
+    seekable = False
 
     def __init__(self) -> None:
         self._ahead = b""
@@ -272,6 +275,36 @@ class ObjectSource(Source):
             self._file.close()
 
 
+class SectionSource(ObjectSource):
+    """A file object up to an offset: what follows is not read. Read it from a record on by the
+    ``start`` of a reader, whose errors then name the place in the file.
+
+    Args:
+        file: An object that can seek, at its beginning.
+        path: Its name for messages.
+        stop: Where the section ends; None: where the file does.
+    """
+
+    seekable = True
+
+    def __init__(self, file: Any, path: Path, stop: int | None = None) -> None:
+        super().__init__(file, path)
+        self._offset, self._stop = 0, stop
+
+    def _readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        if self._stop is not None:
+            view = view[: max(0, self._stop - self._offset)]
+        got = super()._readinto(view) if len(view) else 0
+        self._offset += got
+        return got
+
+    def rewind(self, offset: int) -> None:
+        self._ahead = b""
+        self._file.seek(offset)
+        self._offset = offset
+
+
 def _keeps_nothing(file: Any) -> bool:
     """Whether a file object is one of Python's own, whose ``readinto`` runs no foreign code."""
     raw = file.raw if type(file) is io.BufferedReader else file
@@ -284,6 +317,8 @@ def _position(file: Any) -> int | None:
     try:
         return int(file.tell()) if file.seekable() else None
     except (AttributeError, OSError, ValueError):
+        return None
+    except TypeError:  # Beam's compressed files have an attribute of that name, not a method
         return None
 
 

@@ -357,10 +357,47 @@ static void seeking_goes_on_at_any_record_and_forgets_the_rest(void) {
     CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_seek(reader, UINT64_MAX, 0, &error));
     tfw_reader_free(reader);
     close(options.fd);
+    free(f.data);
+}
 
-    options.fd = -1;
+/* What was fed before is forgotten: also a room that was reserved, an end, and damage. */
+static void a_fed_reader_goes_on_at_any_record(void) {
+    file f = file_random(12, 30, 400);
+    file_append(&f, "a rest that is no record", 24);
+    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+    options.buffer_size = 300;
+    tfw_reader *reader = NULL;
+    tfw_batch batch;
+    tfw_error error;
+    uint8_t *room;
+    size_t len;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_seek(reader, 0, 0, &error));
+    for (size_t i = 29; i-- > 0;) {
+        size_t fed = (size_t)f.ends[i];
+        CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &len, &error));
+        CHECK_EQ(TFW_OK, tfw_reader_seek(reader, f.ends[i], i + 1, &error));
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, 1, &error));
+        uint64_t next = i + 1;
+        int status;
+        while ((status = tfw_reader_next(reader, i % 3, &batch, &error)) == TFW_OK ||
+               status == TFW_NEED_INPUT) {
+            if (status == TFW_NEED_INPUT) {
+                CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &len, &error));
+                len = len < f.len - fed ? len : f.len - fed;
+                memcpy(room, f.data + fed, len);
+                fed += len;
+                CHECK_EQ(TFW_OK, tfw_reader_commit(reader, len, &error));
+                continue;
+            }
+            CHECK_EQ(next, batch.first_record);
+            CHECK_EQ(f.ends[next - 1] + TFW_HEADER_SIZE, batch.offset + batch.spans[0].offset);
+            next += batch.count;
+        }
+        CHECK_EQ(TFW_E_LENGTH_CRC, status);
+        CHECK_EQ(f.ends[29], error.offset);
+        CHECK_EQ(30, error.record);
+        CHECK_EQ(TFW_OK, tfw_reader_seek(reader, 0, 0, &error));
+    }
     tfw_reader_free(reader);
     free(f.data);
 }
@@ -411,6 +448,7 @@ int main(void) {
     RUN(offsets_past_every_file_are_an_end);
     RUN(seeking_back_notes_no_region_twice);
     RUN(seeking_goes_on_at_any_record_and_forgets_the_rest);
+    RUN(a_fed_reader_goes_on_at_any_record);
     RUN(every_failing_allocation_is_reported_and_survived);
     return check_report("reader");
 }
