@@ -244,6 +244,21 @@ oracle: $(ORACLE_READY) $(NATIVE)
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
+# Ray, Beam and Spark, each in an environment of its own: they ask for packages that conflict.
+PACKAGES_beam = apache-beam==2.77.0 pyarrow google-crc32c  # the last for Beam's own TFRecords
+ENGINES = beam
+
+.PHONY: engines $(ENGINES:%=engine-%)
+engines: $(ENGINES:%=engine-%)
+
+$(ENGINES:%=engine-%): engine-%: .venv-%/.ready $(NATIVE)
+	.venv-$*/bin/python -m pytest -q $(wildcard tests/engines/test_$**.py)
+
+$(ENGINES:%=.venv-%/.ready): .venv-%/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python $(PIP) numpy 'cffi>=1.17' protobuf isal pytest hypothesis $(PACKAGES_$*)
+	touch $@
+
 gen:
 	$(PYTHON) csrc/crc32c/gen_tables.py > csrc/crc32c/crc32c_tables.h
 
@@ -290,7 +305,7 @@ docs:
 	$(PYTHON) docs/make_api.py
 
 clean:
-	rm -rf build dist .venv .venv-oracle .venv-neighbours .venv-release src/tfwire/_native*.so src/*.egg-info .pytest_cache \
+	rm -rf build dist .venv .venv-* src/tfwire/_native*.so src/*.egg-info .pytest_cache \
 	    .hypothesis .mypy_cache .ruff_cache
 
 # ---- Fuzzing and coverage of the C core (tests/fuzz/README.md) -----------------------------------

@@ -10,7 +10,7 @@ from paths import DOCS
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEIGHBOUR = re.compile(
     r"^(?:import|from) (?:tfwire\.)?"
-    r"(daft|dask|datasets|duckdb|grain|huggingface|lance|pandas|polars|pyarrow|torch)\b",
+    r"(apache_beam|beam|daft|dask|datasets|duckdb|grain|huggingface|lance|pandas|polars|pyarrow|torch)\b",
     re.MULTILINE,
 )
 

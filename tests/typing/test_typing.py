@@ -22,6 +22,10 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(
 # Public names that a type cannot be said of: their bases are classes of packages that are not
 # installed here.
 UNKNOWN = {
+    "tfwire.beam.ReadAllFromTFRecord",
+    "tfwire.beam.ReadBatchesFromTFRecord",
+    "tfwire.beam.ReadFromTFRecord",
+    "tfwire.beam.WriteToTFRecord",
     "tfwire.grain.TFRecordIterDataset",
     "tfwire.grain.TFRecordIterDataset.__iter__",
     "tfwire.huggingface.TFRecord",

@@ -47,6 +47,7 @@ PYTHON_ROOMS = {
     "grain": {"tfwire"},
     "huggingface": {"tfwire", "arrow"},
     "polars": {"_base", "arrow"},
+    "beam": {"_base", "_records", "_parsing", "arrow"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
 }

@@ -158,7 +158,7 @@ def resolves(found, name):
     return True
 
 
-NEIGHBOURS = {"torch", "grain", "huggingface", "polars"}
+NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam"}
 
 
 def is_public(name):
@@ -284,10 +284,10 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_every_block_of_code_is_run():
-    """Python by the tests here and in tests/neighbours, the sessions of api.md by
+    """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"recipes-tables.md", "remote.md", "tutorial.md"}
+    run |= {"beam.md", "recipes-tables.md", "remote.md", "tutorial.md"}
     kinds = {
         (page.name, kind)
         for page in PAGES

@@ -8,7 +8,8 @@ import pytest
 
 from paths import ROOT
 
-NEED_NEIGHBOURS = {"jax_training.py"}  # run by tests/neighbours
+# Run by tests/neighbours and tests/engines.
+NEED_NEIGHBOURS = {"jax_training.py", "beam_features.py"}
 EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in NEED_NEIGHBOURS)
 SOURCE = ROOT / "src"
 

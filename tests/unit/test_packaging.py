@@ -109,6 +109,7 @@ def test_actions_are_pinned_by_hash():
         ("pyarrow", "arrow", "import tfwire.arrow as a; a.read_table([], {})"),
         ("datasets", "huggingface", "import tfwire.huggingface"),
         ("polars", "polars", "import tfwire.polars"),
+        ("apache_beam", "beam", "import tfwire.beam"),
     ],
 )
 def test_a_package_that_is_missing_is_named(missing, extra, code):

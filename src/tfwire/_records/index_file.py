@@ -31,6 +31,7 @@ __all__ = [
     "offsets_in_file",
     "offsets_in_stream",
     "offsets_of_lengths",
+    "read_contents",
     "read_index",
     "read_text",
     "save_identity",
@@ -106,20 +107,23 @@ def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str 
     """
     with _opened(path) as file:
         length = os.fstat(file.fileno()).st_size
-        header = file.read(_HEADER.size)
-        compression, width, count = _checked_header(path, header, length)
-        fields = _HEADER.unpack(header)
-        if length <= _SURELY_READ or _fits(compression, count, size):
-            data = header + file.read(length - len(header))
-        else:
-            raise stale(record_path, path, f"{count} records", f"{size} bytes")
-        identity = identity_saved(file.fileno())
+        return read_contents(file, length, path, record_path, size), identity_saved(file.fileno())
+
+
+def read_contents(file: Any, length: int, path: Path, record_path: Path, size: int) -> Contents:
+    """As read_index, from a file object of ``length`` bytes."""
+    header = file.read(_HEADER.size)
+    compression, width, count = _checked_header(path, header, length)
+    fields = _HEADER.unpack(header)
+    if length <= _SURELY_READ or _fits(compression, count, size):
+        data = header + file.read(length - len(header))
+    else:
+        raise stale(record_path, path, f"{count} records", f"{size} bytes")
     _check_crc(path, data)
     lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
     if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
         raise _damaged(path, "its lengths add up to more bytes than any file has")
-    contents = Contents(compression, fields[3], fields[4], fields[5], lengths.astype(np.int64))
-    return contents, identity
+    return Contents(compression, fields[3], fields[4], fields[5], lengths.astype(np.int64))
 
 
 def _opened(path: Path) -> Any:

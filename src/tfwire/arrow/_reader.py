@@ -15,6 +15,7 @@ from tfwire._parsing.files import FileBatches
 from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.damage import RecordPosition
 from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
 from tfwire._records.sources import absolute, is_path, open_regular
@@ -96,16 +97,24 @@ class ArrowReader:
         Returns:
             An iterator over RecordBatches and context manager, as ``Parser.parse_file`` gives it.
         """
-        return self._read(self.paths)
+        return self._read(self.paths, self._compression_type)
 
-    def _read(self, paths: Input | Iterable[Input]) -> FileBatches[RecordBatch]:
-        """Reads other files, or file objects, as this reader reads its own."""
-        return self._parser.parse_file(
+    def _read(
+        self,
+        paths: Input | Iterable[Input],
+        compression_type: DetectedCompressionType = "auto",
+        start: RecordPosition | None = None,
+    ) -> FileBatches[RecordBatch]:
+        """Reads other files, or file objects, as this reader reads its own; the first from a
+        position on."""
+        return self._parser._parse_from(
+            start,
             paths,
             self._batch_size,
-            compression_type=self._compression_type,
+            compression_type=compression_type,
             on_corrupt=self._on_corrupt,
             num_threads=1 if self._layout.positions else self._num_threads,
+            drop_remainder=False,
             max_record_size=_MAX_RECORD_SIZE,
         )
 

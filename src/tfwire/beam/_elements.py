@@ -1,0 +1,143 @@
+"""What the records of a file become: the elements of a PCollection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from apache_beam import coders
+
+from tfwire._parsing.functions import Parser
+from tfwire._records.damage import RecordPosition
+from tfwire._records.reader import read_records
+from tfwire._records.sources import SectionSource
+from tfwire.arrow import ArrowReader, open_reader
+from tfwire.arrow._layout import column_name
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import OnCorrupt
+
+__all__ = ["ArrowBatches", "Elements", "NumpyBatches", "RecordElements"]
+
+# A file is split at the first record in each stretch of so many bytes: a reader for each takes a
+# few per cent of the time that Beam takes for its elements.
+_SPLIT_BYTES = 1 << 16
+
+
+class Elements(Protocol):
+    """What the records of a file become. It is pickled, and holds no handles of C."""
+
+    on_corrupt: OnCorrupt
+
+    def split_points(self, offsets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The numbers of the records at which the elements can be divided.
+
+        Args:
+            offsets: Of the records, and of the end of the last.
+        """
+
+    def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
+        """An iterator of elements with ``skipped``; it is a context manager."""
+
+    def convert(self, elements: Any) -> Iterator[Any]:
+        """What the pipeline gets for them."""
+
+
+class RecordElements:
+    """Elements are records, decoded by a coder."""
+
+    def __init__(self, coder: coders.Coder, on_corrupt: OnCorrupt) -> None:
+        self.on_corrupt = on_corrupt
+        self._coder = coder
+
+    def split_points(self, offsets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.flatnonzero(np.diff(offsets[:-1] // _SPLIT_BYTES, prepend=-1))
+
+    def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
+        return read_records(
+            source, compression, on_corrupt=self.on_corrupt, max_record_size=None, start=start
+        )
+
+    def convert(self, elements: Any) -> Iterator[Any]:
+        if type(self._coder) is coders.BytesCoder:  # which changes nothing
+            return iter(elements)
+        return map(self._coder.decode, elements)
+
+
+class _Batches:
+    """Elements are batches of parsed records; a file can be split between any two."""
+
+    def __init__(self, batch_size: int, on_corrupt: OnCorrupt) -> None:
+        self.on_corrupt = on_corrupt
+        self._batch_size = batch_size
+
+    def split_points(self, offsets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.arange(0, len(offsets) - 1, self._batch_size)
+
+
+class ArrowBatches(_Batches):
+    """Elements are pyarrow.RecordBatches.
+
+    Args:
+        features: A specification.
+        options: Further arguments of ``open_reader``.
+    """
+
+    def __init__(
+        self, features: Any, batch_size: int, on_corrupt: OnCorrupt, options: Mapping[str, Any]
+    ) -> None:
+        super().__init__(batch_size, on_corrupt)
+        self._features = features
+        self._options = options
+        self._reader: ArrowReader | None = self._open()  # checks the arguments
+
+    def _open(self) -> ArrowReader:
+        size = self._batch_size
+        return open_reader(
+            [], self._features, batch_size=size, on_corrupt=self.on_corrupt, **self._options
+        )
+
+    def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
+        if self._reader is None:
+            self._reader = self._open()
+        return self._reader._read(source, compression, start)
+
+    def convert(self, elements: Any) -> Iterator[Any]:
+        return map(import_module("pyarrow").record_batch, elements)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_reader": None}  # another process makes its own
+
+
+class NumpyBatches(_Batches):
+    """Elements are dicts of numpy columns.
+
+    Args:
+        features: A specification of Examples.
+        columns: The names of the features to read; None: all.
+    """
+
+    def __init__(self, features: Any, columns: Any, batch_size: int, on_corrupt: OnCorrupt) -> None:
+        super().__init__(batch_size, on_corrupt)
+        if isinstance(features, tuple) or getattr(features, "sequence_features", None):
+            raise ValueError('SequenceExamples need batches_as="arrow"')
+        names = open_reader([], features, columns=columns).types  # checks the columns
+        keys = {column_name(key): key for key in features}
+        self._parser = Parser({keys[name]: features[keys[name]] for name in names})
+
+    def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
+        return self._parser._parse_from(
+            start,
+            source,
+            self._batch_size,
+            compression_type=compression,
+            on_corrupt=self.on_corrupt,
+            max_record_size=None,
+            num_threads=1,
+            drop_remainder=False,
+        )
+
+    def convert(self, elements: Any) -> Iterator[Any]:
+        return iter(elements)
