@@ -18,6 +18,7 @@ def test_examples_say_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     tfw.write_records("rows.tfrecord", [{"x": np.full(8, i, np.float32)} for i in range(4)])
     names = {"tfw": tfw, "np": np, "torch": torch}
+    names.update((name, getattr(tfwire.torch, name)) for name in tfwire.torch.__all__)
     result = doctest.testmod(tfwire.torch, extraglobs=names)
-    assert result.attempted > 5
+    assert result.attempted > 15
     assert 0 == result.failed

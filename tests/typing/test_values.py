@@ -40,6 +40,9 @@ VALUES = {
     "torch.TFRecordIterableDataset.__iter__": "the elements of any dataset",
     "torch.TFRecordMapDataset.__getitem__": "bytes, or the values of an Example",
     "torch.TFRecordMapDataset.__getitems__": "as its __getitem__",
+    "torch.StringTensor.to_list": "lists as deep as the rank",
+    "torch.ThreadLoader.__iter__": "the batches of any dataset",
+    "torch.collate": "a batch of any structure",
     "arrow.read_table": "pyarrow's, which may not be there",
     # The message or the rank decides.
     "parse_tensor": "a scalar or an array of any type",

@@ -12,7 +12,7 @@ import pytest
 import tfwire as tfw
 from reference import file_of
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data import shuffle
+from tfwire._data import packed_records
 from threads import quick_switches
 
 SPEC = {
@@ -26,7 +26,7 @@ COUNT = 300
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Files of 0 to 100 records of different lengths; memory is given back again and again."""
-    monkeypatch.setattr(shuffle, "_SLACK", 1000)
+    monkeypatch.setattr(packed_records, "_SLACK", 1000)
     paths = []
     for first, end in [(0, 100), (100, 100), (100, 101), (101, 200), (200, COUNT)]:
         paths.append(tmp_path / f"{first}-{end}.tfrecord")

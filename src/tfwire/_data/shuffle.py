@@ -11,16 +11,12 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._base.strings import StringTable, copy_strings
 from tfwire._data.indexed_records import Chosen, IndexedCursor, IndexedRecords, Permuted, share
+from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
-from tfwire._data.states import COUNT, INT64, MISSING, check_state, state_or
-from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import span_table
-from tfwire._records.damage import RecordPosition
-from tfwire._records.markers import Markers
+from tfwire._data.states import COUNT, INT64, check_state, state_or
 
 __all__ = ["Shuffle"]
 
@@ -295,13 +291,10 @@ class _BufferCursor(GatheringPieces):
         return (self._source,)
 
 
-NONE: Array = np.empty((0, 2), np.uint64)  # the table of no records
-
-
 class _PackedCursor(_BufferCursor):
     """Short records in a buffer, without a Python object for each."""
 
-    _none = NONE
+    _none = NO_RECORDS
     _source: PackedRecords
 
     def _open(self, epoch: str, at: Any = None) -> PackedRecords:
@@ -309,7 +302,7 @@ class _PackedCursor(_BufferCursor):
         return PackedRecords(self._stage.source.of_epoch(epoch), at)
 
     def _array(self, elements: Any) -> Array:
-        table: Array = elements.table if len(elements) else NONE
+        table: Array = elements.table if len(elements) else NO_RECORDS
         return table
 
     def _given(self, elements: Array) -> Any:
@@ -405,85 +398,3 @@ class Buffer:
         elements, numbers = self.held()
         self._room, self.size = Numbered(elements[:0], numbers[:0]), 0
         return Numbered(elements[order], numbers[order])
-
-
-# ---- Records in blocks of memory ----------------------------------------------------------------
-
-_SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use
-
-
-class PackedRecords(GatheringPieces):
-    """The records of files, one file after the other, in blocks of memory.
-
-    Args:
-        stage: The files.
-        at: Where to begin: a snapshot of this or of the stage's own cursor.
-    """
-
-    def __init__(self, stage: Records, at: Any) -> None:
-        self._stage = stage
-        self._markers = Markers()
-        self._number, *position, given = state_or(at, stage.place_form(), [0, 0, 0, 0])
-        self._reader = self._open(RecordPosition(*position))
-        self._blocks: list[Array] = []
-        self._size = 0  # bytes in them
-        self._limit = _SLACK
-        while given > 0:
-            if not (found := len(self.take(min(given, _ELEMENTS_PER_DRAW)))):
-                raise ValueError(MISSING)
-            given -= found
-            self.settle(NONE)
-
-    def _open(self, start: RecordPosition) -> BatchReader | None:
-        if self._number >= len(self._stage.paths):
-            return None
-        return self._stage.reader(self._number, start, self._markers)
-
-    def piece(self, count: int) -> Any:
-        """The next records, as StringTable."""
-        if self._reader is None:
-            return None
-        batch = self._reader.next(count)
-        if batch is not None:
-            return self.placed(self._keep(batch))
-        self._reader.close()
-        self._number += 1
-        self._reader = self._open(RecordPosition())
-        return []
-
-    def _keep(self, batch: Any) -> Array:
-        """The table of a batch's records, copied in one piece, with their frames."""
-        spans = span_table(batch)
-        begin, end = int(spans[0, 0]), int(spans[-1].sum())
-        block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
-        self._blocks.append(block)
-        self._size += len(block)
-        table = spans.astype(np.uint64)
-        address = int(ffi.cast("uintptr_t", ffi.from_buffer(block)))
-        table[:, 0] += np.uint64(address - begin)
-        return table
-
-    def placed(self, table: Array) -> StringTable:
-        """Records that were taken here. The result keeps their memory alive."""
-        return StringTable(table, self._blocks)
-
-    def settle(self, table: Array) -> None:
-        """Frees memory if unused records take most of it.
-
-        Args:
-            table: All records in use, except those in StringTable. They move; it is updated.
-        """
-        if self._size <= self._limit:
-            return
-        self._size = int(table[:, 1].sum())
-        self._limit = 2 * self._size + _SLACK
-        self._blocks = [copy_strings(table, self._size)]
-
-    def place(self) -> Any:
-        if self._reader is None:
-            return [self._number, 0, 0, 0]
-        return [self._number, *self._reader.position, 0]
-
-    def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()

@@ -1,12 +1,8 @@
-"""TFRecord files for PyTorch: datasets for torch.utils.data.DataLoader, tensors without copies.
-
-torch has no tensors of strings: they are lists of bytes. A SparseTensor ``s`` and a RaggedTensor
-``r`` hold tensors; ``torch.sparse_coo_tensor(s.indices.T, s.values, tuple(s.dense_shape))`` and
-``torch.nested.nested_tensor_from_jagged(r.values, r.row_splits)`` are torch's forms of them.
-"""
+"""The datasets: of a stream, and of records by number."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,63 +10,26 @@ import numpy as np
 import torch
 from torch.utils import data
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import boolean, integer
+from tfwire._base.errors import DataLossError
+from tfwire._base.strings import StringTable
 from tfwire._data.batches import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.indexed_records import check_rule
 from tfwire._data.iterator import DatasetIterator, Epochs, iterate
-from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._data.packed_records import in_memory as read_whole, size_in_memory
+from tfwire._parsing.features import RaggedFeature
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
+from tfwire.torch.batches import Item, Items, handed_over
+from tfwire.torch.tensors import Strings, check_form, converted
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyFeature, AnyPath, ShardRule, Value
+    from tfwire._base.aliases import AnyFeature, AnyPath, BytesAs, ShardRule, Value
 
-__all__ = ["TFRecordIterableDataset", "TFRecordMapDataset", "as_tensors"]
+__all__ = ["TFRecordIterableDataset", "TFRecordMapDataset"]
 
 Key = TypeVar("Key")
-
-
-def as_tensors(element: object) -> Value:
-    """Replaces arrays by tensors that share their memory.
-
-    Args:
-        element: An array or numpy scalar, or a dict, tuple or list of them. Arrays of strings
-            become lists; values of other types stay as they are.
-
-    Returns:
-        The same structure. Only arrays that tensors cannot share are copied: read-only ones, those
-        of foreign byte order, and those with negative strides, such as ``image[:, ::-1]``.
-
-    Example:
-        >>> as_tensors({"x": np.ones(2, np.float32), "name": np.array([b"a", b"b"], object)})
-        {'x': tensor([1., 1.]), 'name': [b'a', b'b']}
-    """
-    if isinstance(element, np.ndarray):
-        return _as_tensor(element)
-    if isinstance(element, np.generic) and element.dtype.kind not in "OSUMm":
-        return torch.as_tensor(element)
-    if isinstance(element, RaggedTensor):
-        return RaggedTensor(as_tensors(element.values), as_tensors(element.row_splits))
-    if isinstance(element, SparseTensor):
-        return SparseTensor(*map(as_tensors, element))
-    if isinstance(element, Mapping):
-        return {key: as_tensors(value) for key, value in element.items()}
-    if isinstance(element, (tuple, list)):
-        items = map(as_tensors, element)
-        return type(element)(*items) if hasattr(element, "_fields") else type(element)(items)
-    return element
-
-
-def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
-    if array.dtype.kind in "OSUMm":
-        return array.tolist()
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    # torch writes to any memory, and has no negative strides.
-    if not array.flags.writeable or min(array.strides, default=0) < 0:
-        array = array.copy()
-    return torch.from_numpy(array)
 
 
 # ---- Iterable style ---------------------------------------------------------------------------
@@ -79,11 +38,11 @@ def _as_tensor(array: np.ndarray[Any, Any]) -> Any:
 class TFRecordIterableDataset(data.IterableDataset):
     """A tfwire Dataset for DataLoader: every worker of every rank reads its share of the source.
 
-    Use ``DataLoader(..., batch_size=None)``: the pipeline makes the batches. With ``num_threads``
-    above 1 and no workers, threads of this process read and parse while torch computes. A worker
-    takes 1 to 2 ms to hand over a batch of any size, and copies strings, so workers pay only if a
-    function of ``map`` is slow. ``collate_fn`` may be a function that returns its argument: torch's
-    own looks at every string.
+    Use ``DataLoader(..., batch_size=None, collate_fn=tfwire.torch.collate)``: the pipeline makes
+    the batches, and torch's own function would look at every string. With ``num_threads`` above 1
+    and no workers, threads of this process read and parse while torch computes. A worker hands a
+    batch over in one block, in 0.1 ms or more, and copies it, so workers pay only if a function of
+    ``map`` is slow.
 
     Every epoch is shuffled differently, in workers too. Epochs are counted; ``set_epoch`` sets the
     number of the next. Seeds and this number alone determine the order. After a shuffle of all
@@ -101,11 +60,12 @@ class TFRecordIterableDataset(data.IterableDataset):
             their order do not depend on it, and a saved state can be loaded with another number.
         num_workers: That of the DataLoader, if ``len`` is wanted: each worker makes an incomplete
             last batch of its own, so the number of batches depends on it.
+        strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
 
     Raises:
         TypeError: ``dataset`` is not a Dataset; of ``len``: the length is not known.
-        ValueError: ``rule`` is unknown, ``num_threads`` below 1, or ``num_workers`` below 0; while
-            iterating: the rule needs an index.
+        ValueError: ``rule`` or ``strings`` is unknown, ``num_threads`` below 1, or ``num_workers``
+            below 0; while iterating: the rule needs an index.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -128,7 +88,10 @@ class TFRecordIterableDataset(data.IterableDataset):
         world_size: int | None = None,
         num_threads: int = 1,
         num_workers: int | None = None,
+        strings: Strings = "list",
+        nested: bool = False,
     ) -> None:
+        self._form = check_form(strings, nested)
         self._dataset = threaded(dataset, num_threads)
         check_rule(rule)
         if num_workers is not None:
@@ -164,6 +127,10 @@ class TFRecordIterableDataset(data.IterableDataset):
         return sum(len(self._share(world_size * workers, number)) for number in numbers)
 
     def __iter__(self) -> DatasetIterator[Value]:
+        return self._iterate(1)
+
+    def _iterate(self, num_threads: int) -> DatasetIterator[Value]:
+        """A pass that parses in this many threads; 1: as the dataset says."""
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -172,7 +139,10 @@ class TFRecordIterableDataset(data.IterableDataset):
             raise ValueError(f"at most {_MOST_WORKERS} workers share a dataset, found {workers}")
         slot = _slot(number, 0 if worker is None else workers)
         epochs = _WorkerEpochs(share._stage, self._next_epochs, slot)
-        return iterate(share._stage, as_tensors, epochs)
+        return iterate(threaded(share, num_threads)._stage, self._shown, epochs)
+
+    def _shown(self, element: Any) -> Value:
+        return handed_over(converted(element, self._form))
 
     def _share(self, num_shards: int, index: int) -> Dataset[Any]:
         if num_shards == 1:
@@ -230,20 +200,28 @@ class _WorkerEpochs(Epochs):
 
 # ---- Map style --------------------------------------------------------------------------------
 
+_IN_MEMORY_BYTES = 1 << 28  # of files that are read whole
+
 
 class TFRecordMapDataset(data.Dataset):
     """The records of TFRecord files by number, for samplers and for shuffling by DataLoader.
 
     A DataLoader gets each batch in one read and one parse. Workers and samplers, DistributedSampler
-    too, need no configuration.
+    too, need no configuration. ``dataset[i]`` is an item; ``dataset[[2, 0]]``, with a slice or an
+    array of numbers, too, is a batch.
 
     Args:
         paths: Paths of regular files, or one path. If an index is saved beside a file (``tfwire
-            index``), its headers are not read. Avoid compressed files: reads begin at their start.
+            index``), its headers are not read.
         features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
+        in_memory: Read the files once, now, and parse from memory, which forked workers share:
+            several times as fast. None: if they take up to 256 MiB. False: each batch is read from
+            the files, which should not be compressed then: reads begin at their start.
+        strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
 
     Raises:
         DataLossError, OSError: A file cannot be read or indexed.
+        ValueError: ``strings`` is another word.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -258,59 +236,99 @@ class TFRecordMapDataset(data.Dataset):
         self,
         paths: AnyPath | Iterable[AnyPath],
         features: Mapping[Key, AnyFeature] | None = None,
+        *,
+        in_memory: bool | None = None,
+        strings: Strings = "list",
+        nested: bool = False,
     ) -> None:
+        self._form = check_form(strings, nested)
+        bytes_as: BytesAs = "column" if strings == "tensor" else "object"
+        self._parser: Any = None
+        if features is not None:
+            self._parser = Parser(features, bytes_as=bytes_as)
+        self._ragged = frozenset(
+            key
+            for key, feature in (features or {}).items()
+            if type(feature).__name__ == RaggedFeature.__name__
+        )
+        self._in_memory = None if in_memory is None else boolean("in_memory", in_memory)
         self._records = TFRecordFiles(paths)
-        self._parser = None if features is None else Parser(features)
+        self._memory = self._read()
+
+    def _read(self) -> StringTable | None:
+        """All records, if they are to be in memory and parsed."""
+        if self._parser is None or self._in_memory is False:
+            return None
+        if self._in_memory:
+            return read_whole(self._records)
+        if size_in_memory(self._records) <= _IN_MEMORY_BYTES:
+            with contextlib.suppress(DataLossError, OSError):  # comes at the record
+                return read_whole(self._records)
+        return None
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def __getitem__(self, index: int) -> Value:
-        """One record: bytes, or a dict of tensors as of ``parse_single_example``."""
-        record = self._records[index]
-        return record if self._parser is None else _parse_single(self._parser, record)
+    def __getitem__(self, index: int | slice | Sequence[int]) -> Value:
+        """One record: bytes, or a dict of tensors as of ``parse_single_example``. Several: a list
+        of bytes, or a batch."""
+        key: Any = index
+        if not isinstance(key, slice) and np.ndim(key) == 0:
+            record: Any = self._records[key]
+            return record if self._parser is None else self._single(record)
+        if self._parser is None:
+            return self._records[key]
+        return handed_over(self._batch(self._records._numbers(key)))
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Value]:
-        """Many records. ``default_collate`` makes a batch of them in one parse."""
-        records = self._records[indices]
-        return records if self._parser is None else _Items(self._parser, records)
+        """Many records. ``collate`` and ``default_collate`` make a batch of them in one parse."""
+        if self._parser is None:
+            return self._records[indices]
+        return _Chosen(self, self._records._numbers(indices))
+
+    def _batch(self, numbers: Any) -> Value:
+        memory = self._memory
+        records = self._records[numbers] if memory is None else memory[numbers]
+        return converted(self._parser.parse(records), self._form)
+
+    def _single(self, record: bytes) -> Item:
+        item = Item(converted(self._parser.parse_single(record), self._form))
+        item.ragged, item.nested = self._ragged, self._form["nested"]
+        return item
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the records: another process reads them again."""
+        return {**self.__dict__, "_memory": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._memory = self._read()
 
     def __repr__(self) -> str:
         return f"<TFRecordMapDataset of {len(self)} records in {len(self._records.paths)} files>"
 
 
-class _Item(dict[str, Any]):
-    """An item. For this type ``default_collate`` calls ``_collate``."""
+class _Chosen(Items):
+    """Items that are parsed one by one on access, or all at once as a batch."""
 
-
-def _parse_single(parser: Parser[Any, Any], record: bytes) -> _Item:
-    return _Item(as_tensors(parser.parse_single(record)))
-
-
-class _Items(Sequence[_Item]):
-    """Items that are parsed one by one on access, or all at once by ``_collate``."""
-
-    def __init__(self, parser: Parser[Any, Any], records: list[bytes]) -> None:
-        self._parser = parser
-        self._records = records
+    def __init__(self, dataset: TFRecordMapDataset, numbers: Any) -> None:
+        self._dataset = dataset
+        self._numbers = numbers
+        self._records: list[bytes] | None = None  # all of them, if several items are asked for
+        self._asked = False
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._numbers)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return _Items(self._parser, self._records[index])
-        return _parse_single(self._parser, self._records[index])
+            return _Chosen(self._dataset, self._numbers[index])
+        if not self._asked:  # default_collate looks at the first item, and no other
+            self._asked = True
+            return self._dataset[self._numbers[index]]
+        if self._records is None:
+            self._records = self._dataset._records[self._numbers]
+        return self._dataset._single(self._records[index])
 
-    def columns(self) -> dict[str, Any]:
-        return as_tensors(self._parser.parse(self._records))  # type: ignore[no-any-return]
-
-
-def _collate(items: Sequence[_Item], *, collate_fn_map: Any = None) -> Any:
-    if isinstance(items, _Items):
-        return items.columns()
-    return data.default_collate(list(map(dict, items)))
-
-
-# The extension point in the documentation of default_collate.
-data._utils.collate.default_collate_fn_map[_Item] = _collate
+    def columns(self) -> Value:
+        return self._dataset._batch(self._numbers)

@@ -1,0 +1,131 @@
+"""The records of files in blocks of memory, without a Python object for each."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import ffi
+from tfwire._base.strings import StringTable, copy_strings
+from tfwire._data.sources import Records
+from tfwire._data.stages import GatheringPieces
+from tfwire._data.states import MISSING, state_or
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.blocks import span_table
+from tfwire._records.damage import RecordPosition
+from tfwire._records.markers import Markers
+from tfwire._records.random_access import TFRecordFiles
+
+__all__ = ["NO_RECORDS", "PackedRecords", "in_memory", "size_in_memory"]
+
+Array = np.ndarray[Any, Any]
+NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of none
+_RECORDS_AT_ONCE = 4096
+
+_SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use
+
+
+class PackedRecords(GatheringPieces):
+    """The records of files, one file after the other, in blocks of memory.
+
+    Args:
+        stage: The files.
+        at: Where to begin: a snapshot of this or of the stage's own cursor.
+    """
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        self._number, *position, given = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._reader = self._open(RecordPosition(*position))
+        self._blocks: list[Array] = []
+        self._size = 0  # bytes in them
+        self._limit = _SLACK
+        while given > 0:
+            if not (found := len(self.take(min(given, _RECORDS_AT_ONCE)))):
+                raise ValueError(MISSING)
+            given -= found
+            self.settle(NO_RECORDS)
+
+    def _open(self, start: RecordPosition) -> BatchReader | None:
+        if self._number >= len(self._stage.paths):
+            return None
+        return self._stage.reader(self._number, start, self._markers)
+
+    def piece(self, count: int) -> Any:
+        """The next records, as StringTable."""
+        if self._reader is None:
+            return None
+        batch = self._reader.next(count)
+        if batch is not None:
+            return self.placed(self._keep(batch))
+        self._reader.close()
+        self._number += 1
+        self._reader = self._open(RecordPosition())
+        return []
+
+    def _keep(self, batch: Any) -> Array:
+        """The table of a batch's records, copied in one piece, with their frames."""
+        spans = span_table(batch)
+        begin, end = int(spans[0, 0]), int(spans[-1].sum())
+        block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
+        self._blocks.append(block)
+        self._size += len(block)
+        table = spans.astype(np.uint64)
+        address = int(ffi.cast("uintptr_t", ffi.from_buffer(block)))
+        table[:, 0] += np.uint64(address - begin)
+        return table
+
+    def placed(self, table: Array) -> StringTable:
+        """Records that were taken here. The result keeps their memory alive."""
+        return StringTable(table, self._blocks)
+
+    def settle(self, table: Array) -> None:
+        """Frees memory if unused records take most of it.
+
+        Args:
+            table: All records in use, except those in StringTable. They move; it is updated.
+        """
+        if self._size <= self._limit:
+            return
+        self._size = int(table[:, 1].sum())
+        self._limit = 2 * self._size + _SLACK
+        self._blocks = [copy_strings(table, self._size)]
+
+    def place(self) -> Any:
+        if self._reader is None:
+            return [self._number, 0, 0, 0]
+        return [self._number, *self._reader.position, 0]
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+def size_in_memory(files: TFRecordFiles) -> int:
+    """The bytes that ``in_memory`` would take, from the indexes."""
+    return sum(int(index.offsets[-1]) + 16 * len(index) for index in files.indexes)
+
+
+def in_memory(files: TFRecordFiles) -> StringTable:
+    """All records of files, verified.
+
+    Raises:
+        DataLossError, OSError: The files cannot be read, or are not those of their indexes.
+    """
+    packed = PackedRecords(Records(files.paths, "auto", 1, max_record_size=None), None)
+    tables, found = [NO_RECORDS], 0
+    try:
+        while len(piece := cast("StringTable", packed.take(_RECORDS_AT_ONCE))):
+            tables.append(piece.table)
+            found += len(piece)
+    finally:
+        packed.close()
+    if found != len(files):
+        raise DataLossError(
+            f"the files hold {found} records, their indexes {len(files)}: an index is stale",
+            reason="index",
+        )
+    return packed.placed(np.concatenate(tables))

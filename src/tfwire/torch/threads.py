@@ -1,0 +1,171 @@
+"""ThreadLoader: a DataLoader whose workers are threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils import data
+
+from tfwire._base.arguments import integer
+from tfwire._base.workers import Workers
+from tfwire.torch.batches import collate
+from tfwire.torch.datasets import TFRecordIterableDataset
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Value
+
+__all__ = ["ThreadLoader"]
+
+
+class ThreadLoader(data.DataLoader):
+    """A DataLoader of torch with threads of this process instead of worker processes.
+
+    Nothing is copied between processes. tfwire reads and parses without Python's lock, so threads
+    work side by side; functions in Python, and datasets of other libraries, often wait for it. The
+    batches are those of a DataLoader, in the same order; after ``torch.manual_seed`` also shuffled.
+
+    Args:
+        dataset: A map-style dataset, often a TFRecordMapDataset, whose ``__getitems__`` or
+            ``__getitem__`` the threads call at the same time; or an iterable one, of which one
+            thread at a time takes elements. A TFRecordIterableDataset parses in the threads.
+        batch_size, shuffle, sampler, batch_sampler, drop_last, pin_memory, generator: As for
+            DataLoader.
+        num_threads: How many threads make batches.
+        collate_fn: As for DataLoader, called by the threads.
+        prefetch_factor: Batches per thread that are made ahead.
+
+    Raises:
+        ValueError: ``num_threads`` or ``prefetch_factor`` is below 1; others as of DataLoader.
+
+    Example:
+        >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+        >>> dataset = TFRecordMapDataset("rows.tfrecord", features)
+        >>> for batch in ThreadLoader(dataset, batch_size=2, shuffle=True, num_threads=2):
+        ...     print(batch["x"].shape)
+        torch.Size([2, 8])
+        torch.Size([2, 8])
+    """
+
+    def __init__(
+        self,
+        dataset: data.Dataset[object],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[object] | None = None,
+        batch_sampler: Iterable[object] | None = None,
+        *,
+        num_threads: int = 2,
+        collate_fn: Callable[..., object] = collate,
+        prefetch_factor: int = 2,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        self.num_threads = integer("num_threads", num_threads, 1)
+        self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            collate_fn=collate_fn,
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            generator=generator,
+        )
+
+    def __iter__(self) -> Iterator[Value]:
+        return _Batches(self)
+
+
+class _Drawn(NamedTuple):
+    """Numbers of records, or elements; ``last``: there are no more."""
+
+    content: Any = None
+    last: bool = False
+
+
+class _Batches(Iterator[Any]):
+    """One pass of a ThreadLoader."""
+
+    def __init__(self, loader: ThreadLoader) -> None:
+        # As DataLoader does before it shuffles: then the order is the same for the same seed.
+        torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+        draw = _draw_elements if isinstance(loader.dataset, data.IterableDataset) else _draw_numbers
+        self._ended = False
+        pieces = draw(loader)
+        self._workers = Workers(
+            lambda: next(pieces, _Drawn(last=True)),
+            _Making(loader),
+            loader.num_threads,
+            loader._ahead,
+            owner=self,
+        )
+
+    def __next__(self) -> Value:
+        if not self._ended:
+            try:
+                batch = self._workers.next()
+            except BaseException:
+                self._ended = True
+                raise
+            if batch is not _FINISHED:
+                return batch
+            self._ended = True
+        raise StopIteration
+
+
+_FINISHED = object()
+
+
+class _Making:
+    """Makes a batch, in any thread."""
+
+    def __init__(self, loader: ThreadLoader) -> None:
+        self._dataset: Any = loader.dataset
+        self._collate: Any = loader.collate_fn
+        self._by_number = not isinstance(loader.dataset, data.IterableDataset)
+        self._in_batches = loader.batch_sampler is not None or loader.batch_size is not None
+        self._pins = loader.pin_memory and torch.cuda.is_available()
+
+    def __call__(self, drawn: _Drawn) -> Value:
+        if drawn.last:
+            return _FINISHED
+        content = self._items(drawn.content) if self._by_number else drawn.content
+        batch = self._collate(content)
+        return data._utils.pin_memory.pin_memory(batch) if self._pins else batch
+
+    def _items(self, numbers: Any) -> Any:
+        if not self._in_batches:
+            return self._dataset[numbers]
+        if callable(getattr(self._dataset, "__getitems__", None)):
+            return self._dataset.__getitems__(numbers)
+        return [self._dataset[number] for number in numbers]
+
+
+def _draw_numbers(loader: ThreadLoader) -> Iterator[_Drawn]:
+    """The numbers of each batch, by the sampler."""
+    sampler: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+    numbers = iter(sampler)
+    first = list(islice(numbers, 1))  # now: samplers draw a seed then, from torch's generator
+    return map(_Drawn, chain(first, numbers))
+
+
+def _draw_elements(loader: ThreadLoader) -> Iterator[_Drawn]:
+    """The elements of each batch of an iterable dataset."""
+    source: Any = loader.dataset
+    ours = isinstance(source, TFRecordIterableDataset)
+    elements = source._iterate(loader.num_threads) if ours else iter(source)
+    if loader.batch_size is None:
+        return map(_Drawn, elements)
+    return _gathered(elements, loader.batch_size, loader.drop_last)
+
+
+def _gathered(elements: Iterator[Any], size: int, drop_last: bool) -> Iterator[_Drawn]:
+    while items := list(islice(elements, size)):
+        if len(items) == size or not drop_last:
+            yield _Drawn(items)
