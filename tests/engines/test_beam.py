@@ -98,6 +98,7 @@ def test_patterns_and_empty_files(tmp_path):
     expected = [record for number in range(3) for record in RECORDS[number : number + 2]]
     pattern = str(tmp_path / "part-*")
     check_read(ReadFromTFRecord(pattern), expected)
+    check_read(ReadFromTFRecord(tmp_path / "part-*"), expected)
     check_read(ReadFromTFRecord(StaticValueProvider(str, pattern)), expected)
     check_read(ReadAllFromTFRecord(), expected, lambda p: p | beam.Create([pattern]))
     check_read(ReadFromTFRecord(str(tmp_path / "part-3")), [])
@@ -287,6 +288,11 @@ def test_wrong_arguments(case):
         options = {"validate": False, **options}
     with pytest.raises(error, match=message):
         make(*arguments, **options)
+
+
+def test_an_element_that_is_no_path():
+    with pytest.raises(Exception, match="expected a path or a FileMetadata, found int"):
+        check_read(ReadAllFromTFRecord(), [], lambda pipeline: pipeline | beam.Create([3]))
 
 
 def test_a_missing_file_names_itself(tmp_path):

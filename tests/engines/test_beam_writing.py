@@ -119,6 +119,9 @@ def test_a_coder_encodes_every_element(tmp_path, make, kind):
 def test_rows_and_columns_are_written_as_examples(tmp_path):
     rows = [{"label": i} for i in range(10)]
     write(beam.Map(tfw.encode_example) | WriteToTFRecord(str(tmp_path / "a"), num_shards=1), rows)
+    write(WriteToTFRecord(tmp_path / "rows", num_shards=1), rows)
+    messages = beam.Map(tfw.encode_example) | beam.Map(tfw.train.Example.FromString)
+    write(messages | WriteToTFRecord(tmp_path / "messages", shard_name_template=""), rows)
     columns = [{"label": list(range(10))}]
     write(
         beam.FlatMap(tfw.encode_columns) | WriteToTFRecord(str(tmp_path / "b"), num_shards=1),
@@ -245,8 +248,9 @@ def test_a_bundle_that_is_tried_again_is_written_once(tmp_path):
 
 
 def test_an_element_that_is_no_record(tmp_path):
-    for element in ("text", 3, None, {"label": 1}):
-        with pytest.raises(Exception, match=type(element).__name__):
+    for element in (3, None, [b"a"], 2.5):
+        message = f"a record must be bytes-like, .* found {type(element).__name__}"
+        with pytest.raises(Exception, match=message):
             write(WriteToTFRecord(str(tmp_path / "a")), [element], options=[])
     assert [path for path in tmp_path.iterdir() if path.is_file()] == []
 

@@ -10,6 +10,7 @@ with beam.Pipeline() as pipeline:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -34,11 +35,11 @@ from tfwire.beam._elements import ArrowBatches, NumpyBatches, RecordElements
 from tfwire.beam._sources import (
     BeamReading,
     FindRanges,
-    PatternSource,
     ReadRanges,
+    TFRecordSource,
     inferred_features,
 )
-from tfwire.beam._writing import RecordSink
+from tfwire.beam._writing import TFRecordSink
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -91,7 +92,7 @@ class ReadFromTFRecord(PTransform):
 
     def __init__(
         self,
-        file_pattern: str | ValueProvider,
+        file_pattern: str | os.PathLike[str] | ValueProvider,
         coder: Coder = BytesCoder(),  # noqa: B008  (as Beam's)
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
@@ -101,7 +102,7 @@ class ReadFromTFRecord(PTransform):
     ) -> None:
         super().__init__()
         reading = _records(coder, compression_type, with_filename, on_corrupt)
-        self._source = PatternSource(file_pattern, reading, boolean("validate", validate))
+        self._source = TFRecordSource(_text(file_pattern), reading, boolean("validate", validate))
         self.with_output_types(_with_filename(_type_of(coder), with_filename))
 
     def expand(self, pvalue: Any) -> Any:
@@ -189,7 +190,7 @@ class ReadBatchesFromTFRecord(PTransform):
 
     def __init__(
         self,
-        file_pattern: str | ValueProvider,
+        file_pattern: str | os.PathLike[str] | ValueProvider,
         features: TableFeatures | None = None,
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
@@ -204,12 +205,13 @@ class ReadBatchesFromTFRecord(PTransform):
         on_corrupt: OnCorrupt = "raise",
     ) -> None:
         super().__init__()
+        _check_compression(compression_type)
         on_corrupt = choice("on_corrupt", on_corrupt, _POLICIES)  # type: ignore[assignment]
         batches_as = choice("batches_as", batches_as, ("arrow", "numpy"))  # type: ignore[assignment]
         batch_size = integer("batch_size", batch_size, 1)
         with_filename = boolean("with_filename", with_filename)
         if features is None:
-            features = inferred_features(file_pattern, compression_type, on_corrupt)
+            features = inferred_features(_text(file_pattern), compression_type, on_corrupt)
         elements: ArrowBatches | NumpyBatches
         options = {"tensors": tensors, "binary_as": binary_as, "with_positions": with_positions}
         if batches_as == "arrow":
@@ -221,7 +223,7 @@ class ReadBatchesFromTFRecord(PTransform):
             elements = NumpyBatches(features, columns, batch_size, on_corrupt)
         batch = dict if batches_as == "numpy" else import_module("pyarrow").RecordBatch
         reading = BeamReading(elements, compression_type, with_filename)
-        self._source = PatternSource(file_pattern, reading, boolean("validate", validate))
+        self._source = TFRecordSource(_text(file_pattern), reading, boolean("validate", validate))
         self.with_output_types(_with_filename(batch, with_filename))
 
     def expand(self, pvalue: Any) -> Any:
@@ -241,9 +243,9 @@ class WriteToTFRecord(PTransform):
 
     Args:
         file_path_prefix: What the paths begin with.
-        coder: Encodes each element as a record. With BytesCoder, elements are bytes; Examples are
-            made by ``beam.Map(tfwire.encode_example)`` from dicts, or from columns by
-            ``beam.FlatMap(tfwire.encode_columns)``.
+        coder: Encodes each element as a record. With BytesCoder, elements are what
+            ``TFRecordWriter.write`` takes: bytes, dicts (encoded as Examples) and messages.
+            ``beam.FlatMap(tfwire.encode_columns)`` makes records of columns and RecordBatches.
         file_name_suffix: What the paths end with.
         num_shards: Number of files; 0: the runner chooses.
         shard_name_template: With S for the number of a file and N for their count; "" for one file.
@@ -265,8 +267,7 @@ class WriteToTFRecord(PTransform):
     Example:
         >>> with apache_beam.Pipeline("FnApiRunner") as pipeline:
         ...     rows = pipeline | apache_beam.Create([{"label": i} for i in range(3)])
-        ...     records = rows | apache_beam.Map(tfw.encode_example)
-        ...     _ = records | WriteToTFRecord("labels", file_name_suffix=".tfrecord", num_shards=1)
+        ...     _ = rows | WriteToTFRecord("labels", file_name_suffix=".tfrecord", num_shards=1)
         >>> [row["label"].item() for row in map(tfw.decode_example, tfw.read_records(
         ...     "labels-00000-of-00001.tfrecord"))]
         [0, 1, 2]
@@ -274,7 +275,7 @@ class WriteToTFRecord(PTransform):
 
     def __init__(
         self,
-        file_path_prefix: str | ValueProvider,
+        file_path_prefix: str | os.PathLike[str] | ValueProvider,
         coder: Coder = BytesCoder(),  # noqa: B008
         file_name_suffix: str | ValueProvider = "",
         num_shards: int = 0,
@@ -287,6 +288,7 @@ class WriteToTFRecord(PTransform):
         skip_if_empty: bool = False,
     ) -> None:
         super().__init__()
+        _check_compression(compression_type)
         limits = {
             "max_records_per_shard": max_records_per_shard,
             "max_bytes_per_shard": max_bytes_per_shard,
@@ -297,8 +299,8 @@ class WriteToTFRecord(PTransform):
             limits[name] = integer(name, limit, 1)
             if num_shards or shard_name_template == "":
                 raise ValueError(f"{name} decides the number of files; num_shards must be 0")
-        self._sink = RecordSink(
-            file_path_prefix,
+        self._sink = TFRecordSink(
+            _text(file_path_prefix),
             _checked(coder),
             file_name_suffix,
             integer("num_shards", num_shards, 0),
@@ -328,8 +330,7 @@ def _records(
 ) -> BeamReading:
     """How records are read, from the arguments of a transform."""
     on_corrupt = choice("on_corrupt", on_corrupt, _POLICIES)  # type: ignore[assignment]
-    if not CompressionTypes.is_valid_compression_type(compression_type):
-        raise TypeError(f"compression_type must be one of Beam's, found {compression_type!r}")
+    _check_compression(compression_type)
     with_filename = boolean("with_filename", with_filename)
     return BeamReading(RecordElements(_checked(coder), on_corrupt), compression_type, with_filename)
 
@@ -338,6 +339,19 @@ def _checked(coder: Any) -> Coder:
     if not isinstance(coder, Coder):
         raise TypeError(f"coder must be a Coder of Beam, found {type(coder).__name__}")
     return coder
+
+
+def _check_compression(compression_type: Any) -> None:
+    if not CompressionTypes.is_valid_compression_type(compression_type):
+        raise TypeError(
+            "compression_type must be one of apache_beam.io.filesystem.CompressionTypes, found "
+            f"{compression_type!r}"
+        )
+
+
+def _text(path: Any) -> Any:
+    """A path of pathlib as Beam takes it; Beam checks others."""
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
 def _type_of(coder: Coder) -> Any:

@@ -31,8 +31,8 @@ __all__ = [
     "BeamFileSource",
     "BeamReading",
     "FindRanges",
-    "PatternSource",
     "ReadRanges",
+    "TFRecordSource",
     "inferred_features",
 ]
 
@@ -244,7 +244,7 @@ class BeamFileSource(iobase.BoundedSource):
         return f"BeamFileSource({self._path!r})"
 
 
-class PatternSource(FileBasedSource):
+class TFRecordSource(FileBasedSource):
     """The files that match a pattern. The other arguments are checked as those of Beam's own."""
 
     def __init__(self, file_pattern: Any, reading: BeamReading, validate: bool) -> None:
@@ -272,6 +272,8 @@ class FindRanges(DoFn):
 
     def process(self, element: str | FileMetadata) -> Iterator[tuple[Any, ...]]:
         pattern = element.path if isinstance(element, FileMetadata) else element
+        if not isinstance(pattern, str):
+            raise TypeError(f"expected a path or a FileMetadata, found {type(pattern).__name__}")
         for file in _matched(pattern, self._reading.splits):
             FileSystems.report_source_lineage(file.path)
             if file.size:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from apache_beam.coders import BytesCoder
 from apache_beam.io.filebasedsink import FileBasedSink
 from apache_beam.io.filesystems import FileSystems
 
 from tfwire._records.frames import FRAME, Packer, as_record, frame_apart
 
-__all__ = ["RecordSink"]
+__all__ = ["TFRecordSink"]
 
 # Bytes of records that are collected, and then framed by one call of C.
 _COLLECTED_BYTES = 1 << 18
@@ -58,7 +59,7 @@ class _ShardFile:
             self._file.close()
 
 
-class RecordSink(FileBasedSink):
+class TFRecordSink(FileBasedSink):
     """Writes records. The arguments are those of Beam's sinks of files."""
 
     def open(self, temp_path: str) -> _ShardFile:
@@ -66,5 +67,7 @@ class RecordSink(FileBasedSink):
         self.byte_counter = _ShardFile(file)  # Beam compares it with max_bytes_per_shard
         return self.byte_counter
 
-    def write_encoded_record(self, file_handle: _ShardFile, encoded_value: Any) -> None:
-        file_handle.write(encoded_value)
+    def write_record(self, file_handle: _ShardFile, value: Any) -> None:
+        if type(self.coder) is not BytesCoder:
+            value = self.coder.encode(value)
+        file_handle.write(value)
