@@ -53,6 +53,8 @@ VALUES = {
 }
 # pickle decides what these return.
 PICKLED = {"__getstate__", "__reduce__", "__setstate__"}
+# Beam decides what these take and return.
+OF_BEAM = {"display_data", "expand"}
 
 
 def public_definitions():
@@ -92,7 +94,7 @@ def functions(body, prefix):
         for node in body
         if isinstance(node, ast.FunctionDef)
         and (not node.name.startswith("_") or node.name.startswith("__"))
-        and node.name not in PICKLED
+        and node.name not in PICKLED | OF_BEAM
     ]
     overloaded = {node.name for node in found if api.is_overload(node)}
     for node in found:

@@ -79,7 +79,7 @@ class ThreadLoader(data.DataLoader):
         )
 
     def __iter__(self) -> Iterator[Value]:
-        return _Batches(self)
+        return _LoadedBatches(self)
 
 
 class _Drawn(NamedTuple):
@@ -89,7 +89,7 @@ class _Drawn(NamedTuple):
     last: bool = False
 
 
-class _Batches(Iterator[Any]):
+class _LoadedBatches(Iterator[Any]):
     """One pass of a ThreadLoader."""
 
     def __init__(self, loader: ThreadLoader) -> None:
