@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import tfwire as tfw
+from pipeline_models import batches, bucketed, in_turn, taking_turns, times
 from tfwire import Dataset, TFRecordDataset
 
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
@@ -122,25 +123,10 @@ SOURCES = {
 }
 OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed", "shuffled files"}
 OF_NUMBERS = {"range", "generator", "sampled"}
+BATCHING = {"batch", "padded_batch", "buckets"}
 IN_RANDOM_ORDER = {"shuffled files", "sampled"}  # the model does not know it
 NUMBERED_FROM = 10**6  # no number of an element
 DAMAGEABLE = OF_RECORDS - {"gzip", "shuffled files"}
-
-
-def in_turn(sizes, cycle):
-    """The numbers of records of files read in turn, in TensorFlow's order."""
-    first, files = 0, []
-    for size in sizes:
-        files.append(list(range(first, first + size)))
-        first += size
-    slots, files = files[:cycle], files[cycle:]
-    turn = 0
-    while any(slot is not None for slot in slots):
-        if slots[turn]:
-            yield slots[turn].pop(0)
-        elif slots[turn] is not None:  # it has ended, and gives its turn away
-            slots[turn] = files.pop(0) if files else None
-        turn = (turn + 1) % len(slots)
 
 
 def model_source(case):
@@ -182,6 +168,13 @@ def build(case, folder, faults=True):
             dataset = Dataset.zip(dataset, Dataset.range(arguments[0]).prefetch(1))
         elif name == "concatenate":
             dataset = dataset.concatenate(Dataset.range(arguments[0]))
+        elif name == "interleave":
+            dataset = dataset.interleave(repeated, *arguments)
+        elif name == "buckets":
+            values = b"" if case.is_bytes(i) else PADDING
+            dataset = dataset.bucket_by_sequence_length(
+                bucket_of, [1, 2], arguments[0], None, values, False, False, arguments[1]
+            )
         else:
             dataset = getattr(dataset, name)(*arguments)
     return dataset
@@ -219,6 +212,10 @@ def model(case, stages=None):
     elif name == "concatenate":
         yield from below()
         yield from ([number] for number in range(*arguments))
+    elif name == "interleave":
+        yield from taking_turns(below(), *arguments)
+    elif name == "buckets":
+        yield from bucketed(below(), *arguments)
     elif name == "unbatch":
         yield from ([number] for element in below() for number in element)
     else:
@@ -229,18 +226,14 @@ def model(case, stages=None):
                 yield element
 
 
-def batches(elements, size, drop_remainder=False):
-    batch = count = None
-    try:
-        for element in elements:
-            batch, count = (batch or []) + element, (count or 0) + 1
-            if count == size:
-                yield batch
-                batch = count = None
-    finally:
-        error = sys.exc_info()[0]
-        if error is not GeneratorExit and count and not drop_remainder:
-            yield batch
+def repeated(*element):
+    element = element if len(element) > 1 else element[0]
+    count = times(flat(element))
+    return Dataset.from_generator(lambda: [element] * count)
+
+
+def bucket_of(*element):
+    return sum(flat(element)) % 3
 
 
 class Case:
@@ -272,7 +265,9 @@ class Case:
         """Whether the elements before the fault are those that the model gives, in some order."""
         place = self.fault[0] if isinstance(self.fault[0], int) else 0
         orderly = {"take", "skip", "shard", "zip", "enumerate"}
-        drops = any(s[0] in orderly or (s[0] == "batch" and s[2]) for s in self.stages)
+        # How often interleave gives a batch depends on its elements.
+        orderly |= {"interleave"} if self._batches else set()
+        drops = any(s[0] in orderly or (s[0] in ("batch", "buckets") and s[2]) for s in self.stages)
         known = self.source not in IN_RANDOM_ORDER and not self._by_number
         return not drops and known and not self._shuffles_in(0, place)
 
@@ -295,6 +290,10 @@ class Case:
                 numbers = numbers[: arguments[0]] if name == "take" else numbers[arguments[0] :]
         return numbers, following
 
+    @property
+    def _batches(self):
+        return any(stage[0] in BATCHING for stage in self.stages)
+
     def _shuffles_in(self, first, last):
         return any(stage[0] == "shuffle" for stage in self.stages[first:last])
 
@@ -311,7 +310,7 @@ class Case:
 
     def _add(self, chance):
         names = {stage[0] for stage in self.stages}
-        batched = names & {"batch", "padded_batch"}
+        batched, parsed = names & BATCHING, "parse" in names
         size = chance.randint(1, 9)
         shards = chance.randint(1, 4)
         threads = chance.choice([1, 1, 2, 3])
@@ -322,22 +321,33 @@ class Case:
             ["skip", chance.randrange(12)],
             ["prefetch", chance.randint(1, 4)],
             ["cache"],
+            ["interleave", chance.randint(1, 4), chance.randint(1, 3)],
         ]
         paired = names & {"zip", "enumerate"}
         if not batched and not paired and self.source in OF_NUMBERS:
             choices.append(["concatenate", chance.randrange(9)])
-        if self.stages and self.stages[-1][0] in ("batch", "padded_batch") and "parse" not in names:
+        if (
+            self.stages
+            and self.stages[-1][0] in ("batch", "padded_batch", "buckets")
+            and "parse" not in names
+        ):
             choices += [["unbatch"]] * 3
-        if "parse" not in names:
+        if not parsed:
             choices += [["map", threads]] if batched else [["map", threads], ["filter"]]
         if not batched:  # else an incomplete batch might be the last one taken, without its error
             choices.append(["take", chance.randrange(40)])
         if not batched and not paired:
             choices += [["batch", size, chance.random() < 0.3]] * 2
-            if "parse" not in names:
+            if not parsed:
                 choices += [["padded_batch", size], ["zip", chance.randrange(50)]]
+                sizes = [chance.randint(1, 4) for _ in range(3)]
+                choices.append(["buckets", sizes, chance.random() < 0.3])
                 choices.append(["enumerate", NUMBERED_FROM])
-        if self.source in OF_RECORDS and not paired and not names & {"parse", "padded_batch"}:
+        if (
+            self.source in OF_RECORDS
+            and not paired
+            and not names & {"parse", "padded_batch", "buckets"}
+        ):
             choices += [["parse", threads]] * 2
         self.stages.append(chance.choice(choices))
 

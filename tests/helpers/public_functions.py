@@ -88,6 +88,16 @@ FUNCTIONS = {
         {"batch_size": 2, "padded_shapes": (), "drop_remainder": False, "max_padding": 1000}
         | {"padding_values": 0},
     ),
+    "interleave": (
+        method(numbers, "interleave"),
+        {"map_func": tfw.Dataset.range, "cycle_length": 2, "block_length": 1},
+    ),
+    "bucket_by_sequence_length": (
+        method(numbers, "bucket_by_sequence_length"),
+        {"element_length_func": int, "bucket_boundaries": [1], "bucket_batch_sizes": [2, 2]}
+        | {"padded_shapes": (), "padding_values": 0, "pad_to_bucket_boundary": False}
+        | {"no_padding": False, "drop_remainder": False},
+    ),
     "cache": (method(numbers, "cache"), {"filename": ""}),
     "concatenate": (method(numbers, "concatenate"), {"dataset": numbers()}),
     "enumerate": (method(numbers, "enumerate"), {"start": 1}),

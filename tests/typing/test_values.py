@@ -30,6 +30,7 @@ VALUES = {
     "Dataset.batch": "elements of unknown structure, stacked",
     "Dataset.padded_batch": "elements of unknown structure, stacked",
     "Dataset.shuffle_batch": "elements of unknown structure, stacked",
+    "Dataset.bucket_by_sequence_length": "elements of unknown structure, stacked",
     "Dataset.unbatch": "rows of elements of unknown structure",
     "Dataset.from_tensor_slices": "an array's rank decides what its slices are",
     "Dataset.zip": "of four datasets and more",

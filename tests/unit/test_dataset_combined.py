@@ -224,10 +224,29 @@ def test_what_cannot_be_sampled(datasets, weights, error, text):
         Dataset.sample_from_datasets(datasets, weights)
 
 
-@pytest.mark.parametrize("name", ["interleave", "flat_map", "reduce", "window", "cardinality"])
+@pytest.mark.parametrize("name", ["flat_map", "reduce", "window", "cardinality"])
 def test_a_missing_name_says_what_to_use(name):
     with pytest.raises(AttributeError, match=f"no '{name}'; instead: .*"):
         getattr(Dataset.range(3), name)
     with pytest.raises(AttributeError, match=r"no 'nonsense'$"):
         _ = Dataset.range(3).nonsense
     assert not hasattr(Dataset.range(3), "as_torch")
+
+
+def test_no_state_while_a_shuffle_below_a_cache_gives_its_buffer():
+    """Without the error that comes after it, the elements would be others."""
+
+    def failing():
+        yield from range(8)
+        raise KeyError("odd")
+
+    dataset = Dataset.from_generator(failing).cache().shuffle(3, seed=7).cache()
+    elements = iter(dataset)
+    states = [elements.state_dict() for _, _ in zip(range(5), elements, strict=False)]
+    assert 5 == len(states)
+    for _ in range(3):
+        next(elements)
+        with pytest.raises(KeyError, match="odd"):
+            elements.state_dict()
+    with pytest.raises(KeyError, match="odd"):
+        next(elements)

@@ -1,9 +1,10 @@
-"""Indexed record files as a stage, and the shards of a numbered source."""
+"""Stages whose elements can be read by number, such as indexed files; and their shards."""
 
 from __future__ import annotations
 
 import os
 import stat
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -17,12 +18,14 @@ from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
 
 __all__ = [
+    "ByNumber",
     "Chosen",
-    "IndexedCursor",
     "IndexedRecords",
+    "NumberedCursor",
     "Permuted",
     "check_rule",
     "file_facts",
+    "fitting",
     "share",
 ]
 
@@ -63,12 +66,38 @@ def file_facts(path: Any) -> list[Any]:
     return [name, status.st_size]
 
 
-class IndexedRecords(Stage):
-    """Records of indexed files: their count is known, and each can be read by its number.
+class ByNumber(Stage):
+    """Elements whose count is known, and which can each be read by its number.
+
+    Attributes:
+        at_once: How many to read at a time.
+    """
+
+    length: int
+    at_once = 4096
+
+    @abstractmethod
+    def fetch(self, places: Array) -> list[Any]:
+        """The elements at these places of this stage."""
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return NumberedCursor(self, state_or(at, range(self.length + 1), 0))
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        part = share(self.length, num_shards, index, rule)
+        # "pad" wraps around in this stage.
+        return self.part(part) if part.stop <= self.length else Chosen(self, part)
+
+    def part(self, places: range) -> Stage:
+        return Chosen(self, places)
+
+
+class IndexedRecords(ByNumber):
+    """Records of indexed files.
 
     Args:
         files: A TFRecordFiles.
-        numbers: The numbers of its records; they wrap around at their count.
+        numbers: The numbers of its records.
     """
 
     spec = "string[]"
@@ -76,21 +105,13 @@ class IndexedRecords(Stage):
     def __init__(self, files: Any, numbers: range) -> None:
         self.files = files
         self.numbers = numbers
-        self.length: int = len(numbers)
-
-    def open(self, epoch: str, at: Any = None) -> Cursor:
-        return IndexedCursor(self, state_or(at, range(self.length + 1), 0))
+        self.length = len(numbers)
+        num_bytes = sum(int(index.offsets[-1]) for index in files.indexes)
+        self.at_once = fitting(num_bytes, len(files))
 
     def fetch(self, places: Array) -> list[bytes]:
-        """The records at these places of this stage."""
-        numbers = self.numbers.start + self.numbers.step * places
-        found: list[bytes] = self.files[numbers % max(len(self.files), 1)]
+        found: list[bytes] = self.files[self.numbers.start + self.numbers.step * places]
         return found
-
-    def sharded(self, num_shards: int, index: int, rule: str) -> IndexedRecords:
-        part = share(self.length, num_shards, index, rule)
-        # "pad" wraps around in this stage.
-        return self.part(part) if part.stop <= self.length else Chosen(self, part)
 
     def part(self, places: range) -> IndexedRecords:
         return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
@@ -100,66 +121,64 @@ class IndexedRecords(Stage):
         return f"TFRecordDataset({facts}, {self.numbers})"
 
 
-class Chosen(IndexedRecords):
-    """Places in other indexed records, wrapping around after the last."""
+class Chosen(ByNumber):
+    """Places in another stage, wrapping around after the last."""
 
-    def __init__(self, records: IndexedRecords, places: range) -> None:
-        super().__init__(records.files, places if records.length else range(0))
-        self._records = records
+    def __init__(self, source: ByNumber, places: range) -> None:
+        self._source = source
+        self._places = places if source.length else range(0)
+        self.length = len(self._places)
+        self.spec = source.spec
+        self.at_once = source.at_once
 
-    def fetch(self, places: Array) -> list[bytes]:
-        wrapped = (self.numbers.start + self.numbers.step * places) % self._records.length
-        return self._records.fetch(wrapped)
-
-    def part(self, places: range) -> IndexedRecords:
-        return Chosen(self, places)
+    def fetch(self, places: Array) -> list[Any]:
+        chosen = self._places.start + self._places.step * places
+        return self._source.fetch(chosen % self._source.length)
 
     def describe(self) -> str:
-        return f"{self._records.describe()}[{self.numbers}]"
+        return f"{self._source.describe()}[{self._places}]"
 
 
-class Permuted(IndexedRecords):
-    """All records of other indexed records in a random order."""
+class Permuted(ByNumber):
+    """All elements of another stage in a random order."""
 
-    def __init__(self, records: IndexedRecords, key: int) -> None:
-        super().__init__(records.files, records.numbers)
-        self._records = records
+    def __init__(self, source: ByNumber, key: int) -> None:
+        self._source = source
         self._key = key
+        self.length = source.length
+        self.spec = source.spec
+        self.at_once = source.at_once
 
-    def fetch(self, places: Array) -> list[bytes]:
-        return self._records.fetch(permuted(self._key, self.length, places))
-
-    def part(self, places: range) -> IndexedRecords:
-        return Chosen(self, places)
-
-
-def _at_once(files: Any) -> int:
-    """How many records of a TFRecordFiles to read at a time: thousands, or a few megabytes."""
-    num_bytes = sum(int(index.offsets[-1]) for index in files.indexes)
-    return min(4096, max(16, (1 << 23) * len(files) // max(num_bytes, 1)))
+    def fetch(self, places: Array) -> list[Any]:
+        return self._source.fetch(permuted(self._key, self.length, places))
 
 
-class IndexedCursor(GatheringPieces):
-    """Indexed records, read many at a time.
+def fitting(num_bytes: int, count: int) -> int:
+    """How many of count elements to read at a time: thousands, or a few megabytes."""
+    return min(4096, max(16, (1 << 23) * count // max(num_bytes, 1)))
+
+
+class NumberedCursor(GatheringPieces):
+    """Elements of a stage by their numbers, read many at a time.
 
     Args:
-        stage: The records.
+        stage: The stage.
         at: The place to begin at.
     """
 
-    def __init__(self, stage: IndexedRecords, at: int) -> None:
+    def __init__(self, stage: ByNumber, at: int) -> None:
         self._stage = stage
-        self._at_once = _at_once(stage.files)
+        self._at_once = stage.at_once
         self._at = at
-        self._ready: Iterator[bytes] = iter(())
+        self._ready: Iterator[Any] = iter(())
         self._fetched = at
 
-    def take(self, count: int) -> list[bytes]:
+    def take(self, count: int) -> list[Any]:
         found = super().take(count)
         self._at += len(found)
         return found
 
-    def piece(self, count: int) -> list[bytes] | None:
+    def piece(self, count: int) -> list[Any] | None:
         if piece := list(islice(self._ready, count)):
             return piece
         if self._fetched >= self._stage.length:

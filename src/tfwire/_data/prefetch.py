@@ -254,6 +254,13 @@ def stage_elements(stage: Stage, epoch: str) -> Iterator[Any]:
     try:
         while piece := cursor.take(1):
             yield from piece
+    except Exception:
+        # The cursor is closed now: keep what it says of the elements before the error.
+        try:
+            cursor.raise_deferred()
+        except Exception as deferred:
+            defer(deferred)
+        raise
     finally:
         opened.discard(cursor)
         cursor.close()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._data.indexed_records import Chosen, IndexedCursor, IndexedRecords, Permuted, share
+from tfwire._data.indexed_records import ByNumber, Chosen, NumberedCursor, Permuted, share
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
@@ -25,8 +25,8 @@ _ELEMENTS_PER_DRAW = 1024  # a snapshot of the source is kept for each time
 
 
 class Shuffle(Derived):
-    """Gives random elements of a buffer and replaces them by the next elements. If all records of
-    an indexed source would fit, they are read in random order instead, without a buffer.
+    """Gives random elements of a buffer and replaces them by the next elements. If all elements
+    of a numbered source would fit, they are read in random order instead, without a buffer.
 
     Args:
         source: Gives the elements.
@@ -69,7 +69,7 @@ class Shuffle(Derived):
         return found
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
-        """A share of the order of all records, if every process can compute this order: another
+        """A share of the order of all elements, if every process can compute this order: another
         one in each epoch. Else the order of a share of the source."""
         if self._by_number and self.seeded and self.length is not None:
             return self._part(share(self.length, num_shards, index, rule))
@@ -93,7 +93,7 @@ class Shuffle(Derived):
     def _by_number(self) -> bool:
         """True if the order is one of record numbers, and needs no buffer."""
         source = self.source
-        return isinstance(source, IndexedRecords) and self.buffer_size >= source.length
+        return isinstance(source, ByNumber) and self.buffer_size >= source.length
 
     def packing(self) -> Shuffle:
         """The same, but records may come as StringTable instead of a list."""
@@ -108,8 +108,8 @@ class Shuffle(Derived):
         key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
         source = self.source
         if self._by_number:
-            assert isinstance(source, IndexedRecords)
-            ordered: IndexedRecords = Permuted(source, key)
+            assert isinstance(source, ByNumber)
+            ordered: ByNumber = Permuted(source, key)
             for places in self._parts:
                 ordered = Chosen(ordered, places)
             return _OrderCursor(ordered, seed, state_or(at, range(ordered.length + 1), 0))
@@ -117,10 +117,10 @@ class Shuffle(Derived):
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
 
 
-class _OrderCursor(IndexedCursor):
-    """Indexed records in a random order of all of them."""
+class _OrderCursor(NumberedCursor):
+    """Numbered elements in a random order of all of them."""
 
-    def __init__(self, ordered: IndexedRecords, seed: int, at: int) -> None:
+    def __init__(self, ordered: ByNumber, seed: int, at: int) -> None:
         super().__init__(ordered, at)
         self._seed = seed
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError, warn
 from tfwire._base.strings import as_array
-from tfwire._data.indexed_records import file_facts, share
+from tfwire._data.indexed_records import ByNumber, file_facts, fitting
 from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
@@ -94,7 +94,7 @@ class _Parsed(GatheringElements):
 
 
 # ---- Arrays and generators --------------------------------------------------------------------
-class Slices(Stage):
+class Slices(ByNumber):
     """The slices of arrays along their first axis.
 
     Args:
@@ -107,22 +107,15 @@ class Slices(Stage):
         lengths = {len(leaf) for leaf in leaves(self._arrays)}
         if len(lengths) != 1:
             raise ValueError(f"arrays must agree in their first axis, found {sorted(lengths)}")
-        self.length: int = lengths.pop()
+        self.length = lengths.pop()
+        self.at_once = fitting(sum(leaf.nbytes for leaf in leaves(self._arrays)), self.length)
         self.spec = map_structure(
             lambda array: describe(array.dtype, array.shape[1:]), self._arrays
         )
         self._name = name
 
-    def open(self, epoch: str, at: Any = None) -> Cursor:
-        first = state_or(at, range(self.length + 1), 0)
-        rows = (map_structure(partial(_row, i), self._arrays) for i in range(first, self.length))
-        return _Counting(rows, first)
-
-    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
-        numbers = share(self.length, num_shards, index, rule)
-        wrapped = np.asarray(numbers, np.int64) % max(self.length, 1)
-        rows = map_structure(itemgetter(wrapped[: len(numbers)]), self._arrays)
-        return Slices(rows, f"{self._name}[{numbers.start}:{numbers.stop}]")
+    def fetch(self, places: Array) -> list[Any]:
+        return [map_structure(partial(_row, i), self._arrays) for i in places.tolist()]
 
     def part(self, places: range) -> Stage:
         rows = map_structure(
@@ -134,7 +127,7 @@ class Slices(Stage):
         return f"{self._name}({self.length} x {self.spec})"
 
 
-class Numbers(Stage):
+class Numbers(ByNumber):
     """The integers of a range as int64 scalars, each made when it is asked for.
 
     Args:
@@ -147,7 +140,7 @@ class Numbers(Stage):
         if any(number not in INT64 for number in ends) or numbers[2**63 - 1 :]:
             raise ValueError(f"the numbers of a range must be int64, found {numbers}")
         self._numbers = numbers
-        self.length: int = len(numbers)
+        self.length = len(numbers)
         self.spec = describe(np.dtype(np.int64), ())
         self._name = name
 
@@ -155,13 +148,8 @@ class Numbers(Stage):
         first = state_or(at, range(self.length + 1), 0)
         return _Counting(map(np.int64, self._numbers[first:]), first)
 
-    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
-        part = share(self.length, num_shards, index, rule)
-        name = f"{self._name}[{part.start}:{part.stop}]"
-        if part.stop <= self.length:
-            return Numbers(self._numbers[part.start : part.stop], name)
-        wrapped = [self._numbers[i % self.length] for i in part if self.length]
-        return Slices(np.array(wrapped, np.int64), name)
+    def fetch(self, places: Array) -> list[Any]:
+        return [np.int64(self._numbers[place]) for place in places.tolist()]
 
     def part(self, places: range) -> Stage:
         numbers = self._numbers[places.start : places.stop : places.step]

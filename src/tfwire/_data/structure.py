@@ -16,6 +16,7 @@ from tfwire._base.strings import as_array, as_bytes, to_splits
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 
 __all__ = [
+    "MAX_PADDING",
     "check_callable",
     "check_padding",
     "check_shard",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+MAX_PADDING = 1 << 30  # bytes of padding in a leaf of a batch, unless another limit is set
 
 
 def map_structure(function: Callable[[Any], Any], element: Any) -> Any:

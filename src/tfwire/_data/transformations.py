@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from tfwire._base.arguments import boolean, integer
 from tfwire._data import batches, indexed_records, selection, stages
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
+from tfwire._data.grouped import Regrouping
 from tfwire._data.iterator import Epochs
-from tfwire._data.pipeline import Element, Pipeline, check_dataset
+from tfwire._data.pipeline import Element, check_dataset
 from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.structure import check_callable, check_padding, check_shard
+from tfwire._data.structure import MAX_PADDING, check_callable, check_padding, check_shard
 
 __all__ = ["Transformations"]
 
@@ -32,12 +33,10 @@ Result = TypeVar("Result")
 _ELSEWHERE = "tfwire.compat has it"
 _INSTEAD = {
     "apply": "a call of the function",
-    "bucket_by_sequence_length": f"padded_batch with max_padding, or {_ELSEWHERE}",
     "cardinality": "len(dataset)",
     "flat_map": "unbatch, or Dataset.from_generator",
     "get_single_element": "next(iter(dataset))",
     "ignore_errors": 'TFRecordDataset(on_corrupt="skip")',
-    "interleave": f"TFRecordDataset(files, num_parallel_reads=n), or {_ELSEWHERE}",
     "ragged_batch": "parse_example with a RaggedFeature",
     "rebatch": "unbatch and batch",
     "reduce": "a loop over the elements, or functools.reduce",
@@ -52,7 +51,7 @@ _INSTEAD = {
 _AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
 
 
-class Transformations(Pipeline[Element]):
+class Transformations(Regrouping[Element]):
     """A pipeline that can be continued. Every method returns a new one and reads nothing."""
 
     if not TYPE_CHECKING:  # a checker would take any name
@@ -197,7 +196,7 @@ class Transformations(Pipeline[Element]):
         drop_remainder: bool = False,
         name: str | None = None,
         *,
-        max_padding: int | None = 1 << 30,
+        max_padding: int | None = MAX_PADDING,
     ) -> Dataset[Value]:
         """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
 

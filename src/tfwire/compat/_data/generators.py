@@ -18,9 +18,10 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
+from tfwire._data.grouped import Intact
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
-from tfwire._data.prefetch import Replayed, defer, stage_elements
+from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.structure import leaves, map_structure
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import FailedPreconditionError
@@ -114,65 +115,6 @@ def flat_map(open_inner: Callable[[Any, str], Elements], epoch: str, source: Ele
         yield from open_inner(element, f"{epoch}.{number}")
 
 
-def interleave(
-    open_inner: Callable[[Any, str], Elements],
-    cycle_length: int,
-    block_length: int,
-    epoch: str,
-    source: Elements,
-) -> Elements:
-    """``block_length`` elements of each of ``cycle_length`` datasets in turn.
-
-    A dataset that ends loses its turn; the next input takes its place one round later.
-    """
-    numbered = enumerate(source)
-    open_now: list[Elements | None] = [None] * cycle_length
-    place = 0
-    more = True
-    while more or any(inner is not None for inner in open_now):
-        inner = open_now[place]
-        if inner is None and more:
-            found = next(numbered, None)
-            more = found is not None
-            if found is not None:
-                inner = open_inner(found[1], f"{epoch}.{found[0]}")
-        if inner is not None:
-            given = 0
-            for element in islice(inner, block_length):
-                given += 1
-                yield element
-            open_now[place] = inner if given == block_length else None
-        place = (place + 1) % cycle_length
-
-
-class _Intact:
-    """Iterates over elements up to an error, which is kept: for functions that hold elements back,
-    which give these before they raise it."""
-
-    def __init__(self, elements: Elements) -> None:
-        self._elements = elements
-        self._error: Exception | None = None
-
-    def __iter__(self) -> Elements:
-        return self
-
-    def __next__(self) -> Any:
-        if self._error is None:
-            try:
-                return next(self._elements)
-            except StopIteration:
-                raise
-            except Exception as error:
-                self._error = error
-                defer(error)
-        raise StopIteration
-
-    def raise_error(self) -> None:
-        """Raises the error, if there was one."""
-        if self._error is not None:
-            raise self._error
-
-
 def windows(
     make: Callable[[list[Any]], Any],
     size: int,
@@ -185,7 +127,7 @@ def windows(
     """``make`` of the elements of each window."""
     span = (size - 1) * stride + 1
     held: deque[Any] = deque()
-    intact = _Intact(source)
+    intact = Intact(source)
     held.extend(islice(intact, span))
     while len(held) >= (span if drop_remainder else 1):
         yield make(list(islice(held, 0, span, stride)))
@@ -240,33 +182,6 @@ def unique(epoch: str, source: Elements) -> Elements:
 def _hashable(leaf: Any) -> Any:
     value = to_array(leaf)
     return value.shape, tuple(value.ravel().tolist())
-
-
-def group_by_window(
-    key_of_element: Callable[[Any], int],
-    window_size: Callable[[int], int],
-    open_window: Callable[[int, list[Any], str], Elements],
-    epoch: str,
-    source: Elements,
-) -> Elements:
-    """What a function makes of groups of elements with the same key.
-
-    A group is given when it has as many elements as its window; at the end of the source the
-    others follow, in the order of their keys.
-    """
-    groups: dict[int, list[Any]] = {}
-    sizes: dict[int, int] = {}
-    number = count()
-    intact = _Intact((key_of_element(element), element) for element in source)
-    for key, element in intact:
-        if key not in groups:
-            groups[key], sizes[key] = [], window_size(key)
-        groups[key].append(element)
-        if len(groups[key]) == sizes[key]:
-            yield from open_window(key, groups.pop(key), f"{epoch}.{next(number)}")
-    for key in sorted(groups):
-        yield from open_window(key, groups[key], f"{epoch}.{next(number)}")
-    intact.raise_error()
 
 
 def choose(stop_on_empty: bool, epoch: str, choices: Elements, *sources: Elements) -> Elements:

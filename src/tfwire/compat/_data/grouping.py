@@ -11,6 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._data.combining import Unbatch
+from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
 from tfwire._examples.columns import RaggedTensor
@@ -93,9 +94,7 @@ class Grouping(Generating):
         key_of = partial(scalar_integer, self._calling(key_func))
         size_of = partial(_window_size, window_size, window_size_func)
         opening = partial(self._open_reduced, reduce_func)
-        return self._generated(
-            "group_by_window", generators.group_by_window, key_of, size_of, opening
-        )
+        return self._generated("group_by_window", group_by_window, key_of, size_of, opening)
 
     def _open_reduced(
         self, reduce_func: Callable[..., Any], key: int, elements: list[Any], epoch: str
@@ -126,7 +125,7 @@ class Grouping(Generating):
             pad_to_bucket_boundary: Pad sizes that are None to the boundary of the bucket minus 1.
             no_padding: Batch without padding.
         """
-        bounds, sizes = _buckets(bucket_boundaries, bucket_batch_sizes)
+        bounds, sizes = check_buckets(bucket_boundaries, bucket_batch_sizes)
         length_of = partial(scalar_integer, self._calling(element_length_func))
         if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
             padded_shapes = map_structure(lambda leaf: leaf.shape, self.element_spec)
@@ -134,7 +133,7 @@ class Grouping(Generating):
         batching = _Batching(bounds, sizes, *padding, drop_remainder)
         bucket_of = partial(_bucket, bounds, length_of)
         arguments = (bucket_of, sizes.__getitem__, partial(self._open_bucket, batching))
-        return self._generated("bucket_by_sequence_length", generators.group_by_window, *arguments)
+        return self._generated("bucket_by_sequence_length", group_by_window, *arguments)
 
     def _open_bucket(
         self, batching: _Batching, key: int, elements: list[Any], epoch: str
@@ -184,23 +183,6 @@ def _key(key: int) -> Tensor:
 
 
 # ---- bucket_by_sequence_length ------------------------------------------------------------------
-def _buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[int]]:
-    """The boundaries and batch sizes as ints.
-
-    Raises:
-        ValueError: Their numbers do not match, or the boundaries are not in order.
-    """
-    bounds, sizes = [int(b) for b in boundaries], [int(s) for s in batch_sizes]
-    if len(sizes) != len(bounds) + 1:
-        raise ValueError(
-            f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1 but "
-            f"found {len(sizes)} and {len(bounds)}"
-        )
-    if bounds != sorted(bounds) or min(sizes) < 1:
-        raise ValueError("`bucket_boundaries` must be in order, and batch sizes at least 1")
-    return bounds, sizes
-
-
 class _Batching(NamedTuple):
     """How the elements of a bucket become a batch."""
 
@@ -223,15 +205,5 @@ class _Batching(NamedTuple):
                     "with pad_to_bucket_boundary, elements must be shorter than the last of "
                     "`bucket_boundaries`"
                 )
-            shapes = _filled(shapes, self.bounds[bucket] - 1)
+            shapes = filled_shapes(shapes, self.bounds[bucket] - 1)
         return dataset.padded_batch(size, shapes, self.padding_values, self.drop_remainder)
-
-
-def _filled(shapes: Any, size: int) -> Any:
-    """Shapes with a size instead of None and -1."""
-    if isinstance(shapes, dict):
-        return {key: _filled(shape, size) for key, shape in shapes.items()}
-    if isinstance(shapes, tuple) and not all(one is None or isinstance(one, int) for one in shapes):
-        return tuple(_filled(shape, size) for shape in shapes)
-    sizes = shapes.numpy().tolist() if hasattr(shapes, "numpy") else shapes
-    return [size if one in (None, -1) else one for one in sizes]

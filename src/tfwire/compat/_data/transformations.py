@@ -13,6 +13,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data import batches, prefetch, selection, shuffle, stages
 from tfwire._data.combining import Concatenate, Enumerate
+from tfwire._data.grouped import interleave
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
@@ -81,9 +82,7 @@ class FurtherTransformations(Grouping, Keeping):
         block = integer("block_length", 1 if block_length is None else block_length, 1)
         if cycle < 1:
             raise ValueError(f"`cycle_length` must be at least 1, found {cycle}")
-        return self._generated(
-            "interleave", generators.interleave, self._opening(map_func), cycle, block
-        )
+        return self._generated("interleave", interleave, self._opening(map_func), cycle, block)
 
     # ---- Elements one by one ------------------------------------------------------------------
 
