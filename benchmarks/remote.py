@@ -11,12 +11,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import fsspec
+import numpy as np
 
 import tfwire as tfw
 from tfwire._records import remote_source
@@ -65,6 +67,31 @@ def default_file(url: str) -> Iterable[bytes]:
         yield from tfw.read_records(file)
 
 
+def print_random(url: str, count: int, latency: float, rate: float) -> None:
+    """1,000 random records of an object that has an index, with the time to open it. Theory: eight
+    ranges in flight, and three requests before."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder, "index")
+        tfw.RecordIndex.build(url).save(saved)
+        numbers = np.random.default_rng(1).permutation(count)[:1000]
+
+        def read() -> Iterable[bytes]:
+            with tfw.TFRecordFile(url, saved) as records:
+                return records[numbers]
+
+        taken = seconds(read, len(numbers))
+    sizes = group_sizes(np.sort(numbers))
+    theory = 3 * latency + (len(sizes) * latency + sum(sizes) / rate) / 8
+    print(f"{len(numbers)} random records{'':4} {taken:7.3f} s, theory {theory:.3f} s")
+
+
+def group_sizes(numbers: np.ndarray[Any, Any]) -> list[int]:
+    """Bytes of the ranges that some records take."""
+    size = RECORD_BYTES + 16
+    groups = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return [len(group) * size for group in groups]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1000)
@@ -95,6 +122,7 @@ def main() -> None:
     print(f"{f'{PARTS} objects, 8 in flight':24} {parts:7.0f} MB/s")
     gzip = count * RECORD_BYTES / seconds(lambda: tfw.read_records(url[:-5] + "gzip"), count) / 1e6
     print(f"{'gzip, 8 in flight':24} {gzip:7.0f} MB/s")
+    print_random(url, count, latency, rate)
     here.send("end")
     server.join(10)
 

@@ -15,7 +15,7 @@ from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyFeature, AnyPath, Value
+    from tfwire._base.aliases import AnyFeature, AnyPath, StorageOptions, Value
 
 __all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
 
@@ -30,10 +30,12 @@ class TFRecordDataSource:
     batch of consecutive records, read and parsed at once, and the pipeline shuffles batches.
 
     Args:
-        paths: Paths of regular files, or one path. If an index is saved beside a file (``tfwire
-            index``), its headers are not read. Avoid compressed files: reads begin at their start.
+        paths: Paths of regular files or URLs, or one of them. If an index is saved beside a file
+            (``tfwire index``), its headers are not read. Avoid compressed files: reads begin at
+            their start.
         features: A specification as for :func:`tfwire.parse_example`; None: elements are bytes.
         batch_size: Records per element; the last one may have fewer. None: elements are records.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Raises:
         DataLossError, OSError: A file cannot be read or indexed.
@@ -54,9 +56,10 @@ class TFRecordDataSource:
         features: Mapping[Key, AnyFeature] | None = None,
         *,
         batch_size: int | None = None,
+        storage_options: StorageOptions = None,
     ) -> None:
         self._batch_size = None if batch_size is None else integer("batch_size", batch_size, 1)
-        self._records = TFRecordFiles(paths)
+        self._records = TFRecordFiles(paths, storage_options=storage_options)
         self._parser = None if features is None else Parser(features)
 
     def __len__(self) -> int:

@@ -186,15 +186,17 @@ FUNCTIONS = {
     ),
     "RecordIndex.build_many": (
         tfw.RecordIndex.build_many,
-        {"paths": ["data"], "compression_type": "auto", "num_threads": 1},
+        {"paths": ["data"], "compression_type": "auto", "num_threads": 1}
+        | {"storage_options": None},
     ),
     "RecordIndex.build": (
         tfw.RecordIndex.build,
-        {"path": "data", "compression_type": "auto"},
+        {"path": "data", "compression_type": "auto", "storage_options": None},
     ),
     "RecordIndex.load": (
         tfw.RecordIndex.load,
-        {"path": "data", "index_path": "data.tfwindex", "ignore_mtime": False},
+        {"path": "data", "index_path": "data.tfwindex", "ignore_mtime": False}
+        | {"storage_options": None},
     ),
     "RecordIndex.read_text": (
         tfw.RecordIndex.read_text,
@@ -205,10 +207,10 @@ FUNCTIONS = {
         method(lambda: tfw.RecordIndex.build("data"), "write_text"),
         {"index_path": "other"},
     ),
-    "TFRecordFile": (tfw.TFRecordFile, {"path": "data", "index": None}),
+    "TFRecordFile": (tfw.TFRecordFile, {"path": "data", "index": None, "storage_options": None}),
     "TFRecordFiles": (
         tfw.TFRecordFiles,
-        {"paths": ["data"], "max_open_files": 3, "num_threads": 1},
+        {"paths": ["data"], "max_open_files": 3, "num_threads": 1, "storage_options": None},
     ),
     "infer_schema": (
         tfw.infer_schema,

@@ -17,7 +17,7 @@ from upath import UPath
 
 import tfwire as tfw
 from object_server import ObjectServer
-from tfwire._records import remote_source
+from tfwire._records import remote_object, remote_source
 
 RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 # Ten megabytes: two ranges of their real size, and two parts of an upload.
@@ -39,7 +39,7 @@ def s3():
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_source, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture

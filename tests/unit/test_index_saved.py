@@ -15,7 +15,8 @@ from hypothesis import given, settings, strategies as st
 import reference
 import tfwire as tfw
 from indexed import RECORDS, begins, write
-from tfwire._records.index import RecordIndex, _fingerprint
+from tfwire._records.index import RecordIndex
+from tfwire._records.index_check import fingerprint_of_file
 from tfwire._records.random_access import TFRecordFile
 
 
@@ -181,7 +182,7 @@ def lie(index, offsets):
     """An index that passes every check but those of reading."""
     offsets = np.array(offsets, np.int64)
     with open(index.path, "rb") as file:
-        fingerprint = _fingerprint(file.fileno(), offsets, index.compression, index.size)
+        fingerprint = fingerprint_of_file(file.fileno(), offsets, index.compression, index.size)
     return RecordIndex(
         index.path, offsets, index.compression, index.size, index.mtime_ns, fingerprint
     )

@@ -18,6 +18,7 @@ from reference import file_of, frame
 from tfwire._records import index_file
 from tfwire._records.damage import SkippedRegion, SkippedRegions
 from tfwire._records.index import RecordIndex
+from tfwire._records.index_check import fingerprint_of_file
 from tfwire._records.index_file import Contents, write_index
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
 
@@ -141,10 +142,9 @@ def test_a_damaged_header_before_a_record_says_nothing_of_its_number(path):
 
 
 def _fingerprint(index):
-    from tfwire._records import index as record_index
 
     with open(index.path, "rb") as file:
-        return record_index._fingerprint(file.fileno(), index.offsets, "", index.size)
+        return fingerprint_of_file(file.fileno(), index.offsets, "", index.size)
 
 
 # ---- Indexes that are no files -----------------------------------------------------------------

@@ -22,7 +22,7 @@ import pytest
 import tfwire as tfw
 from object_server import ObjectServer
 from tfwire import arrow
-from tfwire._records import remote_source
+from tfwire._records import remote_object, remote_source
 from tfwire._records.urls import ObjectPath
 
 # Five ranges.
@@ -33,7 +33,7 @@ RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 def small(monkeypatch):
     """Ranges of 100 kB, and short pauses."""
     monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_source, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
     yield
     fsspec.filesystem("memory").store.clear()
     deadline = time.monotonic() + 30

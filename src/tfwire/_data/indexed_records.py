@@ -16,6 +16,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.states import state_or
+from tfwire._records.urls import ObjectPath
 
 __all__ = [
     "ByNumber",
@@ -107,7 +108,8 @@ class IndexedRecords(ByNumber):
         self.numbers = numbers
         self.length = len(numbers)
         num_bytes = sum(int(index.offsets[-1]) for index in files.indexes)
-        self.at_once = fitting(num_bytes, len(files))
+        remote = any(isinstance(path, ObjectPath) for path in files.paths)
+        self.at_once = fitting(num_bytes, len(files), remote)
 
     def fetch(self, places: Array) -> list[bytes]:
         found: list[bytes] = self.files[self.numbers.start + self.numbers.step * places]
@@ -117,7 +119,8 @@ class IndexedRecords(ByNumber):
         return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
 
     def describe(self) -> str:
-        facts = [file_facts(path) for path in self.files.paths]
+        files = zip(self.files.paths, self.files.indexes, strict=True)
+        facts = [_facts(path, index) for path, index in files]
         return f"TFRecordDataset({facts}, {self.numbers})"
 
 
@@ -153,9 +156,18 @@ class Permuted(ByNumber):
         return self._source.fetch(permuted(self._key, self.length, places))
 
 
-def fitting(num_bytes: int, count: int) -> int:
-    """How many of count elements to read at a time: thousands, or a few megabytes."""
-    return min(4096, max(16, (1 << 23) * count // max(num_bytes, 1)))
+def _facts(path: Any, index: Any) -> list[Any]:
+    """As file_facts; the index knows the size of an object."""
+    if isinstance(path, ObjectPath):
+        return [os.path.basename(path), index.size]
+    return file_facts(path)
+
+
+def fitting(num_bytes: int, count: int, remote: bool = False) -> int:
+    """How many of count elements to read at a time: thousands, or a few megabytes. Of objects,
+    more: the ranges of one read are in flight together."""
+    most_bytes, fewest = (1 << 26, 64) if remote else (1 << 23, 16)
+    return min(4096, max(fewest, most_bytes * count // max(num_bytes, 1)))
 
 
 class NumberedCursor(GatheringPieces):

@@ -18,9 +18,10 @@ from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import Layout
+from tfwire._records.remote_file import RemoteFile
 from tfwire._records.sources import FileSource, Path, read_at
 
-__all__ = ["RECORDS_PER_FETCH", "FileAccess", "StreamAccess"]
+__all__ = ["RECORDS_PER_FETCH", "FileAccess", "StreamAccess", "stale_at"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +42,12 @@ class FileAccess:
         source: The file. It is closed when this object and all its calls have ended.
         offsets: Of all records, and the end of the last.
         known: True if the offsets were found in this very file.
+
+    Attributes:
+        at_once: How many records to ask for at a time when all are read.
     """
+
+    at_once = RECORDS_PER_FETCH
 
     def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
         self._source = source
@@ -56,7 +62,7 @@ class FileAccess:
         fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
         if length < 0 or begin < 0:  # somebody has changed the offsets
-            raise _stale_at(self._path, number, "no record has its offsets")
+            raise stale_at(self._path, number, "no record has its offsets")
         if length < _LONG_PAYLOAD_BYTES:
             record = os.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
@@ -147,7 +153,7 @@ class FileAccess:
         wrong = self._layout.first_wrong(number)
         if wrong is not None:
             text = f"record {wrong} is of another length than the index says"
-            raise _stale_at(self._path, number, text, self._offsets[number])
+            raise stale_at(self._path, number, text, self._offsets[number])
 
     def _fail(self, status: int, error: Any) -> None:
         if status not in DAMAGE_REASONS:
@@ -173,12 +179,14 @@ class StreamAccess:
     iterator.
 
     Args:
-        source: The file. It stays open: another file may get its name.
+        source: The file, or an object. It stays open: another file may get its name.
         compression: "GZIP" or "ZLIB".
         offsets: Of all records, and the end of the last.
     """
 
-    def __init__(self, source: FileSource, compression: str, offsets: Array) -> None:
+    at_once = RECORDS_PER_FETCH
+
+    def __init__(self, source: FileSource | RemoteFile, compression: str, offsets: Array) -> None:
         self._source = source
         self._path: Path = source.path or ""
         self._compression = compression
@@ -239,7 +247,7 @@ class StreamAccess:
         while self._batch is not None and number >= self._batch.first_record + self._batch.count:
             self._batch = self._reader.next()
         if self._batch is None:
-            raise _stale_at(self._path, number, "the file ends before it")
+            raise stale_at(self._path, number, "the file ends before it")
         return self._batch
 
     def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
@@ -249,12 +257,13 @@ class StreamAccess:
         ends = begins + rows[:, 1] + FRAME
         wrong = (begins != self._offsets[within]) | (ends != self._offsets[within + 1])
         if wrong.any():
-            raise _stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
+            raise stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
         data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
         return strings_from_spans(data, rows)
 
 
-def _stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
+def stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
+    """The error for a record that is not what the index says."""
     return DataLossError(
         f"{os.fspath(path)}: record {number}: {text}; the index is stale",
         path=path,

@@ -13,11 +13,11 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, integer, show_path
 from tfwire._base.errors import public
-from tfwire._base.native import lib
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
+from tfwire._records.index_check import check_index, fingerprint_of_file, fingerprint_of_object
 from tfwire._records.index_file import (
     Contents,
     file_identity,
@@ -31,29 +31,30 @@ from tfwire._records.index_file import (
     write_index,
     write_text,
 )
-from tfwire._records.sources import (
-    FileSource,
-    Path,
-    absolute,
-    local_path,
-    open_regular,
-    split_paths,
-)
+from tfwire._records.open_source import input_paths
+from tfwire._records.remote_file import RemoteFile
+from tfwire._records.remote_source import RemoteSource
+from tfwire._records.sources import FileSource, Path, absolute, local_path, open_regular
+from tfwire._records.urls import ObjectPath, with_storage_options
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, Compression, DetectedCompressionType
+    from tfwire._base.aliases import (
+        AnyPath,
+        Compression,
+        DetectedCompressionType,
+        StorageOptions,
+    )
 
 __all__ = [
     "RecordIndex",
-    "check_index",
     "index_beside",
+    "indexed_path",
+    "indexed_paths",
     "open_indexed",
 ]
 
 Array = np.ndarray[Any, Any]
 _SUFFIX = ".tfwindex"
-_SAMPLES = 64  # places that the fingerprint of a file is computed from
-_SAMPLE_BYTES = 16  # bytes of each
 
 
 @public
@@ -67,8 +68,10 @@ class RecordIndex:
         offsets: int64 of shape (records + 1,): where the header of each record begins, and where
             the last record ends. In a compressed file they count decompressed bytes.
         compression: "", "ZLIB" or "GZIP".
-        size, mtime_ns: Size in bytes and time of modification of the file when it was indexed.
+        size, mtime_ns: Size in bytes and time of modification of the file when it was indexed; of
+            an object in an object store the time is 0.
         fingerprint: A checksum of samples from the whole file.
+        version: Size and version (ETag, or time) of an object when it was indexed; None: a file.
 
     Example:
         >>> index = RecordIndex.build("train.tfrecord")
@@ -85,6 +88,7 @@ class RecordIndex:
         size: int,
         mtime_ns: int,
         fingerprint: int,
+        version: str | None = None,
     ) -> None:
         self.path = path
         self._made_of = path, absolute(path)  # valid also after a chdir
@@ -94,20 +98,26 @@ class RecordIndex:
         self.size = size
         self.mtime_ns = mtime_ns
         self.fingerprint = fingerprint
+        self.version = version
         self._identity: str | None = None  # of the file in which the offsets were found
 
     # ---- Making one ---------------------------------------------------------------------------
 
     @classmethod
     def build(
-        cls, path: AnyPath, compression_type: DetectedCompressionType = "auto"
+        cls,
+        path: AnyPath,
+        compression_type: DetectedCompressionType = "auto",
+        *,
+        storage_options: StorageOptions = None,
     ) -> RecordIndex:
         """Indexes a file by its headers. Payloads are not verified, and those longer than a page
-        are not read. A compressed file is read to its end.
+        are not read. Compressed files and objects are read to their end.
 
         Args:
-            path: A regular file.
+            path: A regular file, or a URL.
             compression_type: As for ``read_records``.
+            storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
             The index, in memory; ``save`` puts it beside the file.
@@ -122,7 +132,7 @@ class RecordIndex:
             [0, 19, 38, 58]
         """
         named = compression_name(compression_type, auto=True)
-        return cls._build(local_path("path", path), named, never_stopped)
+        return cls._build(indexed_path("path", path, storage_options), named, never_stopped)
 
     @classmethod
     def build_many(
@@ -131,13 +141,15 @@ class RecordIndex:
         compression_type: DetectedCompressionType = "auto",
         *,
         num_threads: int = 1,
+        storage_options: StorageOptions = None,
     ) -> list[RecordIndex]:
         """Indexes several files side by side, as ``build`` indexes one.
 
         Args:
-            paths: A regular file, or an iterable of them.
+            paths: A regular file or URL, or an iterable of them. URLs may be patterns.
             compression_type: As for ``read_records``.
             num_threads: How many files to index at a time. Only the speed depends on it.
+            storage_options: As for ``build``.
 
         Returns:
             One index per file, in the order of ``paths``.
@@ -152,7 +164,7 @@ class RecordIndex:
         """
         named = compression_name(compression_type, auto=True)
         threads = integer("num_threads", num_threads, 1)
-        checked = [local_path("paths", path) for path in split_paths(paths)]
+        checked = indexed_paths(paths, storage_options)
 
         def build(path: Path, check: Check) -> RecordIndex:
             return cls._build(path, named, check)
@@ -162,8 +174,10 @@ class RecordIndex:
 
     @classmethod
     def _build(cls, path: Path, named: Compression | Literal["auto"], check: Check) -> RecordIndex:
+        if isinstance(path, ObjectPath):
+            return cls._build_object(path, named, check)
         auto = named == "auto"
-        source = open_indexed(path)
+        source = open_regular_file(path)
         try:
             compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
             status = os.fstat(source.fd)
@@ -180,16 +194,39 @@ class RecordIndex:
             source.close()
 
     @classmethod
+    def _build_object(
+        cls, path: ObjectPath, named: Compression | Literal["auto"], check: Check
+    ) -> RecordIndex:
+        """Reads an object from its beginning to its end, by large ranges."""
+        file = RemoteFile(path)
+        source: RemoteSource = file.duplicate()
+        try:
+            compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
+            offsets = offsets_in_stream(source, compression, check)
+        finally:
+            source.close()
+        fingerprint = fingerprint_of_object(file, offsets, compression)
+        return cls(path, offsets, compression, file.size, 0, fingerprint, file.version)
+
+    @classmethod
     def load(
-        cls, path: AnyPath, index_path: AnyPath | None = None, *, ignore_mtime: bool = False
+        cls,
+        path: AnyPath,
+        index_path: AnyPath | None = None,
+        *,
+        ignore_mtime: bool = False,
+        storage_options: StorageOptions = None,
     ) -> RecordIndex:
         """Loads the saved index of a file, if it fits the file as it is now.
 
         Args:
-            path: The record file.
-            index_path: The index; None: the path with ".tfwindex" appended.
+            path: The record file, or its URL.
+            index_path: The index, also of a URL a local file; None: the path with ".tfwindex"
+                appended.
             ignore_mtime: Accept another time of modification, for a file that was copied. Size and
-                fingerprint must still match.
+                fingerprint must still match. Objects that have the index of a file need not be
+                told so.
+            storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
             An index equal to the one saved.
@@ -205,17 +242,24 @@ class RecordIndex:
             >>> len(RecordIndex.load("train.tfrecord"))
             3
         """
-        path = local_path("path", path)
-        index_path = _index_path(path, index_path)
+        path = indexed_path("path", path, storage_options)
+        index_path = _index_path(path, index_path, storage_options)
         ignore_mtime = boolean("ignore_mtime", ignore_mtime)
         source = open_indexed(path)
         try:
-            contents, identity = _saved(index_path, path, source.size() or 0)
-            index = cls(path, offsets_of_lengths(contents.lengths), *contents[:-1])
+            size = source.size if isinstance(source, RemoteFile) else source.size() or 0
+            found, identity = _saved(index_path, path, size)
+            offsets = offsets_of_lengths(found.lengths)
+            facts = found.compression, found.size, found.mtime_ns, found.fingerprint
+            index = cls(path, offsets, *facts, found.version)
             index._identity = identity
             check_index(index, source, index_path, ignore_mtime)
-            if ignore_mtime:
-                index.mtime_ns = os.fstat(source.fd).st_mtime_ns
+            if isinstance(source, RemoteFile):
+                index.version = source.version
+            else:
+                index.version = None
+                if ignore_mtime:
+                    index.mtime_ns = os.fstat(source.fd).st_mtime_ns
         finally:
             source.close()
         return index
@@ -246,7 +290,7 @@ class RecordIndex:
         """
         path = local_path("path", path)
         index_path = local_path("index_path", index_path)
-        source = open_indexed(path)
+        source = open_regular_file(path)
         try:
             status = os.fstat(source.fd)
             compression = detect_compression(source.peek(DETECT_SIZE))
@@ -262,7 +306,7 @@ class RecordIndex:
         cls, source: FileSource, offsets: Array, compression: Compression, status: os.stat_result
     ) -> RecordIndex:
         size = status.st_size
-        fingerprint = _fingerprint(source.fd, offsets, compression, size)
+        fingerprint = fingerprint_of_file(source.fd, offsets, compression, size)
         assert source.path is not None
         return cls(source.path, offsets, compression, size, status.st_mtime_ns, fingerprint)
 
@@ -273,7 +317,8 @@ class RecordIndex:
         it replaces; a new one is readable by no more users than the record file.
 
         Args:
-            index_path: Where to save it; None: the path of the file with ".tfwindex" appended.
+            index_path: Where to save it; None: the path of the file with ".tfwindex" appended. A
+                URL has the storage_options of the record file's.
 
         Raises:
             OSError: It cannot be written.
@@ -284,13 +329,13 @@ class RecordIndex:
             >>> RecordIndex.load("train.tfrecord", "index of train")
             <RecordIndex of 3 records in 'train.tfrecord'>
         """
-        index_path = _index_path(self._location, index_path)
+        location = with_storage_options(self._location)
+        options = location.options if isinstance(location, ObjectPath) else None
+        index_path = _index_path(location, index_path, options)
         self._check_output(index_path)
-        write_index(
-            index_path,
-            Contents(self.compression, self.size, self.mtime_ns, self.fingerprint, self.lengths),
-            self._location,
-        )
+        facts = self.compression, self.size, self.mtime_ns, self.fingerprint
+        contents = Contents(*facts, self.lengths, self.version)
+        write_index(index_path, contents, location)
         save_identity(index_path, self._identity)
 
     def write_text(self, index_path: AnyPath) -> None:
@@ -324,6 +369,8 @@ class RecordIndex:
 
     def _check_output(self, index_path: Path) -> None:
         """Refuses to overwrite the record file with its index."""
+        if str(index_path) == str(self._location):
+            raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
         with contextlib.suppress(FileNotFoundError):
             if os.path.samefile(index_path, self._location):
                 raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
@@ -354,52 +401,41 @@ class RecordIndex:
 
     def _header(self) -> tuple[Any, ...]:
         path = os.fsdecode(self.path)
-        return path, self.compression, self.size, self.mtime_ns, self.fingerprint
+        return path, self.compression, self.size, self.mtime_ns, self.fingerprint, self.version
 
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
 
 
-def check_index(
-    index: RecordIndex, source: FileSource, index_path: Any = None, ignore_mtime: bool = False
-) -> bool:
-    """Checks by samples that an index fits an open file as it is now.
-
-    Args:
-        index: The index.
-        source: The file.
-        index_path: The name of the index in messages; None: "the index".
-        ignore_mtime: As for ``RecordIndex.load``.
-
-    Returns:
-        Whether it is certainly the same file as was indexed, unchanged.
-
-    Raises:
-        DataLossError: With the reason "index": it is stale.
-    """
-    status = os.fstat(source.fd)
-    identity = file_identity(status)
-    path, name = source.path, index_path or "the index"
-    if index.size != status.st_size:
-        raise stale(path, name, f"{index.size} bytes", f"{status.st_size} bytes")
-    if not index.compression and index.offsets[-1] != index.size:
-        raise stale(path, name, f"records of {index.offsets[-1]} bytes", f"{index.size} bytes")
-    if index.mtime_ns != status.st_mtime_ns and not ignore_mtime:
-        raise stale(path, name, f"mtime {index.mtime_ns} ns", f"{status.st_mtime_ns} ns")
-    found = _fingerprint(source.fd, index.offsets, index.compression, index.size)
-    if index.fingerprint != found:
-        raise stale(path, name, f"fingerprint 0x{index.fingerprint:08x}", f"0x{found:08x}")
-    return identity is not None and identity == index._identity
-
-
 def index_beside(path: Any) -> str:
     """The path where the index of a file is saved."""
-    return os.fsdecode(path) + _SUFFIX
+    return path.beside(_SUFFIX) if isinstance(path, ObjectPath) else os.fsdecode(path) + _SUFFIX
 
 
-def _index_path(path: Path, index_path: Any) -> Path:
+def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -> Path:
+    """An argument that is a record file of which there is an index: a local file, or an object.
+
+    Raises:
+        TypeError: Not a path, or storage_options are not a mapping.
+    """
+    path = with_storage_options(path, storage_options)
+    return path.alone() if isinstance(path, ObjectPath) else local_path(name, path)
+
+
+def indexed_paths(paths: Any, storage_options: StorageOptions = None) -> list[Path]:
+    """As indexed_path, for the argument ``paths``, which may be many.
+
+    Raises:
+        FileNotFoundError: No object matches a pattern.
+    """
+    return [indexed_path("paths", path) for path in input_paths(paths, storage_options)]
+
+
+def _index_path(path: Path, index_path: Any, storage_options: StorageOptions = None) -> Path:
     """The path of an index: the given one, or the default one beside the file."""
-    return index_beside(path) if index_path is None else local_path("index_path", index_path)
+    if index_path is None:
+        return index_beside(path)
+    return indexed_path("index_path", index_path, storage_options)
 
 
 def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
@@ -411,24 +447,19 @@ def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | Non
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
 
 
-def open_indexed(path: Any, location: str | None = None) -> FileSource:
-    """Opens a file for random access; the arguments are those of ``open_regular``."""
-    source = open_regular(local_path("path", path), location)
+def open_indexed(path: Any, location: str | None = None) -> FileSource | RemoteFile:
+    """Opens a file or an object for random access; the arguments are those of ``open_regular``."""
+    path = indexed_path("path", path)
+    return RemoteFile(path) if isinstance(path, ObjectPath) else open_regular_file(path, location)
+
+
+def open_regular_file(path: Path, location: str | None = None) -> FileSource:
+    """As ``open_regular``.
+
+    Raises:
+        ValueError: Not a regular file.
+    """
+    source = open_regular(path, location)
     if source is None:
         raise ValueError(f"{show_path(path)}: random access needs a regular file")
     return source
-
-
-def _fingerprint(fd: int, offsets: Array, compression: Compression, size: int) -> int:
-    """CRC-32C of 16 bytes at each of some places throughout a file: a payload's checksum and the
-    next record's header; in a compressed file, any bytes."""
-    last, end = size - _SAMPLE_BYTES, len(offsets) - 1
-    steps = range(_SAMPLES)
-    if compression:
-        places = [step * max(last, 0) // (_SAMPLES - 1) for step in steps]
-    else:
-        numbers = sorted({step * end // (_SAMPLES - 1) for step in steps})
-        begins = offsets[numbers] - lib.TFW_FOOTER_SIZE
-        places = np.clip(begins, 0, max(last, 0)).tolist()
-    data = b"".join([os.pread(fd, _SAMPLE_BYTES, place) for place in places])
-    return int(lib.tfw_crc32c(0, data, len(data)))

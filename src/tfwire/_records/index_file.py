@@ -17,8 +17,11 @@ from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
+from tfwire._records.remote_object import RemoteObject
+from tfwire._records.remote_sink import RemoteSink
 from tfwire._records.sinks import replace_file
 from tfwire._records.sources import FileSource, Path, open_regular
+from tfwire._records.urls import ObjectPath
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
@@ -42,11 +45,15 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 _INDEX_MAGIC = b"TFWINDEX"
-_INDEX_VERSION = 1
+# Of a file, and of an object: with the text of its version after the lengths.
+_INDEX_VERSION, _OBJECT_INDEX_VERSION = 1, 2
 _COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
 _CHECKSUM = struct.Struct("<I")
+_TEXT_LENGTH = struct.Struct("<I")
+_MOST_TEXT = 1 << 16  # bytes of an object's version
+_FETCHED = 1 << 23  # of an index that is an object, by the first request
 # A larger index is read only if the record file can hold that many records. Deflate expands a byte
 # to at most 1032, and a line of text has two numbers of at most 19 digits.
 _SURELY_READ = 1 << 20
@@ -62,6 +69,7 @@ class Contents(NamedTuple):
         compression: "", "ZLIB" or "GZIP".
         size, mtime_ns, fingerprint: As of RecordIndex.
         lengths: Bytes of each payload; int64.
+        version: As of RecordIndex.
     """
 
     compression: Compression
@@ -69,6 +77,7 @@ class Contents(NamedTuple):
     mtime_ns: int
     fingerprint: int
     lengths: Array
+    version: str | None = None
 
 
 def write_index(path: Path, contents: Contents, like: Path | None = None) -> None:
@@ -79,15 +88,33 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> Non
         contents: Its contents.
         like: A file whose permissions a new index must not exceed.
     """
-    compression, size, mtime_ns, fingerprint, lengths = contents
+    compression, size, mtime_ns, fingerprint, lengths, version = contents
     width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
     number = _COMPRESSIONS_BY_NUMBER.index(compression)
+    kind = _INDEX_VERSION if version is None else _OBJECT_INDEX_VERSION
     header = _HEADER.pack(
-        _INDEX_MAGIC, _INDEX_VERSION, number, size, mtime_ns, fingerprint, width, len(lengths)
+        _INDEX_MAGIC, kind, number, size, mtime_ns, fingerprint, width, len(lengths)
     )
     body = lengths.astype(f"<u{width}").tobytes()
+    if version is not None:
+        text = version.encode()[:_MOST_TEXT]
+        body += _TEXT_LENGTH.pack(len(text)) + text
     checksum = lib.tfw_crc32c_mask(_crc(body, _crc(header)))
-    replace_file(path, [header, body, _CHECKSUM.pack(checksum)], like)
+    _replace(path, [header, body, _CHECKSUM.pack(checksum)], like)
+
+
+def _replace(path: Path, pieces: list[bytes], like: Path | None) -> None:
+    """As ``replace_file``, also for an object."""
+    if isinstance(path, ObjectPath):
+        sink = RemoteSink(path)
+        try:
+            sink.write(pieces)
+        except BaseException:
+            sink.discard()
+            raise
+        sink.close()
+    else:
+        replace_file(path, pieces, None if isinstance(like, ObjectPath) else like)
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
@@ -105,6 +132,8 @@ def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str 
             file.
         OSError: It cannot be read.
     """
+    if isinstance(path, ObjectPath):
+        return _contents(path, _fetched_index(path, record_path, size)), None
     with _opened(path) as file:
         length = os.fstat(file.fileno()).st_size
         return read_contents(file, length, path, record_path, size), identity_saved(file.fileno())
@@ -113,17 +142,50 @@ def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str 
 def read_contents(file: Any, length: int, path: Path, record_path: Path, size: int) -> Contents:
     """As read_index, from a file object of ``length`` bytes."""
     header = file.read(_HEADER.size)
-    compression, width, count = _checked_header(path, header, length)
-    fields = _HEADER.unpack(header)
-    if length <= _SURELY_READ or _fits(compression, count, size):
-        data = header + file.read(length - len(header))
-    else:
+    _check_fits(path, header, length, record_path, size)
+    return _contents(path, header + file.read(length - len(header)))
+
+
+def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
+    """The bytes of an index that is an object, by one request unless it is long."""
+    data = RemoteObject.read_small(path, 0, _FETCHED)
+    if len(data) == _FETCHED:
+        _, kind, _, _, _, _, width, count = _HEADER.unpack_from(data)
+        length = _HEADER.size + count * width + _CHECKSUM.size
+        most = 0
+        if kind == _OBJECT_INDEX_VERSION:
+            length, most = length + _TEXT_LENGTH.size, _MOST_TEXT
+        if length + most > _FETCHED:
+            _check_fits(path, data[: _HEADER.size], length, record_path, size)
+            # One byte again: the index may end here, and a range without bytes fails.
+            data += RemoteObject.read_small(path, _FETCHED - 1, length + most)[1:]
+    _check_fits(path, data[: _HEADER.size], len(data), record_path, size)
+    return data
+
+
+def _check_fits(path: Path, header: bytes, length: int, record_path: Path, size: int) -> None:
+    """Refuses an index that is malformed, or has more records than fit into the file."""
+    compression, count = _checked_header(path, header, length)
+    if length > _SURELY_READ and not _fits(compression, count, size):
         raise stale(record_path, path, f"{count} records", f"{size} bytes")
+
+
+def _contents(path: Path, data: bytes) -> Contents:
+    """What the bytes of an index say, unless they are damaged."""
     _check_crc(path, data)
+    _, kind, number, size, mtime_ns, fingerprint, width, count = _HEADER.unpack_from(data)
     lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
     if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
         raise _damaged(path, "its lengths add up to more bytes than any file has")
-    return Contents(compression, fields[3], fields[4], fields[5], lengths.astype(np.int64))
+    version = None
+    if kind == _OBJECT_INDEX_VERSION:
+        at = _HEADER.size + count * width
+        text = data[at + _TEXT_LENGTH.size : -_CHECKSUM.size]
+        if _TEXT_LENGTH.unpack_from(data, at)[0] != len(text):
+            raise _damaged(path, f"its version does not fit its {len(data)} bytes")
+        version = text.decode(errors="replace")
+    compression = _COMPRESSIONS_BY_NUMBER[number]
+    return Contents(compression, size, mtime_ns, fingerprint, lengths.astype(np.int64), version)
 
 
 def _opened(path: Path) -> Any:
@@ -135,19 +197,22 @@ def _opened(path: Path) -> Any:
     return os.fdopen(fd, "rb")
 
 
-def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression, int, int]:
-    """Compression, bytes per length and number of records, from the header of an index."""
+def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression, int]:
+    """Compression and number of records, from the header of an index."""
     if header[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
         raise _damaged(path, f"it does not begin with {_INDEX_MAGIC.decode()}")
     if length < _HEADER.size + _CHECKSUM.size:
         raise _damaged(path, f"its {length} bytes are less than an empty index takes")
-    _, version, number, _, _, _, width, count = _HEADER.unpack(header)
-    if version != _INDEX_VERSION:
-        raise _damaged(path, f"it has version {version}, this is version {_INDEX_VERSION}")
+    _, kind, number, _, _, _, width, count = _HEADER.unpack(header)
+    if kind not in (_INDEX_VERSION, _OBJECT_INDEX_VERSION):
+        raise _damaged(path, f"it has version {kind}, this is version {_INDEX_VERSION}")
     expected = _HEADER.size + count * width + _CHECKSUM.size
-    if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or expected != length:
+    fits = expected == length
+    if kind == _OBJECT_INDEX_VERSION:
+        fits = 0 <= length - expected - _TEXT_LENGTH.size <= _MOST_TEXT
+    if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or not fits:
         raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
-    return _COMPRESSIONS_BY_NUMBER[number], width, count
+    return _COMPRESSIONS_BY_NUMBER[number], count
 
 
 def _check_crc(path: Path, data: bytes) -> None:
@@ -176,7 +241,7 @@ def offsets_of_lengths(lengths: Array) -> Array:
 def write_text(path: Path, offsets: Array, like: Path | None = None) -> None:
     """As ``write_index``, but one line "offset size" per record; sizes include the frame."""
     lines = zip(offsets[:-1].tolist(), np.diff(offsets).tolist(), strict=True)
-    replace_file(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
+    _replace(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
 
 
 def read_text(path: Path, record_path: Path, size: int, compression: Compression) -> Array:

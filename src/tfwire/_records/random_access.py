@@ -18,18 +18,23 @@ from tfwire._base.arguments import integer
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
-from tfwire._records.fetch import RECORDS_PER_FETCH, FileAccess, StreamAccess
-from tfwire._records.index import RecordIndex, check_index, open_indexed
+from tfwire._records.fetch import FileAccess, StreamAccess
+from tfwire._records.index import RecordIndex, indexed_path, indexed_paths, open_indexed
+from tfwire._records.index_check import check_index
 from tfwire._records.markers import Markers
-from tfwire._records.sources import FileSource, Path, absolute, local_path, split_paths
+from tfwire._records.remote_access import RemoteAccess
+from tfwire._records.remote_file import RemoteFile
+from tfwire._records.sources import FileSource, Path, absolute
+from tfwire._records.urls import ObjectPath
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath
+    from tfwire._base.aliases import AnyPath, StorageOptions
 
 __all__ = ["TFRecordFile", "TFRecordFiles"]
 
 Array = np.ndarray[Any, Any]
 R = TypeVar("R", bound="_Records")
+_OBJECTS_AT_ONCE = 16  # whose indexes are loaded: a few bytes of each, and long waits
 
 
 class _Records:
@@ -139,10 +144,15 @@ class TFRecordFile(_Records):
     A compressed file is read up to the record that is asked for, and again from its beginning for
     an earlier one: ask for many records at once.
 
+    Of an object, in an object store or on the web, records are read by ranges. Those that are less
+    than 64 KiB apart share one, of at most 8 MiB; several are in flight. Ask for many records at
+    once here, too. Without an index, the whole object is read to build one.
+
     Args:
-        path: A regular file.
+        path: A regular file, or a URL.
         index: A RecordIndex, or the path of a saved one; None: the one saved beside the file if it
             fits the file, else one is built in memory.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Attributes:
         path: The file.
@@ -158,28 +168,36 @@ class TFRecordFile(_Records):
         3 b'goat' [b'goat', b'cat']
     """
 
-    def __init__(self, path: AnyPath, index: RecordIndex | AnyPath | None = None) -> None:
-        self.path: Path = (path := local_path("path", path))
+    def __init__(
+        self,
+        path: AnyPath,
+        index: RecordIndex | AnyPath | None = None,
+        *,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        self.path: Path = (path := indexed_path("path", path, storage_options))
         if index is None:
             index = _fresh_index(path, Markers())
         elif not isinstance(index, RecordIndex):
-            index = RecordIndex.load(path, local_path("index", index))
+            index = RecordIndex.load(path, indexed_path("index", index, storage_options))
         self.index: RecordIndex = index
         self._begin(open_indexed(path))
 
-    def _begin(self, source: FileSource) -> None:
+    def _begin(self, source: FileSource | RemoteFile) -> None:
         index = self.index
         self._count = len(index)
         known = check_index(index, source)
         # An attribute, which may be of any dtype by now.
         offsets = int64_array("offsets", index.offsets)
-        self._records: FileAccess | StreamAccess | None
+        self._records: FileAccess | StreamAccess | RemoteAccess | None
         if index.compression:
             self._records = StreamAccess(source, index.compression, offsets)
+        elif isinstance(source, RemoteFile):
+            self._records = RemoteAccess(source, offsets)
         else:
             self._records = FileAccess(source, offsets, known)
 
-    def _access(self) -> FileAccess | StreamAccess:
+    def _access(self) -> FileAccess | StreamAccess | RemoteAccess:
         records = self._records
         if records is None:
             raise ValueError("the file is closed")
@@ -193,8 +211,8 @@ class TFRecordFile(_Records):
 
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         access = self._access().again()
-        for first in range(0, len(self), RECORDS_PER_FETCH):
-            yield from access.many(np.arange(first, min(first + RECORDS_PER_FETCH, len(self))))
+        for first in range(0, len(self), access.at_once):
+            yield from access.many(np.arange(first, min(first + access.at_once, len(self))))
 
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls in progress go on."""
@@ -213,10 +231,11 @@ class TFRecordFiles(_Records):
     """The records of many files as one sequence of bytes; otherwise as TFRecordFile.
 
     Args:
-        paths: Path of a regular file, or an iterable of them.
+        paths: A regular file or URL, or an iterable of them. URLs may be patterns.
         max_open_files: How many files to keep open; others are opened when needed.
-        num_threads: How many files to index, or check against their saved indexes, at a time. Only
-            the speed depends on it.
+        num_threads: How many files to index, or check against their saved indexes, at a time; with
+            URLs, at least 16. Only the speed depends on it.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Attributes:
         paths: List of the files.
@@ -237,10 +256,13 @@ class TFRecordFiles(_Records):
         *,
         max_open_files: int = 256,
         num_threads: int = 1,
+        storage_options: StorageOptions = None,
     ) -> None:
         max_open_files = integer("max_open_files", max_open_files, 1)
         num_threads = integer("num_threads", num_threads, 1)
-        self.paths: list[Path] = [local_path("paths", path) for path in split_paths(paths)]
+        self.paths: list[Path] = indexed_paths(paths, storage_options)
+        if any(isinstance(path, ObjectPath) for path in self.paths):
+            num_threads = max(num_threads, _OBJECTS_AT_ONCE)
         markers = Markers()
         self._locations = list(map(absolute, self.paths))  # valid also after a chdir
         for path in self.paths:
@@ -341,6 +363,8 @@ def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
 
 
 def _warn_if_half_published(path: Any, markers: Markers) -> None:
+    if isinstance(path, ObjectPath):
+        return
     if (problem := markers.find_problem(path)) is not None:
         warn(problem)
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import copy
-import errno
-import os
-import random
-import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 from tfwire._base.workers import Workers
+from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
 from tfwire._records.sources import Source
-from tfwire._records.urls import ObjectPath, import_fsspec, is_retryable, raise_naming
+from tfwire._records.urls import ObjectPath, raise_naming
 
 __all__ = ["RemoteSource"]
 
@@ -24,12 +18,7 @@ __all__ = ["RemoteSource"]
 _RANGE_BYTES = 8 << 20
 _IN_FLIGHT = 8
 _WAITING_RANGES = 2
-# Of one request, and the first pause between them, which doubles: six seconds in all.
-_TRIES = 6
-_FIRST_PAUSE = 0.2
 _CLOSED_WAITING = "the reader was closed while it waited for input"
-
-Result = TypeVar("Result")
 
 
 class RemoteSource(Source):
@@ -54,7 +43,7 @@ class RemoteSource(Source):
         self.path = str(path)
         self.rewindable = True
         self._location = path
-        self._object = _RemoteObject(path)
+        self._object = RemoteObject(path)
         self._offset = 0  # of the next byte
         self._piece = memoryview(b"")
         self._at_end = False
@@ -67,6 +56,11 @@ class RemoteSource(Source):
 
     def size(self) -> int | None:
         return self._object.size
+
+    @property
+    def version(self) -> str:
+        """The size and version of the object, as the filesystem tells them."""
+        return self._object.version
 
     def _readinto(self, buffer: Any) -> int:
         while not self._piece:
@@ -83,14 +77,14 @@ class RemoteSource(Source):
         """Gets the next piece of the object."""
         if self._object.forked:
             self._workers = None
-            self._renew(_RemoteObject(self._location, again=True))
+            self._renew(RemoteObject(self._location, again=True))
         elif self._object.stopped.is_set() and not self._interrupted:
             self._renew(self._object.renewed())
         if self._asked_for_all:
             self._prepare_following()
         try:
             piece = self._next()
-        except _RangesIgnoredError:
+        except RangesIgnoredError:
             self._stop()
             self._renew(self._object.renewed())
             self._object.size = None
@@ -143,7 +137,7 @@ class RemoteSource(Source):
         share = max(1, _IN_FLIGHT // (1 + len(_reading)))
         threads = min(share, ranges.count)
         most = threads + _WAITING_RANGES
-        self._workers = Workers(ranges.next, found.fetch, threads, most, owner=self)
+        self._workers = Workers(ranges.next, partial(_fetch, found), threads, most, owner=self)
         _reading.add(self)
 
     def _stop(self) -> None:
@@ -157,7 +151,7 @@ class RemoteSource(Source):
         if workers is not None:
             workers.close()
 
-    def _renew(self, found: _RemoteObject) -> None:
+    def _renew(self, found: RemoteObject) -> None:
         """Goes on with an object that is not stopped."""
         self._dropped.detach()
         self._object = found
@@ -227,171 +221,13 @@ class _Ranges:
         return _Range(begin, end, begin == end)
 
 
-class _RangesIgnoredError(Exception):
-    """The server answers with more than the range that it was asked for."""
-
-
-class _RemoteObject:
-    """An object of a filesystem; it holds no reference to its source.
-
-    Attributes:
-        size: Its bytes; None: it can only be read from its beginning.
-        stopped: Set while its threads are to end.
-    """
-
-    def __init__(self, url: ObjectPath, again: bool = False) -> None:
-        self._url = url
-        self._fs, self._path = url.locate(again)
-        self._pid = os.getpid()
-        self.stopped = threading.Event()
-        self._futures: set[Future[Any]] = set()
-        kinds = [kind.__name__ for kind in type(self._fs).__mro__]
-        self._http = "HTTPFileSystem" in kinds
-        self._async = bool(type(self._fs).async_impl)
-        info = self._try("it cannot be found", self._look)
-        if info.get("type") == "directory":
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(url))
-        self._version = _version(info)
-        self._etag = info.get("ETag")
-        base = import_fsspec(url).AbstractFileSystem
-        own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
-        ranges = (self._async or own) and "CachingFileSystem" not in kinds
-        ranges = ranges and info.get("partial") is not False
-        self.size: int | None = info.get("size") if ranges else None
-
-    @property
-    def forked(self) -> bool:
-        """Whether it was opened by the parent process, whose connections it uses."""
-        return os.getpid() != self._pid
-
-    def renewed(self) -> _RemoteObject:
-        """The same object, not stopped."""
-        twin = copy.copy(self)
-        twin.stopped, twin._futures = threading.Event(), set()
-        return twin
-
-    def stop(self) -> None:
-        """Makes the requests in flight, and all later ones, fail."""
-        if self.forked:  # the requests are the parent's, and their locks may be held
-            return
-        self.stopped.set()
-        for future in list(self._futures):
-            future.cancel()
-
-    def read(self, begin: int, end: int) -> bytes:
-        """The bytes of a range."""
-        parts: list[bytes] = []
-
-        def fetch_rest() -> bytes:
-            at = begin + sum(map(len, parts))
-            part = self._request(at, end) if at < end else b""
-            if len(part) > end - at:
-                raise _RangesIgnoredError
-            parts.append(part)
-            if len(part) < end - at:
-                raise EOFError(f"expected {end - at} bytes at {at}, found {len(part)}")
-            return b"".join(parts) if len(parts) > 1 else part
-
-        return self._try(f"bytes {begin} to {end} cannot be read", fetch_rest)
-
-    def fetch(self, part: _Range) -> _Fetched:
-        """The bytes of a range. After the last one: looks whether the object is the same."""
-        if not part.last:
-            return _Fetched(self.read(part.begin, part.end), False)
-        if not (self._http and self._etag):  # every answer has it
-            self.check()
-        return _Fetched(b"", True)
-
-    def open(self) -> Any:
-        """A file object, at the beginning of the object."""
-        options = {"block_size": 0} if self._http else {}
-        return self._try("it cannot be opened", lambda: self._fs.open(self._path, "rb", **options))
-
-    def check(self) -> None:
-        """As ``RemoteSource.check_unchanged``."""
-        found = _version(self._try("it cannot be found again", self._look))
-        if found != self._version:
-            self._raise_changed(self._version, found)
-
-    def _raise_changed(self, before: Any, after: Any) -> None:
-        raise OSError(
-            errno.ESTALE,
-            f"the object changed while it was read: it was {before}, and is {after}",
-            str(self._url),
-        )
-
-    # ---- Requests -----------------------------------------------------------------------------
-
-    def _try(self, what: str, attempt: Callable[[], Result]) -> Result:
-        """Makes a request again after a pause while that may help."""
-        for tries in range(1, _TRIES + 1):
-            if self.stopped.is_set():
-                break
-            try:
-                return attempt()
-            except _RangesIgnoredError:
-                raise
-            except Exception as error:
-                if self.stopped.is_set():
-                    break
-                if isinstance(error, OSError) and error.errno == errno.ESTALE:
-                    raise
-                if tries == _TRIES or not is_retryable(error):
-                    count = "1 try" if tries == 1 else f"{tries} tries"
-                    raise_naming(self._url, f"{what} ({count})", error)
-            self.stopped.wait(_FIRST_PAUSE * 2 ** (tries - 1) * random.uniform(0.5, 1))
-        raise RuntimeError("the source was closed")
-
-    def _look(self) -> Mapping[str, Any]:
-        """What the filesystem knows of the object now."""
-        self._fs.invalidate_cache(self._path)
-        info: Mapping[str, Any] = self._fs.info(self._path)
-        return info
-
-    def _request(self, begin: int, end: int) -> bytes:
-        """Bytes of a range, perhaps fewer."""
-        data: bytes
-        if self._http:
-            data = self._run(self._get(begin, end))
-        elif self._async:
-            data = self._run(self._fs._cat_file(self._path, start=begin, end=end))
-        else:
-            data = self._fs.cat_file(self._path, start=begin, end=end)
-        return data
-
-    def _run(self, coroutine: Coroutine[Any, Any, bytes]) -> bytes:
-        """Runs a coroutine in the filesystem's loop; ``stop`` cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._fs.loop)
-        self._futures.add(future)
-        try:
-            if self.stopped.is_set():  # before this future was seen
-                future.cancel()
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-        finally:
-            self._futures.discard(future)
-
-    async def _get(self, begin: int, end: int) -> bytes:
-        """As HTTPFileSystem._cat_file, but looks at the answer before it reads its body: a server
-        that ignores ranges sends the whole object."""
-        fs = self._fs
-        session = await fs.set_session()
-        headers = {**fs.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
-        headers["Range"] = f"bytes={begin}-{end - 1}"
-        options = {**fs.kwargs, "headers": headers}
-        async with session.get(fs.encode_url(self._path), **options) as answer:
-            if answer.status == 416:
-                self._raise_changed(self._version, "shorter")
-            answer.raise_for_status()
-            etag = answer.headers.get("ETag")
-            if self._etag and etag and etag != self._etag:
-                self._raise_changed(self._etag, etag)
-            if answer.status == 200 and answer.headers.get("Content-Length") != str(end - begin):
-                raise _RangesIgnoredError
-            data: bytes = await answer.read()
-            return data
+def _fetch(found: RemoteObject, part: _Range) -> _Fetched:
+    """The bytes of a range. After the last one: looks whether the object is the same."""
+    if not part.last:
+        return _Fetched(found.read(part.begin, part.end), False)
+    if not found.answers_tell_version:
+        found.check()
+    return _Fetched(b"", True)
 
 
 class _Stream:
@@ -402,7 +238,7 @@ class _Stream:
         offset: Where to begin; what is before it is read too, if the file cannot seek.
     """
 
-    def __init__(self, found: _RemoteObject, offset: int) -> None:
+    def __init__(self, found: RemoteObject, offset: int) -> None:
         self._object = found
         self._file = found.open()
         self._offset = 0
@@ -423,7 +259,7 @@ class _Stream:
             data = bytes(self._file.read(size))
         except Exception as error:
             what = f"what begins at byte {self._offset} cannot be read (1 try)"
-            raise_naming(self._object._url, what, error)
+            raise_naming(self._object.url, what, error)
         self._offset += len(data)
         return data
 
@@ -433,17 +269,3 @@ def _can_seek(file: Any) -> bool:
         return bool(file.seekable())
     except AttributeError:
         return False
-
-
-# What filesystems tell of an object's version. The time of creation only where that is all.
-_VERSION_KEYS = ("ETag", "etag", "e_tag", "version_id", "VersionId", "generation", "md5Hash")
-_TIME_KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified")
-
-
-def _version(info: Mapping[str, Any]) -> str:
-    """The size and the version of an object, as text to compare and to show."""
-    for keys in (_VERSION_KEYS, _TIME_KEYS, ("created",)):
-        found = [f"{key} {info[key]}" for key in keys if info.get(key) is not None]
-        if found:
-            break
-    return ", ".join([f"{info.get('size')} bytes", *found])

@@ -388,6 +388,8 @@ def absolute(path: Path) -> str:
     """A path that stays valid after a chdir. os.path.abspath takes "link/.." for ".", which is
     wrong if the link leads elsewhere.
     """
+    if isinstance(path, str) and is_url(path):
+        return path
     name = os.fsdecode(path)
     return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 

@@ -72,6 +72,10 @@ class ObjectPath(str):
         made.following = made.prepared = None
         return made
 
+    def alone(self) -> ObjectPath:
+        """A copy that knows no other object: no object after it is fetched ahead."""
+        return ObjectPath(self, self.options, self.fs, self.path)
+
     def forget_following(self) -> None:
         """Closes what reads the following object already: nobody will open it."""
         if self.following is not None:
@@ -89,6 +93,14 @@ class ObjectPath(str):
         if first.startswith(("http://", "https://")):
             return "*" in first.split("?")[0]
         return any(letter in first for letter in "*?[")
+
+    def beside(self, suffix: str) -> ObjectPath:
+        """The object whose name has a suffix, in the same filesystem."""
+        links = self.split("::")
+        number = next(i for i, link in enumerate(links) if "://" in link or len(links) == 1)
+        links[number] += suffix
+        path = None if self.path is None else self.path + suffix
+        return ObjectPath("::".join(links), self.options, self.fs, path)
 
     def locate(self, again: bool = False) -> tuple[Any, str]:
         """The filesystem, and the path in it.

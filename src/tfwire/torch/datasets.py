@@ -25,7 +25,14 @@ from tfwire.torch.batches import Item, Items, handed_over
 from tfwire.torch.tensors import Strings, check_form, converted
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyFeature, AnyPath, BytesAs, ShardRule, Value
+    from tfwire._base.aliases import (
+        AnyFeature,
+        AnyPath,
+        BytesAs,
+        ShardRule,
+        StorageOptions,
+        Value,
+    )
 
 __all__ = ["TFRecordIterableDataset", "TFRecordMapDataset"]
 
@@ -211,13 +218,14 @@ class TFRecordMapDataset(data.Dataset):
     array of numbers, too, is a batch.
 
     Args:
-        paths: Paths of regular files, or one path. If an index is saved beside a file (``tfwire
-            index``), its headers are not read.
+        paths: Paths of regular files or URLs, or one of them. If an index is saved beside a file
+            (``tfwire index``), its headers are not read.
         features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
         in_memory: Read the files once, now, and parse from memory, which forked workers share:
             several times as fast. None: if they take up to 256 MiB. False: each batch is read from
             the files, which should not be compressed then: reads begin at their start.
         strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
+        storage_options: fsspec's options of the filesystem of URLs.
 
     Raises:
         DataLossError, OSError: A file cannot be read or indexed.
@@ -240,6 +248,7 @@ class TFRecordMapDataset(data.Dataset):
         in_memory: bool | None = None,
         strings: Strings = "list",
         nested: bool = False,
+        storage_options: StorageOptions = None,
     ) -> None:
         self._form = check_form(strings, nested)
         bytes_as: BytesAs = "column" if strings == "tensor" else "object"
@@ -252,7 +261,7 @@ class TFRecordMapDataset(data.Dataset):
             if type(feature).__name__ == RaggedFeature.__name__
         )
         self._in_memory = None if in_memory is None else boolean("in_memory", in_memory)
-        self._records = TFRecordFiles(paths)
+        self._records = TFRecordFiles(paths, storage_options=storage_options)
         self._memory = self._read()
 
     def _read(self) -> StringTable | None:

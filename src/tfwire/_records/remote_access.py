@@ -1,0 +1,144 @@
+"""Reads records of uncompressed objects by number: neighbours share a range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
+from tfwire._base.strings import strings_from_spans
+from tfwire._records.fetch import stale_at
+from tfwire._records.frames import FRAME
+from tfwire._records.remote_file import RemoteFile
+
+__all__ = ["RemoteAccess"]
+
+Array = np.ndarray[Any, Any]
+
+_HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+# Reading the bytes between two records costs less than another request, up to this many.
+_GAP_BYTES = 64 << 10
+_RANGE_BYTES = 8 << 20  # at most, of one request
+
+
+class _Group(NamedTuple):
+    """Records that are read together.
+
+    Attributes:
+        begin, end: Their bytes.
+        first, last: Their places in the array of numbers.
+    """
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """The requests: more than one only for a record that is longer than a range."""
+        for begin in range(self.begin, self.end, _RANGE_BYTES):
+            yield begin, min(begin + _RANGE_BYTES, self.end)
+
+
+class RemoteAccess:
+    """Records of an uncompressed object, for any number of threads and forked processes.
+
+    Args:
+        file: The object.
+        offsets: Of all records, and the end of the last.
+
+    Attributes:
+        at_once: How many records to ask for at a time when all are read.
+    """
+
+    at_once = 1 << 17
+
+    def __init__(self, file: RemoteFile, offsets: Array) -> None:
+        self._file = file
+        self._offsets = offsets
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        return next(self.many(np.array([number])))[0]
+
+    def again(self) -> RemoteAccess:
+        """Access for another iterator."""
+        return self
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, verified, in pieces of at most 8 MiB, or of
+        one record."""
+        begins, ends = self._offsets[numbers], self._offsets[numbers + 1]
+        wrong = (begins < 0) | (ends - begins < FRAME) | (ends > self._file.size)
+        if wrong.any():  # somebody has changed the offsets
+            number = int(numbers[wrong][0])
+            raise stale_at(self._file.path, number, "no record has its offsets")
+        groups = list(_groups(begins.tolist(), ends.tolist()))
+        ranges = [part for group in groups for part in group.ranges()]
+        pieces = self._file.read(ranges)
+        try:
+            for group in groups:
+                parts = [next(pieces) for _ in group.ranges()]
+                data = parts[0] if len(parts) == 1 else b"".join(parts)
+                yield self._records(group, data, numbers[group.first : group.last])
+        finally:
+            pieces.close()  # type: ignore[attr-defined]  # a generator
+
+    def _records(self, group: _Group, data: bytes, numbers: Array) -> Sequence[bytes]:
+        """The records of a group, whose bytes are data."""
+        if numbers[-1] - numbers[0] == len(numbers) - 1 > 0:
+            spans = _scanned(data, len(numbers))
+            expected = self._offsets[numbers] + _HEADER - group.begin
+            if len(spans) == len(numbers) and np.array_equal(spans[:, 0], expected):
+                return strings_from_spans(np.frombuffer(data, np.uint8), spans)
+        return [self._verified(number, data, group.begin) for number in numbers.tolist()]
+
+    def _verified(self, number: int, data: bytes, begin: int) -> bytes:
+        """A record within data, which begins at a byte of the object."""
+        at, end = self._offsets[number] - begin, self._offsets[number + 1] - begin
+        payload, error = data[at + _HEADER : end - _FOOTER], new_error()
+        header, footer = data[at : at + _HEADER], data[end - _FOOTER : end]
+        status = lib.tfw_verify_record(header, payload, len(payload), footer, error)
+        if status == lib.TFW_OK:
+            return payload
+        self._file.check_unchanged()
+        if status not in DAMAGE_REASONS:
+            check(status, error, self._file.path)
+        error.record, error.offset = number, begin + at
+        found = data_loss(status, error, self._file.path)
+        if status != lib.TFW_E_DATA_CRC:
+            found.args = (f"{found}; the index is stale, or the record is damaged",)
+        raise found
+
+
+def _groups(begins: list[int], ends: list[int]) -> Iterator[_Group]:
+    """Records in increasing order, of which neighbours are read together."""
+    first = 0
+    for i in range(1, len(begins) + 1):
+        if (
+            i == len(begins)
+            or begins[i] - ends[i - 1] > _GAP_BYTES
+            or ends[i] - begins[first] > _RANGE_BYTES
+        ):
+            yield _Group(begins[first], ends[i - 1], first, i)
+            first = i
+
+
+def _scanned(data: bytes, count: int) -> Array:
+    """The spans of the first records of some bytes, up to damage."""
+    spans = np.empty((count, 2), np.uint64)
+    found, taken = ffi.new("size_t *"), ffi.new("size_t *")
+    lib.tfw_scan(
+        ffi.from_buffer("uint8_t[]", data),
+        len(data),
+        np.iinfo(np.int64).max,
+        0,
+        ffi.from_buffer("tfw_span[]", spans),
+        count,
+        found,
+        taken,
+        new_error(),
+    )
+    return spans[: found[0]]

@@ -1,0 +1,104 @@
+"""Objects of fsspec's filesystems for random access: ranges of any places, several in flight."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+
+from tfwire._base.parallel_map import Check, ParallelMap
+from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
+from tfwire._records.remote_source import RemoteSource
+from tfwire._records.urls import ObjectPath
+
+__all__ = ["RemoteFile"]
+
+# Ranges that are this short on average spend their time waiting for answers: more are in flight.
+_SHORT_RANGE = 1 << 20
+_IN_FLIGHT = 8
+_SHORT_IN_FLIGHT = 32
+
+_Range = tuple[int, int]
+
+
+class RemoteFile:
+    """An open object, for any number of threads and forked processes.
+
+    Args:
+        url: The object.
+
+    Attributes:
+        path: It.
+        size: Its bytes.
+        version: Its size and version, as the filesystem tells it.
+        has_version: Whether there is more in it than the size.
+
+    Raises:
+        OSError: It is missing, cannot be read, or the filesystem does not know its size.
+        ImportError, ValueError: As ``ObjectPath.locate``.
+    """
+
+    def __init__(self, url: ObjectPath) -> None:
+        self.path = url
+        self._object = RemoteObject(url)
+        self.version, self.has_version = self._object.version, self._object.has_version
+        if self._object.num_bytes is None:
+            raise OSError(errno.ENOTSUP, "random access needs an object of known size", str(url))
+        self.size: int = self._object.num_bytes
+
+    def read(self, ranges: Sequence[_Range]) -> Iterator[bytes]:
+        """The bytes of some ranges of the object, in their order.
+
+        Raises:
+            OSError: They cannot be read, or the object has changed.
+        """
+        found = self._here().renewed()  # its requests can be stopped apart from those of others
+        if len(ranges) == 1:
+            yield _read(found, ranges[0])
+            return
+        num_bytes = sum(end - begin for begin, end in ranges)
+        short = num_bytes < _SHORT_RANGE * len(ranges)
+
+        def read(part: _Range, check: Check) -> bytes:
+            return _read(found, part)
+
+        parts = ParallelMap(read, ranges, _SHORT_IN_FLIGHT if short else _IN_FLIGHT)
+        try:
+            yield from parts
+        finally:
+            found.stop()
+            parts.close()
+
+    def check_unchanged(self) -> None:
+        """Looks at the object again.
+
+        Raises:
+            OSError: It is another one than when it was opened, or it is gone.
+        """
+        self._here().check()
+
+    def duplicate(self) -> RemoteSource:
+        """The bytes of the object in order.
+
+        Raises:
+            OSError: It has changed, or it is gone.
+        """
+        source = RemoteSource(self.path)
+        self._object.compare(source.version)
+        return source
+
+    def close(self) -> None:
+        """Does nothing: requests end when they are answered."""
+
+    def _here(self) -> RemoteObject:
+        """The object; after a fork, by connections of this process."""
+        if self._object.forked:
+            self._object = self._object.reopened()
+        return self._object
+
+
+def _read(found: RemoteObject, part: _Range) -> bytes:
+    try:
+        return found.read(*part)
+    except RangesIgnoredError:
+        text = "random access needs ranges of bytes, which the server ignores"
+        raise OSError(errno.ENOTSUP, text, str(found.url)) from None

@@ -1,0 +1,233 @@
+"""An object of a filesystem of fsspec: its size and version, and ranges of its bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import errno
+import os
+import random
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from tfwire._records.urls import ObjectPath, import_fsspec, is_retryable, raise_naming
+
+__all__ = ["RangesIgnoredError", "RemoteObject"]
+
+# Of one request, and the first pause between them, which doubles: six seconds in all.
+_TRIES = 6
+_FIRST_PAUSE = 0.2
+
+Result = TypeVar("Result")
+
+
+class RangesIgnoredError(Exception):
+    """The server answers with more than the range that it was asked for."""
+
+
+class RemoteObject:
+    """An object of a filesystem; it holds no reference to its source.
+
+    Attributes:
+        url: It.
+        size: Its bytes; None: it is best read from its beginning.
+        num_bytes: Its bytes, also then; None: unknown.
+        version: Its size and version, as the filesystem tells it.
+        has_version: Whether there is more in it than the size.
+        stopped: Set while its threads are to end.
+    """
+
+    def __init__(self, url: ObjectPath, again: bool = False) -> None:
+        self._begin(url, again)
+        kinds = [kind.__name__ for kind in type(self._fs).__mro__]
+        self._http = "HTTPFileSystem" in kinds
+        self._async = bool(type(self._fs).async_impl)
+        info = self._try("it cannot be found", self._look)
+        if info.get("type") == "directory":
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(url))
+        self.version = _version(info)
+        self._etag = info.get("ETag")
+        base = import_fsspec(url).AbstractFileSystem
+        own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
+        ranges = (self._async or own) and "CachingFileSystem" not in kinds
+        ranges = ranges and info.get("partial") is not False
+        self.num_bytes: int | None = info.get("size")
+        self.size = self.num_bytes if ranges else None
+
+        self.has_version = self.version != _version({"size": info.get("size")})
+
+    def _begin(self, url: ObjectPath, again: bool = False) -> None:
+        self.url = url
+        self._fs, self._path = url.locate(again)
+        self._pid = os.getpid()
+        self.stopped = threading.Event()
+        self._futures: set[Future[Any]] = set()
+
+    @classmethod
+    def read_small(cls, url: ObjectPath, begin: int, end: int) -> bytes:
+        """Bytes of an object, perhaps fewer, by one request: nothing is known of it."""
+        found = cls.__new__(cls)
+        found._begin(url)
+        fs, path = found._fs, found._path
+        data: bytes = found._try("it cannot be read", lambda: fs.cat_file(path, begin, end))
+        return data
+
+    @property
+    def forked(self) -> bool:
+        """Whether it was opened by the parent process, whose connections it uses."""
+        return os.getpid() != self._pid
+
+    @property
+    def answers_tell_version(self) -> bool:
+        """Whether every answer is compared with the version at hand."""
+        return self._http and bool(self._etag)
+
+    def renewed(self) -> RemoteObject:
+        """The same object, not stopped."""
+        twin = copy.copy(self)
+        twin.stopped, twin._futures = threading.Event(), set()
+        return twin
+
+    def reopened(self) -> RemoteObject:
+        """The same object, by connections of a forked process.
+
+        Raises:
+            OSError: It has changed, or it is gone.
+        """
+        found = RemoteObject(self.url, again=True)
+        self.compare(found.version)
+        return found
+
+    def stop(self) -> None:
+        """Makes the requests in flight, and all later ones, fail."""
+        if self.forked:  # the requests are the parent's, and their locks may be held
+            return
+        self.stopped.set()
+        for future in list(self._futures):
+            future.cancel()
+
+    def read(self, begin: int, end: int) -> bytes:
+        """The bytes of a range."""
+        parts: list[bytes] = []
+
+        def fetch_rest() -> bytes:
+            at = begin + sum(map(len, parts))
+            part = self._request(at, end) if at < end else b""
+            if len(part) > end - at:
+                raise RangesIgnoredError
+            parts.append(part)
+            if len(part) < end - at:
+                raise EOFError(f"expected {end - at} bytes at {at}, found {len(part)}")
+            return b"".join(parts) if len(parts) > 1 else part
+
+        return self._try(f"bytes {begin} to {end} cannot be read", fetch_rest)
+
+    def open(self) -> Any:
+        """A file object, at the beginning of the object."""
+        options = {"block_size": 0} if self._http else {}
+        return self._try("it cannot be opened", lambda: self._fs.open(self._path, "rb", **options))
+
+    def check(self) -> None:
+        """As ``RemoteSource.check_unchanged``."""
+        self.compare(_version(self._try("it cannot be found again", self._look)))
+
+    def compare(self, version: str) -> None:
+        """Raises an OSError if the object has another version by now."""
+        if version != self.version:
+            self._raise_changed(self.version, version)
+
+    def _raise_changed(self, before: Any, after: Any) -> None:
+        raise OSError(
+            errno.ESTALE,
+            f"the object changed while it was read: it was {before}, and is {after}",
+            str(self.url),
+        )
+
+    # ---- Requests -----------------------------------------------------------------------------
+
+    def _try(self, what: str, attempt: Callable[[], Result]) -> Result:
+        """Makes a request again after a pause while that may help."""
+        for tries in range(1, _TRIES + 1):
+            if self.stopped.is_set():
+                break
+            try:
+                return attempt()
+            except RangesIgnoredError:
+                raise
+            except Exception as error:
+                if self.stopped.is_set():
+                    break
+                if isinstance(error, OSError) and error.errno == errno.ESTALE:
+                    raise
+                if tries == _TRIES or not is_retryable(error):
+                    count = "1 try" if tries == 1 else f"{tries} tries"
+                    raise_naming(self.url, f"{what} ({count})", error)
+            self.stopped.wait(_FIRST_PAUSE * 2 ** (tries - 1) * random.uniform(0.5, 1))
+        raise RuntimeError("the source was closed")
+
+    def _look(self) -> Mapping[str, Any]:
+        """What the filesystem knows of the object now."""
+        self._fs.invalidate_cache(self._path)
+        info: Mapping[str, Any] = self._fs.info(self._path)
+        return info
+
+    def _request(self, begin: int, end: int) -> bytes:
+        """Bytes of a range, perhaps fewer."""
+        data: bytes
+        if self._http:
+            data = self._run(self._get(begin, end))
+        elif self._async:
+            data = self._run(self._fs._cat_file(self._path, start=begin, end=end))
+        else:
+            data = self._fs.cat_file(self._path, start=begin, end=end)
+        return data
+
+    def _run(self, coroutine: Coroutine[Any, Any, bytes]) -> bytes:
+        """Runs a coroutine in the filesystem's loop; ``stop`` cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._fs.loop)
+        self._futures.add(future)
+        try:
+            if self.stopped.is_set():  # before this future was seen
+                future.cancel()
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+        finally:
+            self._futures.discard(future)
+
+    async def _get(self, begin: int, end: int) -> bytes:
+        """As HTTPFileSystem._cat_file, but looks at the answer before it reads its body: a server
+        that ignores ranges sends the whole object."""
+        fs = self._fs
+        session = await fs.set_session()
+        headers = {**fs.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
+        headers["Range"] = f"bytes={begin}-{end - 1}"
+        options = {**fs.kwargs, "headers": headers}
+        async with session.get(fs.encode_url(self._path), **options) as answer:
+            if answer.status == 416:
+                self._raise_changed(self.version, "shorter")
+            answer.raise_for_status()
+            etag = answer.headers.get("ETag")
+            if self._etag and etag and etag != self._etag:
+                self._raise_changed(self._etag, etag)
+            if answer.status == 200 and answer.headers.get("Content-Length") != str(end - begin):
+                raise RangesIgnoredError
+            data: bytes = await answer.read()
+            return data
+
+
+# What filesystems tell of an object's version. The time of creation only where that is all.
+_VERSION_KEYS = ("ETag", "etag", "e_tag", "version_id", "VersionId", "generation", "md5Hash")
+_TIME_KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified")
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """The size and the version of an object, as text to compare and to show."""
+    for keys in (_VERSION_KEYS, _TIME_KEYS, ("created",)):
+        found = [f"{key} {info[key]}" for key in keys if info.get(key) is not None]
+        if found:
+            break
+    return ", ".join([f"{info.get('size')} bytes", *found])
