@@ -264,9 +264,7 @@ class Case:
     def gives_all(self):
         """Whether the elements before the fault are those that the model gives, in some order."""
         place = self.fault[0] if isinstance(self.fault[0], int) else 0
-        orderly = {"take", "skip", "shard", "zip", "enumerate"}
-        # How often interleave gives a batch depends on its elements.
-        orderly |= {"interleave"} if self._batches else set()
+        orderly = {"take", "skip", "shard", "zip", "enumerate", "interleave"}
         drops = any(s[0] in orderly or (s[0] in ("batch", "buckets") and s[2]) for s in self.stages)
         known = self.source not in IN_RANDOM_ORDER and not self._by_number
         return not drops and known and not self._shuffles_in(0, place)
@@ -289,10 +287,6 @@ class Case:
             else:
                 numbers = numbers[: arguments[0]] if name == "take" else numbers[arguments[0] :]
         return numbers, following
-
-    @property
-    def _batches(self):
-        return any(stage[0] in BATCHING for stage in self.stages)
 
     def _shuffles_in(self, first, last):
         return any(stage[0] == "shuffle" for stage in self.stages[first:last])
