@@ -10,7 +10,8 @@ from paths import DOCS
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEIGHBOUR = re.compile(
     r"^(?:import|from) (?:tfwire\.)?"
-    r"(apache_beam|beam|daft|dask|datasets|duckdb|grain|huggingface|lance|pandas|polars|pyarrow|torch)\b",
+    r"(accelerate|apache_beam|beam|daft|dask|datasets|duckdb|grain|huggingface|jax|keras|lance"
+    r"|lightning|pandas|polars|pyarrow|torch|torchdata)\b",
     re.MULTILINE,
 )
 

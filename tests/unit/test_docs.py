@@ -46,6 +46,11 @@ def test_datasets():
     assert [256] * 10 + [184] == [len(batch["x"]) for batch in found["resumed"]]
 
 
+def test_training():
+    found = run_page("training.md")
+    assert 8 == found["steps"]
+
+
 def test_recipes():
     found = run_page("recipes-tables.md")
     assert {"label": "int64", "name": "string", "weight": "float"} == found["reader"].types
@@ -287,7 +292,7 @@ def test_every_block_of_code_is_run():
     """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"beam.md", "recipes-tables.md", "remote.md", "tutorial.md"}
+    run |= {"beam.md", "recipes-tables.md", "remote.md", "training.md", "tutorial.md"}
     kinds = {
         (page.name, kind)
         for page in PAGES
