@@ -8,6 +8,7 @@ import pickle
 import zlib
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from apache_beam.io import source_test_utils, tfrecordio
 from apache_beam.io.localfilesystem import LocalFileSystem
@@ -28,6 +29,7 @@ from beam_files import (
 )
 
 import tfwire as tfw
+from search import search
 from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -63,6 +65,61 @@ def test_every_split_of_batches_gives_every_record_once(tmp_path):
 
     source.__class__ = Lists
     source_test_utils.assert_split_at_fraction_exhaustive(source)
+
+
+def read_as_a_runner(source, ranges, draw):
+    """Reads ranges of a source, and gives parts of them to others in mid-reading; a bundle may die
+    and is tried again. Returns the elements of each bundle that succeeded, by where it begins."""
+    done = {}
+    while ranges:
+        start, stop = ranges.pop(draw.randrange(len(ranges)))
+        source = pickle.loads(pickle.dumps(source))
+        tracker = source.get_range_tracker(start, stop)
+        elements, found = source.read(tracker), []
+        dies = draw.random() < 0.2
+        for element in elements:
+            found.append(element)
+            if draw.random() < 0.3:
+                begin, end = tracker.start_position(), tracker.stop_position()
+                if tracker.try_split(draw.randrange(begin, end + 1)):
+                    ranges.append((tracker.stop_position(), end))
+            if dies and draw.random() < 0.3:
+                elements.close()
+                ranges.append((tracker.start_position(), tracker.stop_position()))
+                break
+        else:
+            done[start] = found
+    return [element for start in sorted(done) for element in done[start]]
+
+
+def test_random_splits_and_retries_give_every_record_once_and_in_order(tmp_path):
+    def case(draw):
+        most = draw.choice([50, 5_000, 90_000])
+        count = draw.randrange(1, 40 if most > 50 else 9000)
+        records = [bytes([i % 256]) * draw.randrange(most) for i in range(count)]
+        path = write(tmp_path / "random", records, index=True)
+        source = source_of(ReadFromTFRecord(path))
+        bundles = source.split(draw.choice([1000, 100_000, 10**9]))
+        ranges = [(bundle.start_position, bundle.stop_position) for bundle in bundles]
+        assert read_as_a_runner(source, ranges, draw) == records
+
+    assert search(case) > 1
+
+
+def test_random_splits_of_batches(tmp_path):
+    rows = [tfw.encode_example({"id": i}) for i in range(2000)]
+    path = write(tmp_path / "rows", rows, index=True)
+
+    def case(draw):
+        size, kind = draw.randrange(1, 700), draw.choice(["arrow", "numpy"])
+        features = {"id": FEATURES["id"]}
+        transform = ReadBatchesFromTFRecord(path, features, batch_size=size, batches_as=kind)
+        source = source_of(transform)
+        batches = read_as_a_runner(source, [(0, source.estimate_size())], draw)
+        assert [len(batch["id"]) for batch in batches[:-1]] == [size] * (len(batches) - 1)
+        assert [int(i) for batch in batches for i in np.asarray(batch["id"])] == [*range(2000)]
+
+    assert search(case) > 1
 
 
 def test_ranges_that_end_anywhere_give_every_record_once(tmp_path):
