@@ -102,8 +102,17 @@ def test_patterns_and_empty_files(tmp_path):
     check_read(ReadFromTFRecord(StaticValueProvider(str, pattern)), expected)
     check_read(ReadAllFromTFRecord(), expected, lambda p: p | beam.Create([pattern]))
     check_read(ReadFromTFRecord(str(tmp_path / "part-3")), [])
-    matched = FileSystems.match([str(tmp_path / "part-0")])[0].metadata_list
-    check_read(ReadAllFromTFRecord(), RECORDS[:2], lambda p: p | beam.Create(matched))
+
+
+def test_files_that_were_matched(tmp_path):
+    """Their names are not taken for patterns."""
+    write(tmp_path / "a[1]", RECORDS[:2])
+    write(tmp_path / "a1", RECORDS[2:4])
+    write(tmp_path / "a[2]", RECORDS[4:], index=True)
+    matched = FileSystems.match([str(tmp_path / "*")])[0].metadata_list
+    given = [file for file in matched if "[" in file.path and not file.path.endswith("index")]
+    expected = RECORDS[:2] + RECORDS[4:]
+    check_read(ReadAllFromTFRecord(), expected, lambda pipeline: pipeline | beam.Create(given))
 
 
 def test_a_pattern_that_matches_nothing(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
+import io
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -92,9 +92,12 @@ class _MatchedFile(NamedTuple):
     indexed: bool
 
 
-def _matched(pattern: str, with_indexes: bool) -> list[_MatchedFile]:
-    """The files that match a pattern, without the indexes that match."""
-    files = _metadata(pattern)
+def _matched(pattern: str | FileMetadata, with_indexes: bool) -> list[_MatchedFile]:
+    """The files that match a pattern, without the indexes that match; or one that was matched."""
+    if isinstance(pattern, FileMetadata):
+        files, pattern = {pattern.path: pattern}, pattern.path
+    else:
+        files = _metadata(pattern)
     indexes = files
     if with_indexes:
         try:
@@ -133,11 +136,9 @@ def _load_index(path: str, size: int) -> tuple[np.ndarray[Any, Any], str]:
         index = RecordIndex.load(path, ignore_mtime=True)
         return index.offsets, index.compression
     index_path = index_beside(path)
-    beside = _metadata(index_path).get(index_path)
-    if beside is None:
-        raise FileNotFoundError(errno.ENOENT, "the index by which it was split is gone", index_path)
     with FileSystems.open(index_path, _MIME_TYPE, CompressionTypes.UNCOMPRESSED) as file:
-        contents = read_contents(file, beside.size_in_bytes, index_path, path, size)
+        data = file.read()
+    contents = read_contents(io.BytesIO(data), len(data), index_path, path, size)
     if contents.size != size:
         raise stale(path, index_path, f"{contents.size} bytes", f"{size} bytes")
     return offsets_of_lengths(contents.lengths), contents.compression
@@ -271,10 +272,9 @@ class FindRanges(DoFn):
         self._reading = reading
 
     def process(self, element: str | FileMetadata) -> Iterator[tuple[Any, ...]]:
-        pattern = element.path if isinstance(element, FileMetadata) else element
-        if not isinstance(pattern, str):
-            raise TypeError(f"expected a path or a FileMetadata, found {type(pattern).__name__}")
-        for file in _matched(pattern, self._reading.splits):
+        if not isinstance(element, (str, FileMetadata)):
+            raise TypeError(f"expected a path or a FileMetadata, found {type(element).__name__}")
+        for file in _matched(element, self._reading.splits):
             FileSystems.report_source_lineage(file.path)
             if file.size:
                 for part in BeamFileSource(*file, self._reading).split(_BUNDLE_BYTES):
