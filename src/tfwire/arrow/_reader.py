@@ -97,13 +97,10 @@ class ArrowReader:
         Returns:
             An iterator over RecordBatches and context manager, as ``Parser.parse_file`` gives it.
         """
-        return self._read(self.paths, self._compression_type)
+        return self._read(self.paths)
 
     def _read(
-        self,
-        paths: Input | Iterable[Input],
-        compression_type: DetectedCompressionType = "auto",
-        start: RecordPosition | None = None,
+        self, paths: Input | Iterable[Input], start: RecordPosition | None = None
     ) -> FileBatches[RecordBatch]:
         """Reads other files, or file objects, as this reader reads its own; the first from a
         position on."""
@@ -111,7 +108,7 @@ class ArrowReader:
             start,
             paths,
             self._batch_size,
-            compression_type=compression_type,
+            compression_type=self._compression_type,
             on_corrupt=self._on_corrupt,
             num_threads=1 if self._layout.positions else self._num_threads,
             drop_remainder=False,

@@ -91,24 +91,30 @@ class ArrowBatches(_Batches):
         super().__init__(batch_size, on_corrupt)
         self._features = features
         self._options = options
-        self._reader: ArrowReader | None = self._open()  # checks the arguments
+        self._readers: dict[str, ArrowReader] = {}
+        self._reader("")  # checks the arguments
 
-    def _open(self) -> ArrowReader:
-        size = self._batch_size
-        return open_reader(
-            [], self._features, batch_size=size, on_corrupt=self.on_corrupt, **self._options
-        )
+    def _reader(self, compression: Any) -> ArrowReader:
+        """The reader of files of a compression."""
+        if compression not in self._readers:
+            self._readers[compression] = open_reader(
+                [],
+                self._features,
+                batch_size=self._batch_size,
+                compression_type=compression,
+                on_corrupt=self.on_corrupt,
+                **self._options,
+            )
+        return self._readers[compression]
 
     def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
-        if self._reader is None:
-            self._reader = self._open()
-        return self._reader._read(source, compression, start)
+        return self._reader(compression)._read(source, start)
 
     def convert(self, elements: Any) -> Iterator[Any]:
         return map(import_module("pyarrow").record_batch, elements)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_reader": None}  # another process makes its own
+        return {**vars(self), "_readers": {}}  # another process makes its own
 
 
 class NumpyBatches(_Batches):
