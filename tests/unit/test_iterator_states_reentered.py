@@ -351,3 +351,140 @@ def test_a_record_may_be_read_in_the_midst_of_reading_another(kind, read, tmp_pa
     within_limit(lambda: found.append(records[[5, 7]]))
     assert [b"3", [b"5", b"7"]] == found
     assert written == list(records)
+
+
+# ---- Threads inside of two things --------------------------------------------------------------
+
+
+class Meeting:
+    """Each of two meets the other one here once, so that both are inside before one goes on."""
+
+    def __init__(self):
+        self._barrier = threading.Barrier(2)
+        self._met = set()
+
+    def __call__(self, number):
+        if number not in self._met:
+            self._met.add(number)
+            self._barrier.wait(kinds.LIMIT)
+
+
+def iterator_using(use, path):
+    return iter(Dataset.range(3).map(lambda i: [use(), i][1]))
+
+
+def prefetched_using(use, path):
+    return iter(Dataset.range(3).map(lambda i: [use(), i][1]).prefetch(1))
+
+
+def parsed_using(use, path):
+    return kinds.parsed(lambda number: use(), path, num_threads=2)
+
+
+def writer_using(use, path):
+    file = Drawing()
+    file.draw = use
+    return tfw.TFRecordWriter(file)
+
+
+def use(made):
+    return made.write(bytes(300_000)) if hasattr(made, "write") else next(made, None)
+
+
+MADE = [iterator_using, prefetched_using, parsed_using, writer_using]
+
+
+@pytest.mark.parametrize("first", MADE)
+@pytest.mark.parametrize("second", MADE)
+def test_threads_that_use_what_the_other_one_is_in_do_not_wait_for_each_other(first, second, path):
+    meet, made, errors, complete = Meeting(), [], [], threading.Event()
+
+    def using(other):
+        meet(other)
+        assert complete.wait(kinds.LIMIT)  # some begin as soon as they are made
+        errors.append(raised_by(lambda: use(made[other])))
+
+    made += [first(lambda: using(1), path), second(lambda: using(0), path)]
+    complete.set()
+    threads = [
+        threading.Thread(target=raised_by, args=(lambda each=each: use(each),), daemon=True)
+        for each in made
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(kinds.LIMIT)
+        assert not thread.is_alive()
+    assert any(error is not None for error in errors)
+    for error in filter(None, errors):
+        assert MESSAGE in str(error) or "in use" in str(error)
+    for each in made:
+        within_limit(raised_by, each.close)
+
+
+def test_a_state_is_saved_in_a_write_although_a_thread_of_the_dataset_uses_the_writer():
+    """And another thread waits inside of the dataset."""
+    file, used = Drawing(), threading.Event()
+    writer = tfw.TFRecordWriter(file)
+
+    def written(number):
+        if number:
+            used.set()
+            raised_by(lambda: writer.write(bytes(300_000)))
+        return number
+
+    elements = iter(Dataset.range(3).map(written).prefetch(1))
+    met = []
+
+    def save():
+        consumer = Consumer(elements)
+        assert used.wait(kinds.LIMIT)
+        met.append(raised_by(elements.state_dict))
+        met.append(consumer)
+
+    file.draw = save
+    within_limit(lambda: writer.write(bytes(300_000)))
+    met[1].join()
+    assert met[0] is None or MESSAGE in str(met[0])
+    within_limit(writer.close)
+
+
+def test_a_receipt_is_asked_for_in_a_write_although_a_thread_of_the_parser_uses_the_writer(path):
+    file, used = Drawing(), threading.Event()
+    writer = tfw.TFRecordWriter(file)
+
+    def written(number):
+        if number >= 2:
+            used.set()
+            raised_by(lambda: writer.write(bytes(300_000)))
+
+    batches = kinds.parsed(written, path, num_threads=2, receipt=True)
+    next(batches)
+    met = []
+
+    def ask_for_receipt():
+        assert used.wait(kinds.LIMIT)
+        met.append(raised_by(lambda: batches.receipt))
+
+    file.draw = ask_for_receipt
+    within_limit(lambda: writer.write(bytes(300_000)))
+    assert met[0] is None or MESSAGE in str(met[0])
+    within_limit(batches.close)
+    within_limit(writer.close)
+
+
+def test_threads_of_a_sharded_writer_cannot_use_it(tmp_path, monkeypatch):
+    """As a finalizer in one of them does."""
+    writer = tfw.ShardedWriter(tmp_path / "{shard}", num_shards=2, num_threads=2)
+    write_many, met = tfw.TFRecordWriter.write_many, []
+
+    def using(shard, records):
+        met.append(raised_by(lambda: [writer.write(b"again") for _ in range(100)]))
+        return write_many(shard, records)
+
+    monkeypatch.setattr(tfw.TFRecordWriter, "write_many", using)
+    within_limit(lambda: [writer.write(b"%d" % i) for i in range(20)])
+    within_limit(writer.close)
+    assert met
+    assert all("a thread that waits for this one" in str(error) for error in met)
+    assert sorted(tfw.read_records(writer.paths)) == sorted(b"%d" % i for i in range(20))

@@ -1,8 +1,9 @@
-"""Which threads work for which iterators: those that an iterator may wait for.
+"""Which threads work for which iterators, and which threads wait for which.
 
-A function or a file object of the user's that runs in such a thread may ask the iterator for a
-result, or for a state. The iterator must not wait then: it would wait for itself. What else has a
-lock, like a writer whose file object draws from the iterator, must not have such a thread wait.
+A function or a file object of the user's that runs in a thread of an iterator may ask the iterator
+for a result, or for a state. The iterator must not wait then: it would wait for itself. Nor may two
+threads wait for each other: each may be inside of an iterator, or of a writer, whose function or
+file object uses that of the other one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from threading import get_ident
+from threading import get_ident, main_thread
 from types import CodeType, FrameType
 from typing import Any
 from weakref import ref
@@ -19,20 +20,24 @@ from weakref import ref
 __all__ = [
     "EXECUTING",
     "Service",
-    "is_waited_for",
     "methods_inside",
+    "methods_waiting",
     "services",
     "services_of",
     "turn_at",
+    "waits_for",
 ]
 
 EXECUTING = "the iterator is already executing: a function or a read of its own asked it for more"
 
-# Seconds after which a thread that works for iterators looks again whether it is waited for.
+# Seconds after which a thread looks again whether the one that it waits for waits for it.
 _TURN = 0.02
 
 # The methods of iterators in which a thread is inside.
 methods_inside: set[CodeType] = set()
+
+# The methods that wait for a lock, and the attribute that names the thread which holds it, if any.
+methods_waiting: dict[CodeType, str] = {}
 
 
 class Service:
@@ -85,16 +90,23 @@ def services_of(thread: int) -> Iterator[Service]:
 
 
 def turn_at(
-    lock: AbstractContextManager[Any], is_refused: Callable[[], bool]
+    lock: AbstractContextManager[Any], holder: int, is_refused: Callable[[], bool]
 ) -> AbstractContextManager[object] | None:
-    """A lock, to be entered; None for a thread that works for some iterator, once it is refused.
+    """A lock, to be entered; None for a thread that would wait for itself. One of
+    ``methods_waiting`` calls this and enters the lock.
 
     Args:
         lock: A Lock or RLock.
-        is_refused: Whether the thread inside may wait for this one. It may begin to at any time.
+        holder: The thread that holds it; 0: none.
+        is_refused: Whether that thread waits for this one. It may begin to at any time.
     """
-    if get_ident() not in services:
+    thread = get_ident()
+    if not holder and thread not in services:
         return lock
+    # Only with ``with`` does an interrupt leave no lock in a wrong state. If a thread begins to
+    # wait for the main thread, that one looks again.
+    if thread == main_thread().ident:
+        return None if is_refused() else lock
     native: Any = lock
     while not is_refused():
         if native.acquire(timeout=_TURN):
@@ -104,9 +116,39 @@ def turn_at(
     return None
 
 
-def is_waited_for(thread: int) -> bool:
-    """Whether another thread waits for this one, by waiting for an iterator."""
-    return any(0 != thread == service.consumer for service in services_of(get_ident()))
+def waits_for(waiting: int, thread: int) -> bool:
+    """Whether a thread waits for another one, perhaps for a third one that waits for it.
+
+    Args:
+        waiting: The thread that may wait; 0: none.
+        thread: The other one.
+    """
+    if not waiting:
+        return False
+    frames = sys._current_frames()
+    frames.pop(get_ident(), None)  # a cycle
+    seen, found = {0}, [waiting]
+    while found:
+        each = found.pop()
+        if each == thread:
+            return True
+        if each not in seen:
+            seen.add(each)
+            found.append(_holder(frames.get(each)))
+            found += [
+                other for other, service in list(services.items()) if service.consumer == each
+            ]
+    return False
+
+
+def _holder(frame: FrameType | None) -> int:
+    """The thread that holds the lock for which a thread waits, by its current frame; 0: none."""
+    if frame is not None and frame.f_code is turn_at.__code__:
+        frame = frame.f_back
+    if frame is None or (name := methods_waiting.get(frame.f_code)) is None:
+        return 0
+    holder: int = getattr(frame.f_locals["self"], name)
+    return holder
 
 
 def _entered() -> Iterator[Any]:

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from tfwire._base.serving import EXECUTING, Service, services
+from tfwire._base.serving import EXECUTING, Service, methods_waiting, services, turn_at, waits_for
 
 __all__ = ["PATIENCE", "Workers", "acquirable"]
 
@@ -65,6 +66,7 @@ class Workers:
         self._read = read
         self._work = work
         self._reading = threading.Lock()  # held while a thread reads
+        self._reader = 0  # the thread that holds it; 0: none
         self._room: SimpleQueue[bool] = SimpleQueue()  # True: read a unit; False: end
         self._units: SimpleQueue[Any] = SimpleQueue()  # a queue per result; None: no more
         self._exits: SimpleQueue[None] = SimpleQueue()  # an entry per thread that has ended
@@ -72,8 +74,11 @@ class Workers:
         self.service = Service(owner)
         self._read_all = False
         self._release: Callable[[], None] | None = None
-        self._counting = threading.Lock()
-        self._inside = 1 + num_threads  # threads that have not ended, and the owner until it closes
+        # An entry per thread that has not ended, while the owner has not closed; the last one of
+        # them finds none. There is no lock, which a signal handler could find held.
+        self._others: SimpleQueue[None] = SimpleQueue()
+        for _ in range(num_threads):
+            self._others.put(None)
         self._getpid = os.getpid  # module globals may be gone when a finalizer calls stop()
         self._pid = os.getpid()
         self._threads: list[threading.Thread] = []
@@ -146,18 +151,31 @@ class Workers:
         stays forever in the state that it had at the fork."""
         return self._getpid() != self._pid
 
-    def between_reads(self) -> threading.Lock:
-        """A lock: while it is held, no thread reads.
+    @contextmanager
+    def between_reads(self) -> Iterator[None]:
+        """While this is entered, no thread reads.
 
         Raises:
             RuntimeError: The process was forked while a thread was reading.
             ValueError: The threads wait for the one that calls this.
         """
-        if self.service.needs(get_ident()):
-            raise ValueError(EXECUTING)
         if self.forked and not acquirable(self._reading):
             raise RuntimeError("a thread was using this iterator during the fork; start again")
-        return self._reading
+        turn = None
+        if not self.service.needs(get_ident()):
+            turn = turn_at(self._reading, self._reader, self._needs_this_thread)
+        if turn is None:
+            raise ValueError(EXECUTING)
+        with turn:
+            self._reader = get_ident()
+            try:
+                yield
+            finally:
+                self._reader = 0
+
+    def _needs_this_thread(self) -> bool:
+        thread = get_ident()
+        return self.service.needs(thread) or waits_for(self._reader, thread)
 
     def stop(self) -> None:
         """Makes the threads end after their current step, and ``next`` raise. Never waits."""
@@ -220,7 +238,9 @@ class Workers:
         with self._reading:
             if self.stopped or self._read_all:
                 return False
+            self._reader = get_ident()
             unit, error = _attempt(self._read)
+            self._reader = 0
             self._read_all = error is not None or unit.last
             self._units.put(result)
             if self._more_room:
@@ -232,11 +252,15 @@ class Workers:
         return True
 
     def _leave(self) -> None:
-        with self._counting:
-            self._inside -= 1
-            last = self._inside == 0
-        if last and self._release is not None:
-            self._release()
+        try:
+            self._others.get_nowait()
+        except Empty:
+            if self._release is not None:
+                self._release()
+
+
+methods_waiting[Workers._do_one.__code__] = "_reader"
+methods_waiting[Workers.between_reads.__wrapped__.__code__] = "_reader"  # type: ignore[attr-defined]
 
 
 def _last_unit() -> Any:
