@@ -1,0 +1,207 @@
+"""Files cut into partitions, which the workers of an engine read one by one.
+
+The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``read_partition`` or
+``count_records``. Reading a partition again gives the same batches in the same order, so a task may
+be tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._base.errors import DataLossError, warn
+from tfwire._records.batch_reader import BatchReader
+from tfwire._records.damage import RecordPosition
+from tfwire._records.index import RecordIndex
+from tfwire._records.open_source import input_paths
+from tfwire._records.options import make_options
+from tfwire._records.sources import SectionSource, absolute, is_path
+from tfwire._records.urls import ObjectPath, raise_naming
+from tfwire.arrow._batches import RecordBatch
+from tfwire.arrow._reader import ArrowReader
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        DetectedCompressionType,
+        OnCorrupt,
+        RemotePath,
+        StorageOptions,
+    )
+
+__all__ = ["FilePartition", "count_records", "plan_partitions", "read_partition"]
+
+
+class FilePartition(NamedTuple):
+    """What one task reads: some whole files, or consecutive records of one plain file.
+
+    Attributes:
+        paths: Absolute paths and URLs.
+        start: The first record.
+        stop: The byte at which the last record ends; None: read to the end of the last file.
+        num_bytes: Size of all this in the files.
+        num_records: Records of all this, where an index says so; else None.
+    """
+
+    paths: tuple[Any, ...]
+    start: RecordPosition
+    stop: int | None
+    num_bytes: int
+    num_records: int | None
+
+
+def plan_partitions(
+    paths: RemotePath | Iterable[RemotePath],
+    *,
+    partition_bytes: int,
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+    scan: bool = False,
+    storage_options: StorageOptions = None,
+) -> list[FilePartition]:
+    """Cuts files into partitions. The same files give the same partitions, in their order.
+
+    Small files share a partition. A longer local file that is not compressed is split between
+    records, by the index that is saved beside it. Files are not split where damage in one part
+    would end the others: where ``on_corrupt`` is "tail" or "stop".
+
+    Args:
+        paths: As for ``open_reader``.
+        partition_bytes: Bytes of a partition in the files, about. Longer are those of files that
+            cannot be split, and of longer records.
+        compression_type, on_corrupt, storage_options: As for ``open_reader``.
+        scan: Read the headers of a file that is longer and has no index.
+
+    Raises:
+        ValueError, TypeError: An argument is not valid.
+        OSError: There is no such file, or it cannot be read.
+        DataLossError: A header is damaged, with ``scan`` alone.
+    """
+    partition_bytes = integer("partition_bytes", partition_bytes, 1)
+    scan = boolean("scan", scan)
+    make_options(compression_type, True, on_corrupt, None, None)  # to check them now
+    partitions: list[FilePartition] = []
+    for path in input_paths(paths, storage_options):
+        if not is_path(path):
+            raise TypeError(f"paths must be paths or URLs, found {type(path).__name__}")
+        place = path if isinstance(path, ObjectPath) else absolute(path)
+        size = _size(place)
+        splits = size > partition_bytes and on_corrupt in ("raise", "skip")
+        index = None if isinstance(place, ObjectPath) else _index(place, scan and splits)
+        if index is not None and splits and not index.compression:
+            partitions += _sections(place, index.offsets, partition_bytes)
+        else:
+            num_records = None if index is None else len(index)
+            whole = FilePartition((place,), RecordPosition(), None, size, num_records)
+            _append(partitions, whole, partition_bytes)
+    if on_corrupt == "raise":
+        return partitions
+    return [partition._replace(num_records=None) for partition in partitions]
+
+
+def _size(path: Any) -> int:
+    """Bytes of a file or an object."""
+    if not isinstance(path, ObjectPath):
+        return os.path.getsize(path)
+    fs, name = path.locate()
+    try:
+        return int(fs.info(name)["size"] or 0)
+    except Exception as error:
+        raise_naming(path, "looking for it", error)
+
+
+def _index(path: str, scan: bool) -> RecordIndex | None:
+    """The index of a file; None if it has none that fits."""
+    try:
+        return RecordIndex.load(path)
+    except FileNotFoundError:
+        return RecordIndex.build(path) if scan else None
+    except DataLossError as error:  # the records themselves may be sound
+        warn(f"{error}; the file is read without it")
+        return None
+
+
+def _sections(
+    path: str, offsets: np.ndarray[Any, Any], partition_bytes: int
+) -> list[FilePartition]:
+    """The parts of a plain file, cut at the first record at or after each multiple of a size."""
+    cuts = np.arange(0, offsets[-1], partition_bytes)
+    numbers = np.unique(np.searchsorted(offsets, cuts)).tolist()
+    numbers = [number for number in numbers if number < len(offsets) - 1]
+    parts = []
+    for first, last in zip(numbers, [*numbers[1:], len(offsets) - 1], strict=True):
+        begin, end = int(offsets[first]), int(offsets[last])
+        start = RecordPosition(first, begin)
+        parts.append(FilePartition((path,), start, end, end - begin, last - first))
+    return parts
+
+
+def _append(partitions: list[FilePartition], whole: FilePartition, partition_bytes: int) -> None:
+    """Appends a whole file to the last partition if it fits, else as a partition of its own."""
+    last = partitions[-1] if partitions else whole
+    if last is whole or last.stop is not None or last.num_bytes + whole.num_bytes > partition_bytes:
+        partitions.append(whole)
+    else:
+        counts = last.num_records, whole.num_records
+        partitions[-1] = last._replace(
+            paths=last.paths + whole.paths,
+            num_bytes=last.num_bytes + whole.num_bytes,
+            num_records=None if None in counts else sum(filter(None, counts)),
+        )
+
+
+def read_partition(partition: FilePartition, reader: ArrowReader) -> Iterator[RecordBatch]:
+    """Reads a partition, which is opened when the first batch is asked for.
+
+    Args:
+        partition: Of ``plan_partitions``.
+        reader: How to read it: ``open_reader([], features, ...)``, with features and the
+            ``compression_type`` and ``on_corrupt`` of ``plan_partitions``.
+
+    Raises:
+        DataLossError, ParseError, OSError: As an ArrowReader. They name the file and the record's
+            number and offset in it.
+    """
+    with _opened(partition) as inputs:
+        compression = reader._compression_type if partition.stop is None else ""
+        with reader._read(inputs, compression, partition.start) as batches:
+            yield from batches
+
+
+def count_records(
+    partition: FilePartition,
+    *,
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+) -> int:
+    """The number of records that ``read_partition`` gives. They are verified, and not parsed.
+
+    Raises:
+        DataLossError, OSError: As ``read_partition``.
+    """
+    if partition.num_records is not None:
+        return partition.num_records
+    compression = compression_type if partition.stop is None else ""
+    num_records = 0
+    with _opened(partition) as inputs:
+        options: dict[str, Any] = {"on_corrupt": on_corrupt, "start": partition.start}
+        with BatchReader(inputs, compression, **options) as reader:
+            while (batch := reader.next()) is not None:
+                num_records += batch.count
+    return num_records
+
+
+@contextlib.contextmanager
+def _opened(partition: FilePartition) -> Iterator[list[Any]]:
+    """The inputs of a partition."""
+    if partition.stop is None:
+        yield list(partition.paths)
+        return
+    (path,) = partition.paths
+    with open(path, "rb", buffering=0) as file:
+        yield [SectionSource(file, path, partition.stop)]
