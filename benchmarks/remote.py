@@ -21,7 +21,7 @@ import fsspec
 import numpy as np
 
 import tfwire as tfw
-from tfwire._records import remote_source
+from tfwire._records import remote_file, remote_source
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
@@ -68,8 +68,8 @@ def default_file(url: str) -> Iterable[bytes]:
 
 
 def print_random(url: str, count: int, latency: float, rate: float) -> None:
-    """1,000 random records of an object that has an index, with the time to open it. Theory: eight
-    ranges in flight, and three requests before."""
+    """1,000 random records of an object that has an index, with the time to open it. Theory: all
+    the ranges that may be in flight are, and two requests before."""
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder, "index")
         tfw.RecordIndex.build(url).save(saved)
@@ -81,7 +81,8 @@ def print_random(url: str, count: int, latency: float, rate: float) -> None:
 
         taken = seconds(read, len(numbers))
     sizes = group_sizes(np.sort(numbers))
-    theory = 3 * latency + (len(sizes) * latency + sum(sizes) / rate) / 8
+    flight = remote_file._SHORT_IN_FLIGHT
+    theory = 2 * latency + (len(sizes) * latency + sum(sizes) / rate) / flight
     print(f"{len(numbers)} random records{'':4} {taken:7.3f} s, theory {theory:.3f} s")
 
 

@@ -224,3 +224,45 @@ def test_closing_cancels_what_is_in_flight(server):
 def test_http_is_not_written(server):
     with pytest.raises(OSError, match=r"cannot be opened for writing.*cannot be written.*/a"):
         tfw.TFRecordWriter(server.url("/a", "http"))
+
+
+# ---- By number -----------------------------------------------------------------------------------
+
+
+def test_an_index_beside_an_object_of_s3(s3):
+    url = "s3://bucket/indexed"
+    tfw.write_records(url, MANY, storage_options=s3)
+    index = tfw.RecordIndex.build(url, storage_options=s3)
+    index.save()
+    assert index == tfw.RecordIndex.load(url, storage_options=s3)
+    with tfw.TFRecordFile(url, storage_options=s3) as records:
+        assert [MANY[i] for i in (99, 0, 50)] == records[[99, 0, 50]]
+        assert MANY == list(records)
+    dataset = tfw.TFRecordDataset("s3://bucket/index?d", indexed=True, storage_options=s3)
+    assert sorted(MANY) == sorted(dataset.shuffle(1000, seed=1))
+    tfw.write_records(url, MANY[::-1], storage_options=s3)
+    with pytest.raises(tfw.DataLossError, match=r"s3://bucket/indexed.* is stale.*ETag.*ETag"):
+        tfw.TFRecordFile(url, index, storage_options=s3)
+    with pytest.raises(FileNotFoundError, match="s3://bucket/nothing"):
+        tfw.TFRecordFile("s3://bucket/nothing", storage_options=s3)
+
+
+@pytest.mark.parametrize("path", ["/a", "/gz"])
+def test_records_of_http_by_number(server, tmp_path, path):
+    url = server.url(path, "http")
+    tfw.RecordIndex.build(url).save(tmp_path / "index")
+    server.add(f"{path}.tfwindex", (tmp_path / "index").read_bytes())
+    server.requests.clear()
+    records = tfw.TFRecordFile(url)
+    assert sum(server.requests.values()) == 3
+    numbers = [300, 5, 4, 180]
+    assert [RECORDS[i] for i in numbers] == records[numbers]
+    assert RECORDS == list(records)
+    server.add(path, server.objects[path], '"2"')
+    with pytest.raises(OSError, match="changed while it was read"):
+        records[numbers]
+    server.ignores_ranges = True
+    if path == "/a":
+        with pytest.raises(OSError, match="the server ignores"):
+            tfw.TFRecordFile(url)[3]
+    no_threads_left()

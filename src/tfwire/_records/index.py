@@ -35,7 +35,7 @@ from tfwire._records.open_source import input_paths
 from tfwire._records.remote_file import RemoteFile
 from tfwire._records.remote_source import RemoteSource
 from tfwire._records.sources import FileSource, Path, absolute, local_path, open_regular
-from tfwire._records.urls import ObjectPath, with_storage_options
+from tfwire._records.urls import INDEX_SUFFIX, ObjectPath, with_storage_options
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_SUFFIX = ".tfwindex"
 
 
 @public
@@ -202,7 +201,7 @@ class RecordIndex:
         source: RemoteSource = file.duplicate()
         try:
             compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
-            offsets = offsets_in_stream(source, compression, check)
+            offsets = offsets_in_stream(source, named, check)
         finally:
             source.close()
         fingerprint = fingerprint_of_object(file, offsets, compression)
@@ -409,7 +408,11 @@ class RecordIndex:
 
 def index_beside(path: Any) -> str:
     """The path where the index of a file is saved."""
-    return path.beside(_SUFFIX) if isinstance(path, ObjectPath) else os.fsdecode(path) + _SUFFIX
+    return (
+        path.beside(INDEX_SUFFIX)
+        if isinstance(path, ObjectPath)
+        else os.fsdecode(path) + INDEX_SUFFIX
+    )
 
 
 def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -> Path:

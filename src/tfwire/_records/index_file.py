@@ -6,7 +6,7 @@ import contextlib
 import os
 import struct
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -486,9 +486,11 @@ def _with_room(offsets: Array, count: int, size: int, done: int) -> Array:
     return grown
 
 
-def offsets_in_stream(path: Any, compression: Compression, checked: Check = never_stopped) -> Array:
-    """The offsets of a compressed file's records and their end, in its decompressed content;
-    ``checked`` is called again and again."""
+def offsets_in_stream(
+    path: Any, compression: Compression | Literal["auto"], checked: Check = never_stopped
+) -> Array:
+    """The offsets of a compressed file's records and their end, in its decompressed content, or of
+    an input that has no descriptor; ``checked`` is called again and again."""
     chunks: list[Array] = []
     end = 0
     with BatchReader(path, compression, verify=False, max_record_size=None) as reader:

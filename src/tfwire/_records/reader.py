@@ -73,7 +73,7 @@ def read_records(
         buffer_size: Bytes read at a time; None or 0: 256 KiB.
         receipt: Compute the iterator's ``receipt`` and ``file_crc32c``.
         start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
-            file or a file object is read up to there.
+            file or a file object is read up to there; of a URL, only what follows.
         num_threads: Of a list of compressed files, this many are inflated at a time, each up to 16
             MiB ahead of the records (2 MiB with two threads). They are opened earlier then; nothing
             else depends on it.

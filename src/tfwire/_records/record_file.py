@@ -107,7 +107,8 @@ class RecordFile:
             if inflater is not None:
                 self.compression = inflater.name
             elif options.compression == "auto":
-                self.compression = detect_compression(source.peek(DETECT_SIZE))
+                look = source.peek if start == _BEGINNING else source.sample
+                self.compression = detect_compression(look(DETECT_SIZE))
             else:
                 self.compression = options.compression
             self._reading = Reading(self.path, self.compression, auto)
@@ -147,19 +148,19 @@ class RecordFile:
         """Moves to a position: by seeking in a plain file if that is cheap, else by reading up to
         it."""
         size = self._source.size()
-        if self._source is self._input and self._input.seekable:
-            self._input.rewind(start.offset)
-            self._seek(start)
-        elif self._fed:
+        seekable = self._source is self._input and self._input.seekable
+        if self._fed and not seekable:
             self._read_up_to(start)
         elif size is None or start.offset <= size:
+            if seekable:
+                self._input.rewind(start.offset)
             self._seek(start)
         number, begin = self.position
         # The size of the reads has some influence on how much of a damaged stream can be inflated.
         begins_there = begin == start.offset or bool(self._stream_regions)
         if number != start.record_index or not begins_there:
             found = f"found record {number} at byte {begin}"
-            if not self._fed:
+            if not self._fed or seekable:
                 found = f"the file has {size} bytes"
             raise DataLossError(
                 f"{display_name(self.path)}: record {start.record_index} does not begin at byte "

@@ -71,8 +71,12 @@ class RemoteObject:
         found = cls.__new__(cls)
         found._begin(url)
         fs, path = found._fs, found._path
-        data: bytes = found._try("it cannot be read", lambda: fs.cat_file(path, begin, end))
-        return data
+
+        def fetch() -> bytes:
+            data: bytes = fs.cat_file(path, start=begin, end=end)
+            return data
+
+        return found._try("it cannot be read", fetch)
 
     @property
     def forked(self) -> bool:

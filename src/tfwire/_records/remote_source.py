@@ -58,6 +58,17 @@ class RemoteSource(Source):
         return self._object.size
 
     @property
+    def seekable(self) -> bool:
+        return self._object.size is not None
+
+    def sample(self, size: int) -> bytes:
+        if self._object.size is not None:
+            with suppress(RangesIgnoredError):
+                return self._object.read(0, min(size, self._object.size))
+            self._object.size = None
+        return self.peek(size)
+
+    @property
     def version(self) -> str:
         """The size and version of the object, as the filesystem tells them."""
         return self._object.version

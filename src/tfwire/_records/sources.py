@@ -45,12 +45,10 @@ class Source:
     Attributes:
         path: Its name for messages, or None.
         rewindable: True if ``rewind`` works.
-        seekable: True if ``rewind`` also goes forward, without reading what lies between.
     """
 
     path: Path | None = None
     rewindable = False
-    seekable = False
 
     def __init__(self) -> None:
         self._ahead = b""
@@ -61,6 +59,10 @@ class Source:
         while len(self._ahead) < size and (got := self._readinto(buffer)):
             self._ahead += buffer[:got]
         return self._ahead[:size]
+
+    def sample(self, size: int) -> bytes:
+        """As ``peek``, for a caller who may go on elsewhere, by ``rewind``."""
+        return self.peek(size)
 
     def readinto(self, buffer: Any) -> int:
         """Fills some of a buffer; 0 at the end. The buffer supports slices and len()."""
@@ -74,6 +76,11 @@ class Source:
     def rewind(self, offset: int) -> None:
         """Goes back to an offset, counted from the beginning of the source."""
         raise io.UnsupportedOperation("rewind")
+
+    @property
+    def seekable(self) -> bool:
+        """Whether ``rewind`` also goes forward, without reading what lies between."""
+        return False
 
     def size(self) -> int | None:
         """Bytes of the whole source, or None if unknown."""
@@ -285,11 +292,13 @@ class SectionSource(ObjectSource):
         stop: Where the section ends; None: where the file does.
     """
 
-    seekable = True
-
     def __init__(self, file: Any, path: Path, stop: int | None = None) -> None:
         super().__init__(file, path)
         self._offset, self._stop = 0, stop
+
+    @property
+    def seekable(self) -> bool:
+        return True
 
     def _readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)

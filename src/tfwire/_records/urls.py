@@ -13,6 +13,7 @@ from tfwire._base.arguments import printable, show_path
 from tfwire._base.errors import Error
 
 __all__ = [
+    "INDEX_SUFFIX",
     "ObjectPath",
     "expand",
     "import_fsspec",
@@ -24,6 +25,8 @@ __all__ = [
     "status_of",
     "with_storage_options",
 ]
+
+INDEX_SUFFIX = ".tfwindex"  # of the index that is saved beside a record file
 
 # What to install for a protocol. fsspec names the others.
 _PACKAGE_OF = {
@@ -194,8 +197,8 @@ def _locate(url: str, options: dict[str, Any]) -> tuple[Any, str]:
 
 
 def expand(path: Any) -> Iterator[Any]:
-    """The objects that match the pattern in a URL, in the order of their names. Anything else is
-    itself: shells expand the patterns of local files.
+    """The objects that match the pattern in a URL, in the order of their names, without the indexes
+    beside them. Anything else is itself: shells expand the patterns of local files.
 
     Raises:
         FileNotFoundError: No object matches.
@@ -208,6 +211,8 @@ def expand(path: Any) -> Iterator[Any]:
         names = [pattern] if fs.exists(pattern) else sorted(fs.glob(pattern))
     except Exception as error:
         raise_naming(path, "the pattern could not be expanded", error)
+    if not pattern.endswith(INDEX_SUFFIX):
+        names = [name for name in names if not name.endswith(INDEX_SUFFIX)]
     if not names:
         raise FileNotFoundError(errno.ENOENT, "no object matches the pattern", str(path))
     yield from linked(ObjectPath(_named(path, fs, name), path.options, fs, name) for name in names)

@@ -108,8 +108,15 @@ static void fed_readers_at_the_edges(void) {
             CHECK_EQ(EDGES[i] <= len ? TFW_OK : TFW_E_ARGUMENT,
                      tfw_reader_commit(reader, (size_t)EDGES[i], NULL));
         }
-        CHECK_EQ(EDGES[i] > INT64_MAX ? TFW_E_ARGUMENT : TFW_OK,
-                 tfw_reader_seek(reader, EDGES[i], 0, NULL));
+        int moved = EDGES[i] > INT64_MAX ? TFW_E_ARGUMENT : TFW_OK;
+        CHECK_EQ(moved, tfw_reader_seek(reader, EDGES[i], EDGES[i], NULL));
+        if (moved == TFW_OK) { /* the input begins again, also after its end */
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, 1, NULL));
+            CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &len, NULL));
+            memset(room, 0, len);
+            CHECK_EQ(TFW_OK, tfw_reader_commit(reader, len, NULL));
+            CHECK_EQ(TFW_E_LENGTH_CRC, tfw_reader_next(reader, 0, &batch, NULL));
+        }
         tfw_reader_free(reader);
     }
 }

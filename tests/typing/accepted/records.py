@@ -43,6 +43,11 @@ url = "s3://bucket/a.tfrecord"
 for record in tfw.read_records([url, Path("b")], storage_options={"anon": True}):
     assert_type(record, bytes)
 
+remote = tfw.RecordIndex.build(url, storage_options={"anon": True})
+assert_type(remote.version, str | None)
+assert_type(tfw.TFRecordFile(url, remote, storage_options={"anon": True})[3], bytes)
+assert_type(tfw.TFRecordFiles([url, Path("b")], storage_options=None)[2:], list[bytes])
+
 # ---- Writing ----
 
 with tfw.TFRecordWriter("a.tfrecord", "GZIP", compression_level=6, num_threads=2) as writer:

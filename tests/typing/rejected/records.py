@@ -27,6 +27,7 @@ with tfw.TFRecordWriter("a") as writer:
 tfw.TFRecordWriter(3)  # error
 tfw.TFRecordWriter("s3://b/a", storage_options="anon")  # error
 tfw.read_records("s3://b/a", storage_options=[("anon", True)])  # error
+tfw.TFRecordFile("s3://b/a", storage_options="anon")  # error
 tfw.TFRecordWriter("a", "BZIP2")  # error
 tfw.TFRecordWriter("a", "auto")  # error
 tfw.TFRecordWriter("a", compression_level="9")  # error
