@@ -34,7 +34,7 @@ __all__ = ["TFRecordFile", "TFRecordFiles"]
 
 Array = np.ndarray[Any, Any]
 R = TypeVar("R", bound="_Records")
-_OBJECTS_AT_ONCE = 16  # whose indexes are loaded: a few bytes of each, and long waits
+_OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
 
 
 class _Records:
@@ -234,7 +234,7 @@ class TFRecordFiles(_Records):
         paths: A regular file or URL, or an iterable of them. URLs may be patterns.
         max_open_files: How many files to keep open; others are opened when needed.
         num_threads: How many files to index, or check against their saved indexes, at a time; with
-            URLs, at least 16. Only the speed depends on it.
+            URLs, at least 8. Only the speed depends on it.
         storage_options: fsspec's options of the filesystem of URLs.
 
     Attributes:
@@ -303,11 +303,26 @@ class TFRecordFiles(_Records):
         return self._ends[file - 1] if file else 0
 
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        parts = list(self._by_file(numbers))
+        if not any(isinstance(self.paths[file], ObjectPath) for file, _ in parts):
+            for file, within in parts:
+                yield from self._file(file)._ascending(within)
+            return
+
+        def read(part: tuple[int, Array], check: Check) -> list[bytes]:
+            file, within = part
+            return list(itertools.chain.from_iterable(self._file(file)._ascending(within)))
+
+        with ParallelMap(read, parts, _OBJECTS_AT_ONCE) as found:  # which wait for answers
+            yield from found
+
+    def _by_file(self, numbers: Array) -> Iterator[tuple[int, Array]]:
+        """The files of some records in increasing order, and the numbers of these there."""
         at = 0
         while at < len(numbers):
             file = bisect_right(self._ends, int(numbers[at]))
             end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
-            yield from self._file(file)._ascending(numbers[at:end] - self._first_number(file))
+            yield file, numbers[at:end] - self._first_number(file)
             at = end
 
     def _pieces(self) -> Iterator[Sequence[bytes]]:
