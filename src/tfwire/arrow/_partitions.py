@@ -167,10 +167,8 @@ def read_partition(partition: FilePartition, reader: ArrowReader) -> Iterator[Re
         DataLossError, ParseError, OSError: As an ArrowReader. They name the file and the record's
             number and offset in it.
     """
-    with _opened(partition) as inputs:
-        compression = reader._compression_type if partition.stop is None else ""
-        with reader._read(inputs, compression, partition.start) as batches:
-            yield from batches
+    with _opened(partition) as inputs, reader._read(inputs, partition.start) as batches:
+        yield from batches
 
 
 def count_records(
