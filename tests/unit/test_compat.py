@@ -9,7 +9,7 @@ import pytest
 import tfwire
 import tfwire.compat as tf
 from paths import DOCS
-from tfwire.compat._missing import INSTEAD
+from tfwire.compat._errors import INSTEAD
 
 SPEC = {
     "sparse": tf.io.VarLenFeature(tf.int64),

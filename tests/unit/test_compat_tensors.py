@@ -15,7 +15,7 @@ import pytest
 
 import tfwire as tfw
 import tfwire.compat as tf
-from tfwire.compat._missing import INSTEAD
+from tfwire.compat._errors import INSTEAD
 
 
 @pytest.fixture(autouse=True)

@@ -27,15 +27,10 @@ from tfwire._parsing.features import (
 )
 from tfwire._version import __version__ as __version__
 from tfwire.compat import v1 as _v1
-from tfwire.compat._data.dataset import Dataset, TFRecordDataset
-from tfwire.compat._data.iterators import graph as _graph
-from tfwire.compat._data.namespace import data
-from tfwire.compat._data.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
-from tfwire.compat._debugging import CHECKS as _CHECKS, debugging
-from tfwire.compat._dtypes import (
+from tfwire.compat._convert import (
     as_dtype,
     bfloat16,
-    bool,
+    boolean as bool,
     complex64,
     complex128,
     double,
@@ -49,7 +44,11 @@ from tfwire.compat._dtypes import (
     uint32,
     uint64,
 )
-from tfwire.compat._errors import errors
+from tfwire.compat._data.dataset import Dataset, TFRecordDataset
+from tfwire.compat._data.iterators import graph as _graph
+from tfwire.compat._data.namespace import data
+from tfwire.compat._data.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from tfwire.compat._errors import Namespace as _Namespace, errors, missing as _missing
 from tfwire.compat._files import (
     TFRecordWriter,
     gfile as _gfile,
@@ -75,14 +74,15 @@ from tfwire.compat._graph.session import deferring_all as _deferring_all
 from tfwire.compat._images import decode_image, decode_jpeg, decode_png, resize_with_crop_or_pad
 from tfwire.compat._math import (
     BINARY as _BINARY,
+    CHECKS as _CHECKS,
     REDUCTIONS as _REDUCTIONS,
     UNARY as _UNARY,
     argmax,
     argmin,
     clip_by_value,
     cumsum,
+    debugging,
 )
-from tfwire.compat._missing import Namespace as _Namespace, missing as _missing
 from tfwire.compat._nest import nest
 from tfwire.compat._ops import (
     boolean_mask,

@@ -1,6 +1,8 @@
-"""Values as arrays, with the dtypes and refusals of ``tf.constant``, and their arithmetic.
+"""TensorFlow's dtypes, and values as arrays: the conversions of ``tf.constant``, and arithmetic.
 
-Strings are object arrays of bytes: numpy's own string types drop trailing zero bytes.
+The dtypes are :class:`tfwire._parsing.features.DType`; ``tf.bool`` is ``boolean`` here, since this
+module needs Python's. Strings are object arrays of bytes: numpy's own string types drop trailing
+zero bytes.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples.dtypes import STRING
-from tfwire.compat._dtypes import as_dtype
+from tfwire._examples.dtypes import STRING, data_type_number
+from tfwire._parsing.features import DType, float32, int32, int64, string, to_dtype
 from tfwire.compat._errors import DtypeError
 
 __all__ = [
@@ -21,19 +23,100 @@ __all__ = [
     "OPERATORS",
     "SIGNED",
     "Array",
+    "DType",
     "Held",
+    "as_dtype",
+    "bfloat16",
+    "boolean",
     "check_kind",
+    "complex64",
+    "complex128",
     "divide",
+    "double",
+    "float16",
+    "float32",
+    "float64",
     "floor_divide",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
     "is_string_array",
     "is_tensor",
     "modulo",
+    "numpy_dtype",
+    "of_numpy",
     "real_for",
     "scalar_string",
+    "string",
     "string_array",
     "to_array",
     "to_numpy",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
+
+
+def as_dtype(type_value: Any) -> DType:
+    """The dtype that a value names.
+
+    Args:
+        type_value: A dtype, a dtype or scalar type of numpy, or a name such as "float32".
+
+    Raises:
+        TypeError: TensorFlow has no such type.
+    """
+    try:
+        dtype = to_dtype(type_value)
+        data_type_number(dtype.dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"{type_value!r} does not name a TensorFlow dtype") from None
+    return dtype
+
+
+@lru_cache
+def of_numpy(dtype: np.dtype[Any]) -> DType:
+    """The dtype of an array that is a tensor's."""
+    return to_dtype(dtype)
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype in any form, object for strings; None stays None."""
+    return None if dtype is None else as_dtype(dtype).dtype
+
+
+def _bfloat16() -> DType | None:
+    """bfloat16 where ml_dtypes is installed."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        return None
+    return to_dtype(np.dtype(bfloat16))
+
+
+int8: DType
+int16: DType
+uint8: DType
+uint16: DType
+uint32: DType
+uint64: DType
+float16: DType
+float64: DType
+complex64: DType
+complex128: DType
+half: DType
+double: DType
+int8, int16 = to_dtype("int8"), to_dtype("int16")
+uint8, uint16, uint32, uint64 = (to_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float64 = to_dtype("float16"), to_dtype("float64")
+complex64, complex128 = to_dtype("complex64"), to_dtype("complex128")
+bfloat16: DType | None = _bfloat16()
+boolean: DType = to_dtype("bool")
+half, double = float16, float64
+
 
 Array = np.ndarray[Any, Any]
 _BYTES_ONLY = {bytes}

@@ -18,14 +18,15 @@ from tfwire._records.sources import check_ends
 from tfwire.compat._convert import is_tensor, scalar_string, string_array, to_array
 from tfwire.compat._errors import (
     ClosedError,
+    Explained,
     FailedPreconditionError,
+    Namespace,
     OutOfRangeError,
     errors,
     raise_translated,
     translating_files,
     with_file_errors,
 )
-from tfwire.compat._missing import Explained, Namespace
 from tfwire.compat._tensor import Tensor
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire.compat._convert import is_tensor
-from tfwire.compat._dtypes import as_dtype
+from tfwire.compat._convert import as_dtype, is_tensor
 from tfwire.compat._ops import convert_to_tensor
 from tfwire.compat._tensor import Tensor
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import images
-from tfwire.compat._convert import scalar_string, to_array
-from tfwire.compat._dtypes import uint8
+from tfwire.compat._convert import scalar_string, to_array, uint8
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
 

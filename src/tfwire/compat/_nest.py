@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tfwire.compat._missing import Namespace
+from tfwire.compat._errors import Namespace
 
 __all__ = ["nest"]
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._parsing.features import float32, int32
-from tfwire.compat._convert import Array, is_tensor, to_array
-from tfwire.compat._dtypes import as_dtype, numpy_dtype
+from tfwire.compat._convert import Array, as_dtype, is_tensor, numpy_dtype, to_array
 from tfwire.compat._errors import DtypeError, UnimplementedError, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape, like
 

@@ -11,10 +11,8 @@ import tfwire as tfw
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import columns
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import to_array, to_numpy
-from tfwire.compat._dtypes import as_dtype
-from tfwire.compat._errors import DtypeError, refusing_arguments
-from tfwire.compat._missing import Explained
+from tfwire.compat._convert import as_dtype, to_array, to_numpy
+from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape
 
 __all__ = [

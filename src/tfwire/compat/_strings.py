@@ -14,10 +14,15 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import columns
 from tfwire._examples.dtypes import STRING
 from tfwire._parsing.features import float32
-from tfwire.compat._convert import Array, scalar_string, string_array, to_array
-from tfwire.compat._dtypes import as_dtype, numpy_dtype
-from tfwire.compat._errors import OutOfRangeError, refusing_arguments
-from tfwire.compat._missing import Namespace
+from tfwire.compat._convert import (
+    Array,
+    as_dtype,
+    numpy_dtype,
+    scalar_string,
+    string_array,
+    to_array,
+)
+from tfwire.compat._errors import Namespace, OutOfRangeError, refusing_arguments
 from tfwire.compat._ops import normalized_axes
 from tfwire.compat._parsing import RaggedTensor
 from tfwire.compat._regex import Rewriter, compile_pattern, decoded

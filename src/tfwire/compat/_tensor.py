@@ -16,13 +16,13 @@ from tfwire.compat._convert import (
     Held,
     check_kind,
     is_tensor,
+    numpy_dtype,
+    of_numpy,
     real_for,
     to_array,
     to_numpy,
 )
-from tfwire.compat._dtypes import numpy_dtype, of_numpy
-from tfwire.compat._errors import DtypeError, as_argument_error, refusing_arguments
-from tfwire.compat._missing import Explained
+from tfwire.compat._errors import DtypeError, Explained, as_argument_error, refusing_arguments
 
 __all__ = ["Dimension", "Tensor", "TensorShape", "binary", "like"]
 

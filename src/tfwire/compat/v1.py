@@ -12,6 +12,7 @@ from typing import Any
 
 from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.options import Options
+from tfwire.compat._errors import Namespace, missing
 from tfwire.compat._graph import batches, iterators, mode, monitored, queues
 from tfwire.compat._graph.coordinator import Coordinator
 from tfwire.compat._graph.mode import (
@@ -39,7 +40,6 @@ from tfwire.compat._graph.session import (
     placeholder,
     placeholder_with_default,
 )
-from tfwire.compat._missing import Namespace, missing
 
 __all__ = [
     "ConfigProto",

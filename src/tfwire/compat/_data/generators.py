@@ -24,8 +24,7 @@ from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.structure import leaves, map_structure
 from tfwire.compat._convert import to_array, to_numpy
-from tfwire.compat._errors import FailedPreconditionError
-from tfwire.compat._missing import Explained
+from tfwire.compat._errors import Explained, FailedPreconditionError
 
 __all__ = ["Generating", "as_path", "as_seed", "require_dataset", "scalar_bool", "scalar_integer"]
 

@@ -8,8 +8,7 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.structure import map_structure
 from tfwire.compat._data.specs import leaf_spec
-from tfwire.compat._errors import OutOfRangeError, as_tensorflow
-from tfwire.compat._missing import Explained
+from tfwire.compat._errors import Explained, OutOfRangeError, as_tensorflow
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["Iterator", "Optional", "get_next_as_optional", "graph"]

@@ -12,7 +12,7 @@ from tfwire.compat._data.iterators import Iterator, Optional, get_next_as_option
 from tfwire.compat._data.lines import FixedLengthRecordDataset, TextLineDataset
 from tfwire.compat._data.specs import DatasetSpec
 from tfwire.compat._data.transformations import INFINITE, UNKNOWN
-from tfwire.compat._missing import Namespace
+from tfwire.compat._errors import Namespace
 
 __all__ = ["data"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tfwire.compat._missing import Explained
+from tfwire.compat._errors import Explained
 
 __all__ = [
     "AutotuneOptions",

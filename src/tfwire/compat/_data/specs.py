@@ -15,10 +15,8 @@ from tfwire._data.stages import Stage
 from tfwire._data.structure import describe, leaves, map_structure, zip_structures
 from tfwire._examples import columns
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import to_numpy
-from tfwire.compat._dtypes import as_dtype, numpy_dtype
-from tfwire.compat._errors import DtypeError, translating_files
-from tfwire.compat._missing import Explained
+from tfwire.compat._convert import as_dtype, numpy_dtype, to_numpy
+from tfwire.compat._errors import DtypeError, Explained, translating_files
 from tfwire.compat._tensor import TensorShape
 
 __all__ = [

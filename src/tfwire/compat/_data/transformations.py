@@ -19,13 +19,12 @@ from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, zip_structures
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import to_numpy
+from tfwire.compat._convert import as_dtype, to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._data.keeping import Keeping
 from tfwire.compat._data.options import Options
-from tfwire.compat._dtypes import as_dtype
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._tensor import Tensor
 

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from tfwire.compat._errors import OutOfRangeError
-from tfwire.compat._missing import Explained
+from tfwire.compat._errors import Explained, OutOfRangeError
 
 __all__ = ["Coordinator"]
 

@@ -14,10 +14,9 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
-from tfwire.compat._errors import OutOfRangeError
+from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.session import Deferred, Evaluation, Next, Operation, session_or_default
-from tfwire.compat._missing import Explained
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 

@@ -12,11 +12,11 @@ from tfwire._base.arguments import integer
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.lines import fixed_length_records, lines
+from tfwire.compat._errors import Explained
 from tfwire.compat._graph.batches import batch
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.queues import Queue, SessionSource
 from tfwire.compat._graph.session import Deferred, Next
-from tfwire.compat._missing import Explained
 from tfwire.compat._tensor import Tensor
 
 __all__ = [

@@ -11,9 +11,13 @@ from types import FunctionType
 from typing import Any
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire.compat._errors import FailedPreconditionError, OutOfRangeError, translating_files
+from tfwire.compat._errors import (
+    Explained,
+    FailedPreconditionError,
+    OutOfRangeError,
+    translating_files,
+)
 from tfwire.compat._graph import outputs
-from tfwire.compat._missing import Explained
 from tfwire.compat._parsing import RaggedTensor, SparseTensor
 from tfwire.compat._tensor import Tensor, TensorShape
 
