@@ -48,6 +48,23 @@ from tfwire.compat._data.dataset import Dataset, TFRecordDataset
 from tfwire.compat._data.iterators import graph as _graph
 from tfwire.compat._data.namespace import data
 from tfwire.compat._data.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from tfwire.compat._decoding import (
+    RaggedTensor,
+    SparseTensor,
+    decode_image,
+    decode_jpeg,
+    decode_json_example,
+    decode_png,
+    decode_raw,
+    parse_example,
+    parse_sequence_example,
+    parse_single_example,
+    parse_single_sequence_example,
+    parse_tensor,
+    resize_with_crop_or_pad,
+    serialize_tensor,
+    sparse_to_dense as _sparse_to_dense,
+)
 from tfwire.compat._errors import Namespace as _Namespace, errors, missing as _missing
 from tfwire.compat._files import (
     TFRecordWriter,
@@ -68,10 +85,11 @@ from tfwire.compat._functions import (
     py_func,
     py_function,
 )
-from tfwire.compat._graph.iterators import GraphIterator as _GraphIterator
-from tfwire.compat._graph.mode import graph_iterator as _graph_iterator
+from tfwire.compat._graph.iterators import (
+    GraphIterator as _GraphIterator,
+    graph_iterator as _graph_iterator,
+)
 from tfwire.compat._graph.session import deferring_all as _deferring_all
-from tfwire.compat._images import decode_image, decode_jpeg, decode_png, resize_with_crop_or_pad
 from tfwire.compat._math import (
     BINARY as _BINARY,
     CHECKS as _CHECKS,
@@ -116,19 +134,6 @@ from tfwire.compat._ops import (
     where,
     zeros,
     zeros_like,
-)
-from tfwire.compat._parsing import (
-    RaggedTensor,
-    SparseTensor,
-    decode_json_example,
-    decode_raw,
-    parse_example,
-    parse_sequence_example,
-    parse_single_example,
-    parse_single_sequence_example,
-    parse_tensor,
-    serialize_tensor,
-    sparse_to_dense as _sparse_to_dense,
 )
 from tfwire.compat._strings import as_string, strings
 from tfwire.compat._tensor import Dimension, Tensor, TensorShape

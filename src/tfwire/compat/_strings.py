@@ -22,9 +22,9 @@ from tfwire.compat._convert import (
     string_array,
     to_array,
 )
+from tfwire.compat._decoding import RaggedTensor
 from tfwire.compat._errors import Namespace, OutOfRangeError, refusing_arguments
 from tfwire.compat._ops import normalized_axes
-from tfwire.compat._parsing import RaggedTensor
 from tfwire.compat._regex import Rewriter, compile_pattern, decoded
 from tfwire.compat._tensor import Tensor
 

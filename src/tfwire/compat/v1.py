@@ -11,11 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from tfwire.compat._data.namespace import data as _tf_data
-from tfwire.compat._data.options import Options
+from tfwire.compat._data.transformations import Options
 from tfwire.compat._errors import Namespace, missing
-from tfwire.compat._graph import batches, iterators, mode, monitored, queues
-from tfwire.compat._graph.coordinator import Coordinator
-from tfwire.compat._graph.mode import (
+from tfwire.compat._graph import batches, iterators, queues
+from tfwire.compat._graph.iterators import (
     Graph,
     disable_eager_execution,
     enable_eager_execution,
@@ -23,6 +22,7 @@ from tfwire.compat._graph.mode import (
     get_default_graph,
     reset_default_graph,
 )
+from tfwire.compat._graph.queues import Coordinator
 from tfwire.compat._graph.readers import (
     FixedLengthRecordReader,
     IdentityReader,
@@ -104,7 +104,7 @@ GPUOptions = ConfigProto
 # ---- Namespaces -------------------------------------------------------------------------------
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
-    **{name: getattr(monitored, name) for name in monitored.__all__},
+    **{name: getattr(queues, name) for name in queues.__all__ if "Monitored" in name},
     **{name: getattr(queues, name) for name in queues.__all__ if name.islower()},
     **{name: getattr(batches, name) for name in batches.__all__},
 }
@@ -114,8 +114,8 @@ _DATA: dict[str, Any] = {
     "Options": Options,
     "get_output_shapes": lambda dataset: dataset.output_shapes,
     "get_output_types": lambda dataset: dataset.output_types,
-    "make_initializable_iterator": mode.make_initializable_iterator,
-    "make_one_shot_iterator": mode.make_one_shot_iterator,
+    "make_initializable_iterator": iterators.make_initializable_iterator,
+    "make_one_shot_iterator": iterators.make_one_shot_iterator,
 }
 
 

@@ -19,13 +19,13 @@ from tfwire.compat._data import generators, keeping, specs
 from tfwire.compat._data.generators import as_path, as_seed
 from tfwire.compat._data.iterators import Iterator, graph
 from tfwire.compat._data.transformations import INFINITE, FurtherTransformations, cardinality
+from tfwire.compat._decoding import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._errors import (
     refusing_arguments,
     refusing_values,
     translating_files,
     with_file_errors,
 )
-from tfwire.compat._parsing import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._tensor import Tensor
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from tfwire.compat._data import generators, options
+from tfwire.compat._data import generators, transformations
 from tfwire.compat._data.dataset import AUTOTUNE, Dataset, DatasetWriter, TFRecordDataset
 from tfwire.compat._data.iterators import Iterator, Optional, get_next_as_optional
 from tfwire.compat._data.lines import FixedLengthRecordDataset, TextLineDataset
@@ -95,16 +95,16 @@ experimental: Namespace = Namespace(
     AutotuneAlgorithm=SimpleNamespace(
         DEFAULT=0, HILL_CLIMB=1, GRADIENT_DESCENT=2, MAX_PARALLELISM=3
     ),
-    AutotuneOptions=options.AutotuneOptions,
+    AutotuneOptions=transformations.AutotuneOptions,
     Counter=Dataset.counter,
-    DistributeOptions=options.DistributeOptions,
+    DistributeOptions=transformations.DistributeOptions,
     ExternalStatePolicy=SimpleNamespace(WARN=0, IGNORE=1, FAIL=2),
     INFINITE_CARDINALITY=INFINITE,
-    OptimizationOptions=options.OptimizationOptions,
+    OptimizationOptions=transformations.OptimizationOptions,
     Optional=Optional,
     RandomDataset=Dataset.random,
     TFRecordWriter=DatasetWriter,
-    ThreadingOptions=options.ThreadingOptions,
+    ThreadingOptions=transformations.ThreadingOptions,
     UNKNOWN_CARDINALITY=UNKNOWN,
     assert_cardinality=_assert_cardinality,
     cardinality=lambda dataset: dataset.cardinality(),
@@ -132,10 +132,10 @@ data: Namespace = Namespace(
     FixedLengthRecordDataset=FixedLengthRecordDataset,
     INFINITE_CARDINALITY=INFINITE,
     Iterator=Iterator,
-    Options=options.Options,
+    Options=transformations.Options,
     TFRecordDataset=TFRecordDataset,
     TextLineDataset=TextLineDataset,
-    ThreadingOptions=options.ThreadingOptions,
+    ThreadingOptions=transformations.ThreadingOptions,
     UNKNOWN_CARDINALITY=UNKNOWN,
     experimental=experimental,
 )

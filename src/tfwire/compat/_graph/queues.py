@@ -1,12 +1,15 @@
-"""Queues of TensorFlow 1."""
+"""Queues of TensorFlow 1, their Coordinator, and the monitored sessions that stop at the end."""
 
 from __future__ import annotations
 
 import glob
 import os
+import threading
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,24 @@ from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.outputs import parts
-from tfwire.compat._graph.session import Deferred, Evaluation, Next, Operation, session_or_default
+from tfwire.compat._graph.session import (
+    Deferred,
+    Evaluation,
+    Next,
+    Operation,
+    Session,
+    session_or_default,
+)
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 
 __all__ = [
+    "Coordinator",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
     "Queue",
     "SessionSource",
+    "SingularMonitoredSession",
     "input_producer",
     "match_filenames_once",
     "range_input_producer",
@@ -224,3 +238,203 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:
         return Tensor(sorted(found))
 
     return Deferred(names)
+
+
+class Coordinator(Explained):
+    """Asks threads to stop, and raises the error that one of them stopped for.
+
+    Args:
+        clean_stop_exception_types: Exceptions that stop the threads and are not errors; None:
+            OutOfRangeError, which readers raise at their end.
+
+    Example:
+        >>> import tfwire.compat as tf
+        >>> coordinator = tf.train.Coordinator()
+        >>> coordinator.request_stop()
+        >>> coordinator.should_stop()
+        True
+        >>> coordinator.join([])
+    """
+
+    _tf_name = "train.Coordinator"
+
+    def __init__(self, clean_stop_exception_types: Any = None) -> None:
+        self._clean = tuple(clean_stop_exception_types or (OutOfRangeError,))
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+        self._threads: set[threading.Thread] = set()
+        self._joined = False
+
+    @property
+    def joined(self) -> bool:
+        return self._joined
+
+    def should_stop(self) -> bool:
+        """True once a stop was requested."""
+        return self._stop.is_set()
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Asks all threads to stop.
+
+        Args:
+            ex: Why: an exception, or what ``sys.exc_info()`` returned; ``join`` raises the first.
+        """
+        error = ex[1] if isinstance(ex, tuple) else ex
+        with self._lock:
+            first = self._error is None and not self._stop.is_set()
+            if first and error is not None and not isinstance(error, self._clean):
+                self._error = error
+            self._stop.set()
+
+    def clear_stop(self) -> None:
+        """Forgets that a stop was requested, and why."""
+        with self._lock:
+            self._joined, self._error = False, None
+            self._stop.clear()
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Waits until a stop is requested; False if that takes longer than ``timeout`` seconds."""
+        return self._stop.wait(timeout)
+
+    def raise_requested_exception(self) -> None:
+        """Raises the exception that a stop was requested with, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+    @contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """Turns an exception of the ``with`` block into a request to stop."""
+        try:
+            yield
+        except Exception as error:
+            self.request_stop(error)
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Adds a thread that ``join`` waits for."""
+        with self._lock:
+            self._threads.add(thread)
+
+    def join(
+        self,
+        threads: Iterable[Any] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Waits for the threads to end, then raises what a stop was requested with.
+
+        Args:
+            threads: Threads to wait for in addition to the registered ones.
+            stop_grace_period_secs: How long threads may go on after a stop was requested.
+            ignore_live_threads: Do not raise for threads that go on longer.
+
+        Raises:
+            RuntimeError: A thread did not end in time.
+        """
+        waiting = self._threads.union(threads or ())
+        while any(thread.is_alive() for thread in waiting) and not self._stop.wait(0.05):
+            pass
+        deadline = monotonic() + stop_grace_period_secs
+        for thread in waiting:
+            thread.join(max(0.0, deadline - monotonic()))
+        self._joined = True
+        self._threads.clear()
+        self.raise_requested_exception()
+        alive = [thread.name for thread in waiting if thread.is_alive()]
+        if alive and not ignore_live_threads:
+            raise RuntimeError(
+                f"Coordinator stopped with threads still running: {' '.join(sorted(alive))}"
+            )
+
+
+class MonitoredSession(Session):
+    """A session whose ``with`` statement ends cleanly where a source has come to its end.
+
+    Args:
+        session_creator, stop_grace_period_secs, config: Accepted and ignored.
+        hooks: None or empty: hooks are not run.
+
+    Raises:
+        ValueError: There are hooks.
+
+    Example:
+        >>> import tfwire.compat as tf
+        >>> numbers = tf.train.range_input_producer(2, num_epochs=1, shuffle=False).dequeue()
+        >>> with tf.train.MonitoredSession() as session:
+        ...     while not session.should_stop():
+        ...         print(session.run(numbers))
+        0
+        1
+    """
+
+    _tf_name = "train.MonitoredSession"
+
+    def __init__(
+        self,
+        session_creator: Any = None,
+        hooks: Any = None,
+        stop_grace_period_secs: float = 120,
+        config: Any = None,
+    ) -> None:
+        if hooks:
+            raise ValueError("hooks are not run: call them in the loop around `session.run`")
+        super().__init__()
+        self._ended = False
+
+    def should_stop(self) -> bool:
+        """True once a source has come to its end, or the session was closed."""
+        return self._ended or self._closed
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """As :meth:`Session.run`; the end of a source is a reason to stop."""
+        try:
+            return super().run(fetches, feed_dict)
+        except OutOfRangeError:
+            self._ended = True
+            raise
+
+    def __enter__(self) -> MonitoredSession:
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exc_info: Any) -> bool | None:
+        super().__exit__(*exc_info)
+        return isinstance(exc_info[1], (OutOfRangeError, StopIteration))
+
+
+class SingularMonitoredSession(MonitoredSession):
+    """As :class:`MonitoredSession`.
+
+    Args:
+        hooks: None or empty.
+        others: Accepted and ignored.
+    """
+
+    def __init__(self, hooks: Any = None, **others: Any) -> None:
+        super().__init__(hooks=hooks)
+
+
+def MonitoredTrainingSession(
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: Any = None,
+    scaffold: Any = None,
+    hooks: Any = None,
+    chief_only_hooks: Any = None,
+    **others: Any,
+) -> MonitoredSession:
+    """A :class:`MonitoredSession`.
+
+    Args:
+        checkpoint_dir: None: there are no variables to save.
+        hooks, chief_only_hooks: None or empty.
+        master, is_chief, scaffold, others: Accepted and ignored.
+
+    Raises:
+        ValueError: There are hooks, or a folder for checkpoints.
+    """
+    if checkpoint_dir is not None:
+        raise ValueError("`checkpoint_dir` must be None: there are no variables to save")
+    return MonitoredSession(hooks=[*(hooks or ()), *(chief_only_hooks or ())])

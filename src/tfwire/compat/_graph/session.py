@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from tfwire._base.errors import InvalidArgumentError
+from tfwire.compat._decoding import RaggedTensor, SparseTensor
 from tfwire.compat._errors import (
     Explained,
     FailedPreconditionError,
@@ -18,7 +19,6 @@ from tfwire.compat._errors import (
     translating_files,
 )
 from tfwire.compat._graph import outputs
-from tfwire.compat._parsing import RaggedTensor, SparseTensor
 from tfwire.compat._tensor import Tensor, TensorShape
 
 __all__ = [
