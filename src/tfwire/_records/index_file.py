@@ -50,8 +50,7 @@ _INDEX_VERSION, _OBJECT_INDEX_VERSION = 1, 2
 _COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
-_CHECKSUM = struct.Struct("<I")
-_TEXT_LENGTH = struct.Struct("<I")
+_CHECKSUM = _TEXT_LENGTH = struct.Struct("<I")
 _MOST_TEXT = 1 << 16  # bytes of an object's version
 _FETCHED = 1 << 23  # of an index that is an object, by the first request
 # A larger index is read only if the record file can hold that many records. Deflate expands a byte
@@ -105,16 +104,16 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> Non
 
 def _replace(path: Path, pieces: list[bytes], like: Path | None) -> None:
     """As ``replace_file``, also for an object."""
-    if isinstance(path, ObjectPath):
-        sink = RemoteSink(path)
-        try:
-            sink.write(pieces)
-        except BaseException:
-            sink.discard()
-            raise
-        sink.close()
-    else:
+    if not isinstance(path, ObjectPath):
         replace_file(path, pieces, None if isinstance(like, ObjectPath) else like)
+        return
+    sink = RemoteSink(path)
+    try:
+        sink.write(pieces)
+    except BaseException:
+        sink.discard()
+        raise
+    sink.close()
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
@@ -151,8 +150,7 @@ def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
     data = RemoteObject.read_small(path, 0, _FETCHED)
     if len(data) == _FETCHED:
         _, kind, _, _, _, _, width, count = _HEADER.unpack_from(data)
-        length = _HEADER.size + count * width + _CHECKSUM.size
-        most = 0
+        length, most = _HEADER.size + count * width + _CHECKSUM.size, 0
         if kind == _OBJECT_INDEX_VERSION:
             length, most = length + _TEXT_LENGTH.size, _MOST_TEXT
         if length + most > _FETCHED:
