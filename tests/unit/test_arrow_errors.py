@@ -188,3 +188,14 @@ def test_a_file_that_goes_while_it_is_read(tmp_path):
     stream.close()
     assert rows == EXPECTED
     assert str(error) == f"{paths[1]}: No such file or directory"
+
+
+def test_other_files_are_read_with_the_compression_that_was_given(tmp_path):
+    """As tfwire.huggingface and tfwire.beam read them."""
+    tfw.write_records(tmp_path / "a.gz", [{"x": 1}] * 3, "GZIP")
+    features = {"x": tfw.FixedLenFeature([], tfw.int64)}
+    for compression_type in ("GZIP", "auto"):
+        reader = open_reader([], features, compression_type=compression_type)
+        assert [len(batch) for batch in reader._read(tmp_path / "a.gz")] == [3]
+    with pytest.raises(tfw.DataLossError):
+        list(open_reader([], features, compression_type="")._read(tmp_path / "a.gz"))
