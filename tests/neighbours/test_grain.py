@@ -33,6 +33,16 @@ def test_a_map_dataset_shuffles_and_batches(files):
     assert expected["name"] == batches[0]["name"].tolist()
 
 
+def test_urls_are_read_by_number(files):
+    urls = [f"file://{path}" for path in files]
+    source = TFRecordDataSource(urls, SPEC, storage_options={"auto_mkdir": False})
+    batches = grain.MapDataset.source(source).seed(3).shuffle().batch(64).to_iter_dataset()
+    ids = np.concatenate([batch["id"] for batch in batches])
+    assert list(range(COUNT)) == sorted(ids.tolist())
+    again = pickle.loads(pickle.dumps(source))
+    assert source[7]["name"] == again[7]["name"]
+
+
 def test_elements_may_be_batches(files):
     source = TFRecordDataSource(files, SPEC, batch_size=300)
     assert [300, 300, 300, 100] == [len(batch["id"]) for batch in source]

@@ -43,6 +43,14 @@ def test_a_loader_gives_whole_batches(files, workers):
         assert expected["name"] == batch["name"]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_urls_are_read_by_number_in_workers_too(files, workers):
+    urls = [f"file://{path}" for path in files]
+    dataset = TFRecordMapDataset(urls, SPEC, storage_options={"auto_mkdir": False})
+    loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=workers)
+    assert list(range(COUNT)) == sorted(ids_of(loader))
+
+
 def test_a_batch_is_one_read_and_one_parse(files, monkeypatch):
     dataset = TFRecordMapDataset(files, SPEC)
     calls = []

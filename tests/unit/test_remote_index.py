@@ -80,8 +80,8 @@ def test_the_index_of_an_object_is_that_of_a_file_with_its_bytes(tmp_path, recor
     local = tfw.RecordIndex.build(tmp_path / "a", "auto" if options is None else options)
     index = tfw.RecordIndex.build("memory://set/a", "auto" if options is None else options)
     assert local.offsets.tolist() == index.offsets.tolist()
-    facts = index.compression, index.size, index.fingerprint
-    assert (local.compression, local.size, local.fingerprint) == facts
+    for fact in ("compression", "size", "fingerprint"):
+        assert getattr(local, fact) == getattr(index, fact)
     index.save()
     again = tfw.RecordIndex.load("memory://set/a")
     assert index == again == pickle.loads(pickle.dumps(index))
@@ -259,10 +259,8 @@ def test_damage_is_told_where_it_is_and_only_where_it_is_read(server, tmp_path):
         found = caught.value
         assert (100, begin, "data crc") == (found.record_index, found.offset, found.reason)
     assert RECORDS[99:102:2] == records[[99, 101]]  # the range holds the damaged one
-    iterator = iter(records)
-    read = []
     with pytest.raises(tfw.DataLossError):
-        read.extend(iterator)
+        list(records)
 
 
 def test_records_that_are_not_where_the_index_says_are_refused(server, tmp_path):
@@ -433,8 +431,7 @@ def test_many_objects_are_read_at_the_same_time(server, tmp_path):
         indexed(server, f"/part-{i}", tmp_path)
     records = tfw.TFRecordFiles([server.url(f"/part-{i}") for i in range(20)])
     assert requests(server) == 2 * 20
-    server.latency = 0.02
-    server.most_in_flight = 0
+    server.latency, server.most_in_flight = 0.02, 0
     numbers = list(range(199, 0, -10))
     assert [RECORDS[i] for i in numbers] == records[numbers]
     assert requests(server) == 4 * 20

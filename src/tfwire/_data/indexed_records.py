@@ -166,8 +166,8 @@ def _facts(path: Any, index: Any) -> list[Any]:
 def fitting(num_bytes: int, count: int, remote: bool = False) -> int:
     """How many of count elements to read at a time: thousands, or a few megabytes. Of objects,
     more: the ranges of one read are in flight together."""
-    most_bytes, fewest = (1 << 26, 64) if remote else (1 << 23, 16)
-    return min(4096, max(fewest, most_bytes * count // max(num_bytes, 1)))
+    most_bytes = 1 << 26 if remote else 1 << 23
+    return min(4096, max(16, most_bytes * count // max(num_bytes, 1)))
 
 
 class NumberedCursor(GatheringPieces):

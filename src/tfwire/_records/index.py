@@ -205,6 +205,7 @@ class RecordIndex:
         finally:
             source.close()
         fingerprint = fingerprint_of_object(file, offsets, compression)
+        file.check_unchanged()
         return cls(path, offsets, compression, file.size, 0, fingerprint, file.version)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator, Sequence
 
 from tfwire._base.parallel_map import Check, ParallelMap
@@ -18,6 +19,9 @@ _IN_FLIGHT = 8
 _SHORT_IN_FLIGHT = 32
 
 _Range = tuple[int, int]
+
+# The reads of several ranges that go on, by their processes; they share what may be in flight.
+_reading: set[tuple[int, RemoteObject]] = set()
 
 
 class RemoteFile:
@@ -61,10 +65,15 @@ class RemoteFile:
         def read(part: _Range, check: Check) -> bytes:
             return _read(found, part)
 
-        parts = ParallelMap(read, ranges, _SHORT_IN_FLIGHT if short else _IN_FLIGHT)
+        most = _SHORT_IN_FLIGHT if short else _IN_FLIGHT
+        others = sum(pid == os.getpid() for pid, _ in list(_reading))
+        parts = ParallelMap(read, ranges, max(2, most // (1 + others)))
+        token = os.getpid(), found
+        _reading.add(token)
         try:
             yield from parts
         finally:
+            _reading.discard(token)
             found.stop()
             parts.close()
 
