@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import grain
@@ -75,6 +75,13 @@ class TFRecordDataSource:
         records = self._records[number * self._batch_size : (number + 1) * self._batch_size]
         return records if self._parser is None else self._parser.parse(records)
 
+    def _getitems(self, indices: Sequence[int]) -> list[Value]:
+        """Many elements, for Grain, which asks for a batch at once: their records in one read."""
+        if self._batch_size is not None:
+            return [self[index] for index in indices]
+        records = self._records[list(indices)]
+        return records if self._parser is None else list(map(self._parser.parse_single, records))
+
     def __repr__(self) -> str:
         """Equal for equal files and arguments: Grain's checkpoints compare it."""
         batches = "" if self._batch_size is None else f", batch_size={self._batch_size}"
@@ -85,8 +92,10 @@ class TFRecordDataSource:
 class TFRecordIterDataset(grain.IterDataset["Value"]):
     """A tfwire Dataset as a ``grain.IterDataset``: a stream, which needs no index.
 
-    Grain saves and resumes its iterators with its own. With ``mp_prefetch`` every worker process
-    reads its share of the source.
+    Grain saves and resumes its iterators with its own. Each worker process of ``mp_prefetch``, and
+    each thread of ``grain.experimental.multithread_prefetch``, reads its share of the source. Every
+    pass is an epoch, in another order. Grain's repetition of a stream gives the same order again:
+    repeat the Dataset instead, ``dataset.shuffle(n, seed).repeat()``.
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
@@ -115,6 +124,19 @@ class TFRecordIterDataset(grain.IterDataset["Value"]):
         """Selects the share of worker ``sl.start`` of ``sl.step``; Grain calls it."""
         self._share = self._dataset.shard_source(sl.step, sl.start)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the number of the next epoch, on which shuffled orders depend. Worker processes
+        count from it.
+
+        Args:
+            epoch: The number. All processes must have the same.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+        """
+        self._dataset.set_epoch(epoch)
+        self._share.set_epoch(epoch)
+
     def __iter__(self) -> _Iterator:
         return _Iterator(self._share)
 
@@ -127,15 +149,22 @@ class _Iterator(grain.DatasetIterator["Value"]):
         super().__init__()
         self._stage = dataset._stage
         self._elements = iterate(self._stage)
+        self._loaded: dict[str, object] | None = None  # the state, until an element is drawn
 
     def __next__(self) -> Value:
+        self._loaded = None
         return next(self._elements)
 
     def get_state(self) -> dict[str, object]:
-        return self._elements.state_dict()
+        return self._elements.state_dict() if self._loaded is None else dict(self._loaded)
 
     def set_state(self, state: dict[str, object]) -> None:
         elements = iterate(self._stage)  # new: the old ones may be at their end
         elements.load_state_dict(state)
         self._elements.close()
         self._elements = elements
+        self._loaded = dict(state)
+
+    def close(self) -> None:
+        """Stops threads and closes files."""
+        self._elements.close()

@@ -74,7 +74,7 @@ class ByNumber(Stage):
         at_once: How many to read at a time.
     """
 
-    length: int
+    length: int = 0
     at_once = 4096
 
     @abstractmethod
