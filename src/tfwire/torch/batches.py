@@ -58,7 +58,8 @@ def collate(items: object) -> Value:
         RaggedTensor of items is one of the batch.
 
     Raises:
-        ValueError: The items have different keys, or tensors of different shapes.
+        ValueError: Items of a TFRecordMapDataset have different keys, or tensors of different
+            shapes. Other items: as of ``default_collate``.
 
     Example:
         >>> items = [{"x": torch.ones(2), "name": b"a"}, {"x": torch.zeros(2), "name": b"b"}]
