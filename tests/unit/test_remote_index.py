@@ -459,3 +459,39 @@ def test_datasets_of_urls_resume(urls, indexed):
     again = iter(dataset)
     again.load_state_dict(state)
     assert sorted(RECORDS[:300]) == sorted([*head, *again])
+
+
+@pytest.mark.parametrize("compression_type", ["", "auto"])
+def test_a_resumed_read_begins_at_its_byte(server, compression_type):
+    dataset = tfw.TFRecordDataset(server.url("/a"), compression_type)
+    iterator = iter(dataset)
+    assert RECORDS[:300] == [next(iterator) for _ in range(300)]
+    state = iterator.state_dict()
+    iterator.close()
+    begin = int(tfw.RecordIndex.build(server.url("/a")).offsets[300])
+    server.ranges.clear()
+    again = iter(dataset)
+    again.load_state_dict(state)
+    assert RECORDS[300:] == list(again)
+    long = [each for each in server.ranges if each[1] - each[0] > 1000]
+    first = min(long)[0]  # of the batch in which the position is
+    assert 0 < first <= begin
+    assert len(server.objects["/a"]) - first == sum(end - begin for begin, end in long)
+    assert len(server.ranges) <= len(long) + 1  # the first bytes tell the compression
+
+
+@pytest.mark.parametrize("path", ["/a", "/gz"])
+@pytest.mark.parametrize("ignores", [False, True])
+def test_reading_goes_on_at_a_position(server, path, ignores):
+    server.ignores_ranges = ignores
+    positions = list(tfw.read_records(server.url(path)).with_positions())
+    for number in (1, 250, 399):
+        _, index, offset, _ = positions[number]
+        records = tfw.read_records(server.url(path), start=(index, offset))
+        assert RECORDS[number:] == list(records)
+
+
+def test_an_object_that_was_cut_does_not_go_on(server):
+    size = len(server.objects["/a"])
+    with pytest.raises(tfw.DataLossError, match=rf"the file has {size} bytes; the file was cut"):
+        next(tfw.read_records(server.url("/a"), start=(500, size + 1)))
