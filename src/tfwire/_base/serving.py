@@ -8,6 +8,7 @@ file object uses that of the other one.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ def waits_for(waiting: int, thread: int) -> bool:
     """
     if not waiting:
         return False
-    frames = sys._current_frames()
+    frames = _current_frames()
     frames.pop(get_ident(), None)  # a cycle
     seen, found = {0}, [waiting]
     while found:
@@ -139,6 +140,21 @@ def waits_for(waiting: int, thread: int) -> bool:
                 other for other, service in list(services.items()) if service.consumer == each
             ]
     return False
+
+
+def _current_frames() -> dict[int, FrameType]:
+    """The current frame of every thread."""
+    if sys.version_info >= (3, 12):
+        return sys._current_frames()
+    # It holds a lock of Python's, and older ones collect garbage meanwhile: a finalizer that starts
+    # a thread, or lets another one do so, would wait for ever.
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _holder(frame: FrameType | None) -> int:
