@@ -7,16 +7,17 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from tfwire._base.serving import EXECUTING, Service, methods_waiting, services, turn_at, waits_for
 
 __all__ = ["PATIENCE", "Workers", "acquirable"]
+
+T = TypeVar("T")
 
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
 # return.
@@ -128,7 +129,8 @@ class Workers:
         service = self.service
         service.consumer = thread = get_ident()
         try:
-            if thread in services and service.needs(thread):
+            # A finalizer may draw while its thread keeps the others from reading.
+            if self._reader == thread or (thread in services and service.needs(thread)):
                 raise ValueError(EXECUTING)
             unit = self._units.get()
             if unit is None or self.stopped:
@@ -151,9 +153,8 @@ class Workers:
         stays forever in the state that it had at the fork."""
         return self._getpid() != self._pid
 
-    @contextmanager
-    def between_reads(self) -> Iterator[None]:
-        """While this is entered, no thread reads.
+    def between_reads(self, function: Callable[[], T]) -> T:
+        """``function()``, while no thread reads.
 
         Raises:
             RuntimeError: The process was forked while a thread was reading.
@@ -166,10 +167,12 @@ class Workers:
             turn = turn_at(self._reading, self._reader, self._needs_this_thread)
         if turn is None:
             raise ValueError(EXECUTING)
+        # Not in a context manager of Python's: an exception that a signal handler raises there would
+        # keep the lock for as long as somebody keeps the exception.
         with turn:
             self._reader = get_ident()
             try:
-                yield
+                return function()
             finally:
                 self._reader = 0
 
@@ -260,7 +263,7 @@ class Workers:
 
 
 methods_waiting[Workers._do_one.__code__] = "_reader"
-methods_waiting[Workers.between_reads.__wrapped__.__code__] = "_reader"  # type: ignore[attr-defined]
+methods_waiting[Workers.between_reads.__code__] = "_reader"
 
 
 def _last_unit() -> Any:
