@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from threading import get_ident, main_thread
 from types import CodeType, FrameType
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = [
     "services",
     "services_of",
     "turn_at",
+    "turns",
     "waits_for",
 ]
 
@@ -102,6 +103,9 @@ def turn_at(
         is_refused: Whether that thread waits for this one. It may begin to at any time.
     """
     thread = get_ident()
+    key = (thread, id(lock))
+    if key in turns:
+        return None
     if not holder and thread not in services:
         return lock
     # Only with ``with`` does an interrupt leave no lock in a wrong state. If a thread begins to
@@ -109,12 +113,36 @@ def turn_at(
     if thread == main_thread().ident:
         return None if is_refused() else lock
     native: Any = lock
-    while not is_refused():
-        if native.acquire(timeout=_TURN):
-            turn = ExitStack()
-            turn.callback(native.release)
-            return turn
-    return None
+    turn, acquired = _Turn(native, key), False
+    turns.add(key)
+    try:
+        while not acquired and not is_refused():
+            acquired = native.acquire(timeout=_TURN)
+        return turn if acquired else None
+    finally:
+        if not acquired:
+            turns.discard(key)
+
+
+# The threads that have a turn, or wait for it, and the ids of the locks. A finalizer that runs when
+# a lock has been acquired, but the thread is not noted as its holder yet, would wait for itself.
+turns: set[tuple[int, int]] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=turns.clear)
+
+
+class _Turn:
+    """A lock that a thread has acquired already, to be released by ``with``."""
+
+    def __init__(self, lock: Any, key: tuple[int, int]) -> None:
+        self._lock, self._key = lock, key
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._lock.release()
+        turns.discard(self._key)
 
 
 def waits_for(waiting: int, thread: int) -> bool:

@@ -46,6 +46,7 @@ from tfwire._base.serving import (
     services,
     services_of,
     turn_at,
+    turns,
     waits_for,
 )
 from tfwire._base.workers import PATIENCE, acquirable
@@ -153,7 +154,7 @@ class SharedIterator(Iterator[Item]):
         if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)
         turn: AbstractContextManager[object] = self._lock
-        if self._inside or (services and thread in services):
+        if self._inside or turns or (services and thread in services):
             if (own := turn_at(self._lock, self._inside, self.executing)) is None:
                 return self.reentered()
             turn = own

@@ -167,8 +167,8 @@ class Workers:
             turn = turn_at(self._reading, self._reader, self._needs_this_thread)
         if turn is None:
             raise ValueError(EXECUTING)
-        # Not in a context manager of Python's: an exception that a signal handler raises there would
-        # keep the lock for as long as somebody keeps the exception.
+        # Not in a context manager of Python's: an exception of a signal handler there would keep
+        # the lock for as long as somebody keeps the exception.
         with turn:
             self._reader = get_ident()
             try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import seconds
 from tfwire._base.errors import DataLossError
-from tfwire._base.shared_iterator import SharedIterator, State
+from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.batch_reader import BatchReader, RecordBatches
 from tfwire._records.damage import RecordPosition, display_name
 from tfwire._records.open_source import open_source
@@ -154,21 +154,22 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         super().__init__()
         self._file, self._options, self._position = file, options, position
         self._interval, self._timeout = interval, timeout
-        self._deadline = math.inf
+        self._deadline: float | None = None  # None: it has not begun
         self._look: RecordBatches | None = None
         self._final = False
         self._stopped: SimpleQueue[None] = SimpleQueue()  # an event that signal handlers may set
 
     def step(self) -> Iterator[bytes]:
         """The next batch of this look, or of the first one that finds something."""
-        if self.state is State.NEW:
+        if self._deadline is None:
             self._deadline = time.monotonic() + self._timeout
-        while True:
+        while not self._closed:
             look = self._look = self._look or self._open()
             try:
                 return next(look)
             except StopIteration:
-                self._finish(look)
+                self._deadline = self._finish(look, self._deadline)
+        raise StopIteration
 
     def _open(self) -> RecordBatches:
         source = self._file.open(self._position)
@@ -179,11 +180,14 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         reader.warn = lambda message: None  # an incomplete record is to be expected
         return RecordBatches(reader)
 
-    def _finish(self, look: RecordBatches) -> None:
+    def _finish(self, look: RecordBatches, deadline: float) -> float:
         """After the end of a look, waits until it is time for the next one.
 
+        Returns:
+            The new deadline.
+
         Raises:
-            StopIteration: There is none.
+            StopIteration: There is no next look.
         """
         before, self._position = self._position, look.exclusively(look.position)
         self._look = None
@@ -193,12 +197,12 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         self._file.reach(self._position)
         now = time.monotonic()
         if self._position != before:
-            self._deadline = now + self._timeout
-        if now >= self._deadline:
+            deadline = now + self._timeout
+        if now >= deadline:
             raise StopIteration
         with suppress(Empty):
-            self._stopped.get(timeout=min(self._interval, self._deadline - now, _LONGEST_WAIT))
-            raise StopIteration
+            self._stopped.get(timeout=min(self._interval, deadline - now, _LONGEST_WAIT))
+        return deadline
 
     def stop(self) -> None:
         self._stopped.put(None)
