@@ -246,7 +246,8 @@ neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 
 # Ray, Beam and Spark, each in an environment of its own: they ask for packages that conflict.
 PACKAGES_beam = apache-beam==2.77.0 pyarrow google-crc32c  # the last for Beam's own TFRecords
-ENGINES = beam
+PACKAGES_ray = 'ray[data]==2.60.0' pyarrow
+ENGINES = beam ray
 
 .PHONY: engines $(ENGINES:%=engine-%)
 engines: $(ENGINES:%=engine-%)

@@ -30,6 +30,7 @@ MODULES = [
     "huggingface",
     "polars",
     "beam",
+    "ray",
 ]
 # Classes of results that programs read and need not name.
 RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
@@ -53,7 +54,7 @@ TASKS = {
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
     "Datasets": """
         TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
-    "Engines for many machines": "tfwire.beam",
+    "Engines for many machines": "tfwire.beam tfwire.ray",
     "Shards": "ShardedWriter tfwire.sharding",
     "Verify and repair": """
         verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion

@@ -47,6 +47,7 @@ PYTHON_ROOMS = {
     "huggingface": {"tfwire", "arrow"},
     "polars": {"_base", "arrow"},
     "beam": {"_base", "_records", "_parsing", "arrow"},
+    "ray": {"_base", "_records", "arrow"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
 }

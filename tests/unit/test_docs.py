@@ -163,7 +163,7 @@ def resolves(found, name):
     return True
 
 
-NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam"}
+NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam", "ray"}
 
 
 def is_public(name):

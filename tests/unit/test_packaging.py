@@ -110,6 +110,7 @@ def test_actions_are_pinned_by_hash():
         ("datasets", "huggingface", "import tfwire.huggingface"),
         ("polars", "polars", "import tfwire.polars"),
         ("apache_beam", "beam", "import tfwire.beam"),
+        ("ray", "ray", "import tfwire.ray"),
     ],
 )
 def test_a_package_that_is_missing_is_named(missing, extra, code):

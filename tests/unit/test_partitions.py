@@ -7,7 +7,12 @@ import pytest
 import tfwire as tfw
 from arrow_data import rows_of_batch
 from tfwire.arrow import open_reader
-from tfwire.arrow._partitions import count_records, plan_partitions, read_partition
+from tfwire.arrow._partitions import (
+    count_records,
+    fitting_batch_size,
+    plan_partitions,
+    read_partition,
+)
 
 FEATURES = {"i": tfw.FixedLenFeature([], tfw.int64)}
 NUM_RECORDS = 500
@@ -190,3 +195,13 @@ def test_inputs_that_cannot_be_read_again_are_refused(path, tmp_path):
         plan_partitions(file, partition_bytes=1)
     with pytest.raises(FileNotFoundError, match="nothing"):
         plan_partitions(tmp_path / "nothing", partition_bytes=1)
+
+
+def test_long_records_are_read_in_small_batches(path, tmp_path):
+    (part,) = plan_partitions(path, partition_bytes=10**9)
+    assert 1000 < fitting_batch_size(part, 100_000) < 100_000
+    tfw.write_records(path, [bytes(10_000)] * 3)
+    assert fitting_batch_size(part, 100_000) == 10
+    assert fitting_batch_size(part, 1) == 1
+    path.write_bytes(b"")
+    assert fitting_batch_size(part, 5) == 5

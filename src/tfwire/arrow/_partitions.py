@@ -34,7 +34,16 @@ if TYPE_CHECKING:
         StorageOptions,
     )
 
-__all__ = ["FilePartition", "count_records", "plan_partitions", "read_partition"]
+__all__ = [
+    "FilePartition",
+    "count_records",
+    "fitting_batch_size",
+    "plan_partitions",
+    "read_partition",
+]
+
+# Records from which the mean length of others is guessed.
+_SAMPLE = 64
 
 
 class FilePartition(NamedTuple):
@@ -192,6 +201,20 @@ def count_records(
             while (batch := reader.next()) is not None:
                 num_records += batch.count
     return num_records
+
+
+def fitting_batch_size(
+    partition: FilePartition, num_bytes: int, compression_type: DetectedCompressionType = "auto"
+) -> int:
+    """How many records of the length of the first ones have so many bytes; 1 or more."""
+    compression = compression_type if partition.stop is None else ""
+    with _opened(partition) as inputs:
+        options: dict[str, Any] = {"on_corrupt": "stop", "start": partition.start}
+        with BatchReader(inputs, compression, **options) as reader:
+            reader.warn = lambda text: None  # whoever reads the partition warns
+            batch = reader.next(_SAMPLE)
+            mean = 1 if batch is None else batch.payload_bytes // batch.count
+    return max(1, num_bytes // max(1, mean))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,314 @@
+"""TFRecord files as datasets of Ray Data, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import integer, show_path
+from tfwire._records.compression import compression_name
+from tfwire._records.sources import absolute, local_path
+from tfwire._records.urls import is_object_path, is_url
+from tfwire._records.writer import TFRecordWriter
+from tfwire.arrow import open_reader
+from tfwire.arrow._partitions import (
+    FilePartition,
+    count_records,
+    fitting_batch_size,
+    plan_partitions,
+    read_partition,
+)
+
+try:
+    import pyarrow
+    from ray.data import Dataset, read_datasource
+    from ray.data.block import BlockAccessor, BlockMetadata
+    from ray.data.datasource import Datasink, Datasource, ReadTask
+except ImportError as _error:
+    raise ImportError(
+        "tfwire.ray needs ray[data] 2.50 or newer and pyarrow; pip install 'tfwire[ray]'"
+    ) from _error
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        AnyPath,
+        BinaryAs,
+        CompressionType,
+        DetectedCompressionType,
+        OnCorrupt,
+        RemotePath,
+        StorageOptions,
+        TableFeatures,
+    )
+
+__all__ = ["TFRecordDatasink", "TFRecordDatasource", "read_tfrecord", "write_tfrecord"]
+
+# Bytes of records in a block. Ray joins and cuts blocks to sizes of its own.
+_BLOCK_BYTES = 16 << 20
+_MOST_RECORDS = 65536
+_WHOLE = 1 << 62  # no file is that long
+_SUFFIXES = {"": "", "GZIP": ".gz", "ZLIB": ".zlib"}
+
+
+class TFRecordDatasource(Datasource):
+    """Record files for ``ray.data.read_datasource``. ``read_tfrecord`` is the shorter way.
+
+    A task reads some small files, or a part of a long one that has an index beside it. A task that
+    is tried again gives the same blocks. Columns that the dataset selects at once are parsed alone,
+    and ``count`` parses nothing.
+
+    Args:
+        paths, features, columns, binary_as, compression_type, on_corrupt, storage_options: As for
+            :func:`tfwire.arrow.open_reader`. Without features, the files are looked at now.
+
+    Raises:
+        ValueError, TypeError: As ``open_reader``.
+        OSError: A file cannot be read.
+    """
+
+    def __init__(
+        self,
+        paths: RemotePath | Iterable[RemotePath],
+        features: TableFeatures | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        binary_as: BinaryAs = "large_binary",
+        compression_type: DetectedCompressionType = "auto",
+        on_corrupt: OnCorrupt = "raise",
+        storage_options: StorageOptions = None,
+    ) -> None:
+        super().__init__()
+        self._projection_map: dict[str, str] | None = None  # Ray's, which does not set it
+        self._options: dict[str, Any] = {
+            "binary_as": binary_as,
+            "compression_type": compression_type,
+            "on_corrupt": on_corrupt,
+        }
+        options = {**self._options, "storage_options": storage_options}
+        reader = open_reader(paths, features, columns=columns, **options)
+        self._paths, self._features = reader.paths, reader.features
+        self._columns = list(reader.types)
+        self._plans: dict[int, list[FilePartition]] = {}
+        self._num_bytes = sum(part.num_bytes for part in self._plan(_WHOLE))
+
+    def _plan(self, partition_bytes: int) -> list[FilePartition]:
+        """The partitions, which Ray asks for several times."""
+        if partition_bytes not in self._plans:
+            self._plans[partition_bytes] = plan_partitions(
+                self._paths,
+                partition_bytes=partition_bytes,
+                compression_type=self._options["compression_type"],
+                on_corrupt=self._options["on_corrupt"],
+            )
+        return self._plans[partition_bytes]
+
+    def estimate_inmemory_data_size(self) -> int:
+        """Bytes of the files."""
+        return self._num_bytes
+
+    def supports_projection_pushdown(self) -> bool:
+        """True: only columns that are needed are parsed."""
+        return True
+
+    def get_name(self) -> str:
+        """The name of the tasks."""
+        return "ReadTFRecord"
+
+    def get_read_tasks(
+        self,
+        parallelism: int,
+        per_task_row_limit: int | None = None,
+        data_context: Any = None,
+    ) -> list[ReadTask]:
+        """The tasks, about ``parallelism`` of them. Ray calls this."""
+        wanted = self._get_data_columns()
+        columns = self._columns if wanted is None else wanted
+        empty = open_reader([], self._features, columns=columns, **self._options)
+        schema = pyarrow.schema(empty)
+        return [
+            ReadTask(
+                partial(_blocks, partition, self._features, columns, self._options),
+                BlockMetadata(
+                    num_rows=partition.num_records,
+                    size_bytes=partition.num_bytes,
+                    input_files=tuple(os.fspath(path) for path in partition.paths),
+                    exec_stats=None,
+                ),
+                schema=schema,
+                per_task_row_limit=per_task_row_limit,
+            )
+            for partition in self._plan(max(1, -(-self._num_bytes // max(1, parallelism))))
+        ]
+
+
+def _blocks(
+    partition: FilePartition, features: TableFeatures, columns: list[str], options: dict[str, Any]
+) -> Iterator[pyarrow.Table]:
+    """The blocks of a partition, in a worker."""
+    if not columns:
+        compression, policy = options["compression_type"], options["on_corrupt"]
+        number = count_records(partition, compression_type=compression, on_corrupt=policy)
+        yield pyarrow.table({"row": pyarrow.nulls(number)}).select([])
+        return
+    fitting = fitting_batch_size(partition, _BLOCK_BYTES, options["compression_type"])
+    size = min(_MOST_RECORDS, fitting)
+    reader = open_reader([], features, columns=columns, batch_size=size, **options)
+    for batch in read_partition(partition, reader):
+        yield pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
+
+
+def read_tfrecord(
+    paths: RemotePath | Iterable[RemotePath],
+    features: TableFeatures | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    binary_as: BinaryAs = "large_binary",
+    compression_type: DetectedCompressionType = "auto",
+    on_corrupt: OnCorrupt = "raise",
+    storage_options: StorageOptions = None,
+    **ray_options: Any,
+) -> Dataset:
+    """Record files as a dataset of Ray Data, in Arrow blocks.
+
+    Args:
+        paths, features, columns, binary_as, compression_type, on_corrupt, storage_options: As for
+            :func:`tfwire.arrow.open_reader`. Without features, the files are looked at now. All
+            workers must see the paths.
+        ray_options: For ``ray.data.read_datasource``, for example ``override_num_blocks=``.
+
+    Returns:
+        A ``ray.data.Dataset``.
+
+    Raises:
+        ValueError, TypeError: As ``open_reader``.
+        OSError: A file cannot be read.
+        ray.exceptions.RayTaskError: From the dataset: a file is damaged, or a record does not fit.
+    """
+    source = TFRecordDatasource(
+        paths,
+        features,
+        columns=columns,
+        binary_as=binary_as,
+        compression_type=compression_type,
+        on_corrupt=on_corrupt,
+        storage_options=storage_options,
+    )
+    return read_datasource(source, **ray_options)
+
+
+class TFRecordDatasink(Datasink):
+    """Record files for ``Dataset.write_datasink``. ``write_tfrecord`` is the shorter way.
+
+    Tasks write into a folder of their own beside the files. When all have ended the files get their
+    names; after a failure they are removed.
+
+    Args:
+        path: A folder that all workers see. It is made if it is missing.
+        compression_type: None or "", "GZIP" or "ZLIB".
+        min_rows_per_file: Rows of a file at least, as far as there are so many.
+
+    Raises:
+        ValueError, TypeError: An argument is not valid.
+    """
+
+    def __init__(
+        self,
+        path: AnyPath,
+        *,
+        compression_type: CompressionType = None,
+        min_rows_per_file: int | None = None,
+    ) -> None:
+        if is_url(path) or is_object_path(path):
+            raise ValueError(f"path must be a folder, found the URL {show_path(path)}")
+        self._suffix = _SUFFIXES[compression_name(compression_type)]
+        if min_rows_per_file is not None:
+            min_rows_per_file = integer("min_rows_per_file", min_rows_per_file, 1)
+        self._folder = absolute(local_path("path", path))
+        self._compression_type = compression_type
+        self._min_rows = min_rows_per_file
+        self._staging = os.path.join(self._folder, f".tfwire-{uuid.uuid4().hex}")
+
+    @property
+    def min_rows_per_write(self) -> int | None:
+        """Rows of a file at least."""
+        return self._min_rows
+
+    def get_name(self) -> str:
+        """The name of the tasks."""
+        return "WriteTFRecord"
+
+    def on_write_start(self, schema: Any = None) -> None:
+        """Makes the folders. Ray calls this on the driver."""
+        os.makedirs(self._staging, exist_ok=True)
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> tuple[str, str] | None:
+        """Writes one file. Ray calls this in a worker, again if a task is tried again.
+
+        Returns:
+            The temporary path and the name of the file; None: there are no rows.
+        """
+        name = f"{ctx.kwargs['write_uuid']}_{ctx.task_idx:06}.tfrecord{self._suffix}"
+        attempt = os.path.join(self._staging, f"{name}.{uuid.uuid4().hex}")
+        num_rows = 0
+        try:
+            with TFRecordWriter(attempt, self._compression_type) as writer:
+                for block in blocks:
+                    table = BlockAccessor.for_block(block).to_arrow()
+                    num_rows += table.num_rows
+                    if table.num_rows:
+                        writer.write_columns(table)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(attempt)
+            raise
+        return (attempt, name) if num_rows else None
+
+    def on_write_complete(self, write_result: Any) -> None:
+        """Gives the files their names. Ray calls this on the driver."""
+        named: list[str] = []
+        try:
+            for attempt, name in filter(None, write_result.write_returns):
+                final = os.path.join(self._folder, name)
+                os.rename(attempt, final)
+                named.append(final)
+        except BaseException:
+            for final in named:
+                with contextlib.suppress(OSError):
+                    os.unlink(final)
+            raise
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def on_write_failed(self, error: Exception) -> None:
+        """Removes what was written. Ray calls this on the driver."""
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+
+def write_tfrecord(
+    dataset: Dataset,
+    path: AnyPath,
+    *,
+    compression_type: CompressionType = None,
+    min_rows_per_file: int | None = None,
+    **ray_options: Any,
+) -> None:
+    """Writes a dataset of Ray Data as Examples. The files appear when all of them are written.
+
+    Args:
+        dataset: A ``ray.data.Dataset`` with columns that ``encode_columns`` takes.
+        path, compression_type, min_rows_per_file: As for :class:`TFRecordDatasink`.
+        ray_options: For ``Dataset.write_datasink``, for example ``concurrency=``.
+
+    Raises:
+        ValueError, TypeError: An argument is not valid.
+        OSError: The folder cannot be written.
+        ray.exceptions.RayTaskError: A task failed. No file has appeared.
+    """
+    sink = TFRecordDatasink(
+        path, compression_type=compression_type, min_rows_per_file=min_rows_per_file
+    )
+    dataset.write_datasink(sink, **ray_options)
