@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["TFRecordDatasink", "TFRecordDatasource", "read_tfrecord", "write_tfrecord"]
 
 # Bytes of records in a block. Ray joins and cuts blocks to sizes of its own.
-_BLOCK_BYTES = 16 << 20
-_MOST_RECORDS = 65536
+_RAY_BLOCK_BYTES = 16 << 20
+_MOST_ROWS = 65536
 _WHOLE = 1 << 62  # no file is that long
 _SUFFIXES = {"": "", "GZIP": ".gz", "ZLIB": ".zlib"}
 
@@ -155,8 +155,8 @@ def _blocks(
         number = count_records(partition, compression_type=compression, on_corrupt=policy)
         yield pyarrow.table({"row": pyarrow.nulls(number)}).select([])
         return
-    fitting = fitting_batch_size(partition, _BLOCK_BYTES, options["compression_type"])
-    size = min(_MOST_RECORDS, fitting)
+    fitting = fitting_batch_size(partition, _RAY_BLOCK_BYTES, options["compression_type"])
+    size = min(_MOST_ROWS, fitting)
     reader = open_reader([], features, columns=columns, batch_size=size, **options)
     for batch in read_partition(partition, reader):
         yield pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
