@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         RemotePath,
         StorageOptions,
         TableFeatures,
+        Value,
     )
 
 __all__ = ["TFRecordDatasink", "TFRecordDatasource", "read_tfrecord", "write_tfrecord"]
@@ -123,7 +124,7 @@ class TFRecordDatasource(Datasource):
         self,
         parallelism: int,
         per_task_row_limit: int | None = None,
-        data_context: Any = None,
+        data_context: object = None,
     ) -> list[ReadTask]:
         """The tasks, about ``parallelism`` of them. Ray calls this."""
         wanted = self._get_data_columns()
@@ -171,7 +172,7 @@ def read_tfrecord(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     storage_options: StorageOptions = None,
-    **ray_options: Any,
+    **ray_options: object,
 ) -> Dataset:
     """Record files as a dataset of Ray Data, in Arrow blocks.
 
@@ -242,11 +243,11 @@ class TFRecordDatasink(Datasink):
         """The name of the tasks."""
         return "WriteTFRecord"
 
-    def on_write_start(self, schema: Any = None) -> None:
+    def on_write_start(self, schema: object = None) -> None:
         """Makes the folders. Ray calls this on the driver."""
         os.makedirs(self._staging, exist_ok=True)
 
-    def write(self, blocks: Iterable[Any], ctx: Any) -> tuple[str, str] | None:
+    def write(self, blocks: Iterable[Value], ctx: Value) -> tuple[str, str] | None:
         """Writes one file. Ray calls this in a worker, again if a task is tried again.
 
         Returns:
@@ -268,7 +269,7 @@ class TFRecordDatasink(Datasink):
             raise
         return (attempt, name) if num_rows else None
 
-    def on_write_complete(self, write_result: Any) -> None:
+    def on_write_complete(self, write_result: Value) -> None:
         """Gives the files their names. Ray calls this on the driver."""
         named: list[str] = []
         try:
@@ -294,7 +295,7 @@ def write_tfrecord(
     *,
     compression_type: CompressionType = None,
     min_rows_per_file: int | None = None,
-    **ray_options: Any,
+    **ray_options: object,
 ) -> None:
     """Writes a dataset of Ray Data as Examples. The files appear when all of them are written.
 

@@ -44,6 +44,8 @@ VALUES = {
     "torch.StringTensor.to_list": "lists as deep as the rank",
     "torch.ThreadLoader.__iter__": "the batches of any dataset",
     "torch.collate": "a batch of any structure",
+    "ray.TFRecordDatasink.on_write_complete": "Ray's, which is not there for a type checker",
+    "ray.TFRecordDatasink.write": "Ray's blocks and context",
     "arrow.read_table": "pyarrow's, which may not be there",
     # The message or the rank decides.
     "parse_tensor": "a scalar or an array of any type",
