@@ -442,15 +442,3 @@ def test_a_file_that_grows_is_read_to_where_it_ends(tmp_path):
     with path.open("ab") as file:
         file.write(frame(b"two"))
     assert [b"two"] == list(records)
-
-
-def test_no_positions_come_after_close(tmp_path):
-    """Although the records were read already."""
-    path = tmp_path / "records"
-    tfw.write_records(path, [b"a", b"b", b"c"])
-    records = tfw.read_records(path)
-    positions = records.with_positions()
-    next(positions)
-    records.close()
-    with pytest.raises(ValueError, match="the record iterator is closed"):
-        next(positions)

@@ -39,16 +39,7 @@ from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import TypeVar
 
-from tfwire._base.serving import (
-    EXECUTING,
-    methods_inside,
-    methods_waiting,
-    services,
-    services_of,
-    turn_at,
-    turns,
-    waits_for,
-)
+from tfwire._base.serving import EXECUTING, methods_inside, services, services_of, turn_at
 from tfwire._base.workers import PATIENCE, acquirable
 
 __all__ = ["SharedIterator", "State"]
@@ -122,13 +113,11 @@ class SharedIterator(Iterator[Item]):
         raise ValueError(EXECUTING)
 
     def executing(self) -> bool:
-        """Whether this thread is inside, or works for this iterator, or the thread inside waits for
-        it."""
+        """Whether this thread is inside, or works for this iterator or for the thread inside."""
         thread = get_ident()
-        return (
-            self._inside == thread
-            or any(service.serves(self) for service in services_of(thread))
-            or waits_for(self._inside, thread)
+        return self._inside == thread or any(
+            service.serves(self) or 0 != self._inside == service.consumer
+            for service in services_of(thread)
         )
 
     def closed_error(self) -> Exception:
@@ -154,8 +143,8 @@ class SharedIterator(Iterator[Item]):
         if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)
         turn: AbstractContextManager[object] = self._lock
-        if self._inside or turns or (services and thread in services):
-            if (own := turn_at(self._lock, self._inside, self.executing)) is None:
+        if services and thread in services:
+            if (own := turn_at(self._lock, self.executing)) is None:
                 return self.reentered()
             turn = own
         try:
@@ -201,7 +190,7 @@ class SharedIterator(Iterator[Item]):
             raise ValueError(EXECUTING)
         if self._forked():
             raise RuntimeError(_FORKED)
-        turn = turn_at(self._lock, self._inside, self.executing)
+        turn = turn_at(self._lock, self.executing)
         if turn is None:
             raise ValueError(EXECUTING)
         try:
@@ -279,4 +268,3 @@ class SharedIterator(Iterator[Item]):
 
 
 methods_inside |= {SharedIterator.__next__.__code__, SharedIterator.exclusively.__code__}
-methods_waiting.update(dict.fromkeys(methods_inside, "_inside"))

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import get_ident
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
-from tfwire._base.serving import EXECUTING, Service, methods_waiting, services, turn_at, waits_for
+from tfwire._base.serving import EXECUTING, Service, services
 
 __all__ = ["PATIENCE", "Workers", "acquirable"]
-
-T = TypeVar("T")
 
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
 # return.
@@ -67,7 +65,6 @@ class Workers:
         self._read = read
         self._work = work
         self._reading = threading.Lock()  # held while a thread reads
-        self._reader = 0  # the thread that holds it; 0: none
         self._room: SimpleQueue[bool] = SimpleQueue()  # True: read a unit; False: end
         self._units: SimpleQueue[Any] = SimpleQueue()  # a queue per result; None: no more
         self._exits: SimpleQueue[None] = SimpleQueue()  # an entry per thread that has ended
@@ -75,11 +72,8 @@ class Workers:
         self.service = Service(owner)
         self._read_all = False
         self._release: Callable[[], None] | None = None
-        # An entry per thread that has not ended, while the owner has not closed; the last one of
-        # them finds none. There is no lock, which a signal handler could find held.
-        self._others: SimpleQueue[None] = SimpleQueue()
-        for _ in range(num_threads):
-            self._others.put(None)
+        self._counting = threading.Lock()
+        self._inside = 1 + num_threads  # threads that have not ended, and the owner until it closes
         self._getpid = os.getpid  # module globals may be gone when a finalizer calls stop()
         self._pid = os.getpid()
         self._threads: list[threading.Thread] = []
@@ -129,8 +123,7 @@ class Workers:
         service = self.service
         service.consumer = thread = get_ident()
         try:
-            # A finalizer may draw while its thread keeps the others from reading.
-            if self._reader == thread or (thread in services and service.needs(thread)):
+            if thread in services and service.needs(thread):
                 raise ValueError(EXECUTING)
             unit = self._units.get()
             if unit is None or self.stopped:
@@ -153,32 +146,18 @@ class Workers:
         stays forever in the state that it had at the fork."""
         return self._getpid() != self._pid
 
-    def between_reads(self, function: Callable[[], T]) -> T:
-        """``function()``, while no thread reads.
+    def between_reads(self) -> threading.Lock:
+        """A lock: while it is held, no thread reads.
 
         Raises:
             RuntimeError: The process was forked while a thread was reading.
             ValueError: The threads wait for the one that calls this.
         """
+        if self.service.needs(get_ident()):
+            raise ValueError(EXECUTING)
         if self.forked and not acquirable(self._reading):
             raise RuntimeError("a thread was using this iterator during the fork; start again")
-        turn = None
-        if not self.service.needs(get_ident()):
-            turn = turn_at(self._reading, self._reader, self._needs_this_thread)
-        if turn is None:
-            raise ValueError(EXECUTING)
-        # Not in a context manager of Python's: an exception of a signal handler there would keep
-        # the lock for as long as somebody keeps the exception.
-        with turn:
-            self._reader = get_ident()
-            try:
-                return function()
-            finally:
-                self._reader = 0
-
-    def _needs_this_thread(self) -> bool:
-        thread = get_ident()
-        return self.service.needs(thread) or waits_for(self._reader, thread)
+        return self._reading
 
     def stop(self) -> None:
         """Makes the threads end after their current step, and ``next`` raise. Never waits."""
@@ -241,9 +220,7 @@ class Workers:
         with self._reading:
             if self.stopped or self._read_all:
                 return False
-            self._reader = get_ident()
             unit, error = _attempt(self._read)
-            self._reader = 0
             self._read_all = error is not None or unit.last
             self._units.put(result)
             if self._more_room:
@@ -255,15 +232,11 @@ class Workers:
         return True
 
     def _leave(self) -> None:
-        try:
-            self._others.get_nowait()
-        except Empty:
-            if self._release is not None:
-                self._release()
-
-
-methods_waiting[Workers._do_one.__code__] = "_reader"
-methods_waiting[Workers.between_reads.__code__] = "_reader"
+        with self._counting:
+            self._inside -= 1
+            last = self._inside == 0
+        if last and self._release is not None:
+            self._release()
 
 
 def _last_unit() -> Any:

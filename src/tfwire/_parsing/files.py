@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from tfwire._base.errors import ParseError, warn
@@ -18,7 +19,6 @@ from tfwire._records.receipts import Receipt
 __all__ = ["FileBatches"]
 
 Batch = TypeVar("Batch")
-Result = TypeVar("Result")
 
 
 class FileBatches(SharedIterator[Batch]):
@@ -76,7 +76,8 @@ class FileBatches(SharedIterator[Batch]):
         be among them: the file was read ahead."""
         if not self._num_skipped:
             return SkippedRegions()
-        return self._between_reads(lambda: self._reader.skipped.first(self._num_skipped))
+        with self._between_reads():
+            return self._reader.skipped.first(self._num_skipped)
 
     @property
     def receipt(self) -> Receipt:
@@ -85,10 +86,11 @@ class FileBatches(SharedIterator[Batch]):
         Raises:
             ValueError: ``parse_file`` was called without ``receipt=True``.
         """
-        return self._between_reads(lambda: self._reader.receipt)
+        with self._between_reads():
+            return self._reader.receipt
 
-    def _between_reads(self, function: Callable[[], Result]) -> Result:
-        return function() if self._ahead is None else self._ahead.between_reads(function)
+    def _between_reads(self) -> Any:
+        return nullcontext() if self._ahead is None else self._ahead.between_reads()
 
     @property
     def parse_errors(self) -> list[ParseError]:

@@ -417,8 +417,7 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         done = len(offsets) - len(records)
         path = itertools.repeat(self.reader.path, len(records))
         self._current = iter(records)
-        # Not strict: close() may take the records back.
-        return zip(path, numbers[done:], offsets[done:], self._current, strict=False)
+        return zip(path, numbers[done:], offsets[done:], self._current, strict=True)
 
     def position(self) -> RecordPosition:
         """Where the next record to be handed out begins. Call it by ``exclusively``."""

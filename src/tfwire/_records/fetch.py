@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
-from tfwire._base.serving import methods_waiting, turn_at, waits_for
+from tfwire._base.serving import is_waited_for, turn_at
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
@@ -221,9 +221,7 @@ class StreamAccess:
         if self._pid != os.getpid():
             self._restart()
         thread = get_ident()
-        inside, turn = self._inside, None
-        if inside != thread:
-            turn = turn_at(self._lock, inside, lambda: waits_for(self._inside, thread))
+        turn = None if self._inside == thread else turn_at(self._lock, self._waits_for_this_thread)
         if turn is None:
             return self.again()._take(numbers)
         with turn:
@@ -236,6 +234,9 @@ class StreamAccess:
                 raise
             finally:
                 self._inside = 0
+
+    def _waits_for_this_thread(self) -> bool:
+        return is_waited_for(self._inside)
 
     def _batch_with(self, number: int) -> Any:
         """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
@@ -259,9 +260,6 @@ class StreamAccess:
             raise stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
         data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
         return strings_from_spans(data, rows)
-
-
-methods_waiting[StreamAccess._take.__code__] = "_inside"
 
 
 def stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing
 from itertools import starmap
-from threading import Semaphore, get_ident
+from threading import Semaphore
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, file_path, integer, show_path, size_in_bytes
 from tfwire._base.errors import public
-from tfwire._base.serving import Service
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
@@ -138,7 +137,7 @@ class ShardedWriter(WriterBase):
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, with shard_size
         self._num_threads = threads
-        self._workers = _Workers(threads if count is None else min(threads, count), self)
+        self._workers = _Workers(threads if count is None else min(threads, count))
         try:
             for _ in range(count or 1):
                 self._open_next()
@@ -232,11 +231,6 @@ class ShardedWriter(WriterBase):
         else:
             self._fill_in_turn(payloads, self._shard_size)
         self.num_records += len(payloads)
-
-    def _turn(self) -> AbstractContextManager[object]:
-        if self._workers.need(get_ident()):
-            raise self._waits_for_this_thread()
-        return super()._turn()
 
     def _fail(self, failure: Exception) -> None:
         super()._fail(failure)
@@ -410,28 +404,13 @@ class _Workers:
 
     Args:
         count: The number of threads; with 1, ``submit`` runs the task itself.
-        owner: The writer.
     """
 
-    def __init__(self, count: int, owner: ShardedWriter) -> None:
+    def __init__(self, count: int) -> None:
         pools = range(count) if count > 1 else ()
         self._pools = [ThreadPoolExecutor(1, "tfwire-shard") for _ in pools]
         self._free = [Semaphore(_MAX_TASKS) for _ in pools]
-        self._service = Service(owner)
         self._failure: Exception | None = None
-
-    def need(self, thread: int) -> bool:
-        """Whether one of the threads may wait for what a thread does, or is that thread."""
-        return self._service.needs(thread)
-
-    @contextmanager
-    def _waited_for(self) -> Iterator[None]:
-        """This thread waits for the others: what it is inside of refuses them."""
-        self._service.consumer = get_ident()
-        try:
-            yield
-        finally:
-            self._service.consumer = 0
 
     def submit(self, number: int, task: Callable[..., Any], *arguments: Any) -> None:
         """Submits a task for a file; waits while too many are waiting for its thread.
@@ -444,8 +423,7 @@ class _Workers:
             task(*arguments)
             return
         thread = number % len(self._pools)
-        with self._waited_for():
-            self._free[thread].acquire()
+        self._free[thread].acquire()
         self._pools[thread].submit(self._run, thread, task, arguments)
 
     def wait(self) -> None:
@@ -454,22 +432,19 @@ class _Workers:
         Raises:
             Exception: Raised by one of them.
         """
-        with self._waited_for():
-            for future in [pool.submit(int) for pool in self._pools]:
-                future.result()
+        for future in [pool.submit(int) for pool in self._pools]:
+            future.result()
         self._check()
 
     def close(self) -> None:
         """Ends the threads once all tasks are done."""
-        with self._waited_for():
-            for pool in self._pools:
-                pool.shutdown()
+        for pool in self._pools:
+            pool.shutdown()
 
     def _run(self, thread: int, task: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
             if self._failure is None:
-                with self._service:
-                    task(*arguments)
+                task(*arguments)
         except BaseException as error:
             self.fail(error)
         finally:

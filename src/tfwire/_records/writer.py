@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public
-from tfwire._base.serving import methods_waiting
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
     FRAME,
@@ -459,9 +458,6 @@ class TFRecordWriter(WriterBase):
 
     def __repr__(self) -> str:
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
-
-
-methods_waiting[TFRecordWriter._write_collected.__code__] = "_inside"
 
 
 def write_payloads(writer: TFRecordWriter, payloads: Payloads) -> None:

@@ -16,7 +16,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tfwire._base.serving import methods_waiting, turn_at, waits_for
+from tfwire._base.serving import is_waited_for, turn_at
 
 __all__ = ["WriterBase", "copy_error"]
 
@@ -76,18 +76,12 @@ class WriterBase:
 
         Raises:
             RuntimeError: The operation that runs waits for this thread: its file object draws from
-                an iterator that this thread works for, or uses a writer that this thread is using.
+                an iterator that this thread works for.
         """
-        inside, thread = self._inside, get_ident()
-        if inside == thread:
-            return self._lock
-        turn = turn_at(self._lock, inside, lambda: waits_for(self._inside, thread))
+        turn = turn_at(self._lock, lambda: is_waited_for(self._inside))
         if turn is None:
-            raise self._waits_for_this_thread()
+            raise RuntimeError(f"{self!r} is in use by a thread that waits for this one")
         return turn
-
-    def _waits_for_this_thread(self) -> RuntimeError:
-        return RuntimeError(f"{self!r} is in use by a thread that waits for this one")
 
     def _check(self) -> None:
         """Raises the first failure again."""
@@ -160,10 +154,6 @@ class WriterBase:
 
     def __reduce__(self) -> Any:
         raise TypeError("writers cannot be pickled; open files in the other process")
-
-
-for _method in (WriterBase._run, WriterBase._turn):
-    methods_waiting[_method.__code__] = "_inside"
 
 
 def copy_error(error: Exception) -> Exception:
