@@ -14,7 +14,9 @@ from tfwire.ray import TFRecordDatasink, TFRecordDatasource, read_tfrecord, writ
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
+    # Ray leaves its processes to the system when it shuts down.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 NUM_RECORDS = 5000
 FEATURES = {
