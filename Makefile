@@ -189,8 +189,8 @@ check-valgrind: $(NATIVE)
 # tree keeps its fast module.
 define sanitized_copy
 	rm -rf build/$(1) && mkdir -p build/$(1)
-	tar -c --exclude=__pycache__ --exclude='_native*.so' csrc src tests docs examples *.md setup.py \
-	    pyproject.toml Makefile LICENSE | tar -x -C build/$(1)
+	tar -c --exclude=__pycache__ --exclude='_native*.so' csrc src tests docs examples packaging *.md \
+	    setup.py pyproject.toml Makefile LICENSE CITATION.cff | tar -x -C build/$(1)
 	cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 	    TFWIRE_SANITIZE=$(2) $(abspath $(BIN))/python setup.py --quiet build_ext --force --inplace
 endef
