@@ -244,7 +244,7 @@ oracle: $(ORACLE_READY) $(NATIVE)
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
-# Ray, Beam and Spark, each in an environment of its own: they ask for packages that conflict.
+# Beam and Ray, each in an environment of its own: they ask for packages that conflict.
 PACKAGES_beam = apache-beam==2.77.0 pyarrow google-crc32c  # the last for Beam's own TFRecords
 PACKAGES_ray = 'ray[data]==2.60.0' pyarrow
 ENGINES = beam ray

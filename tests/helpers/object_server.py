@@ -3,19 +3,58 @@ of http.client alone."""
 
 from __future__ import annotations
 
+import gc
 import http.client
+import io
+import random
 import re
 import socket
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import fsspec
 from fsspec.implementations.memory import MemoryFile
 
+import tfwire as tfw
+from tfwire._records import remote_access, remote_object, remote_source
+
 PROTOCOL = "objects"
+# Five of the small ranges.
+RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
+
+
+@contextmanager
+def small_ranges(monkeypatch):
+    """Ranges of 100 kB, and short pauses; no thread is left in the end."""
+    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(remote_access, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
+    yield
+    fsspec.filesystem("memory").store.clear()
+    gc.collect()  # datasets, which hold cycles
+    deadline = time.monotonic() + 30
+    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
+        assert time.monotonic() < deadline, "a thread of the reader is left"
+        time.sleep(0.001)
+
+
+def file_of(records, options=None):
+    out = io.BytesIO()
+    tfw.write_records(out, records, options)
+    return out.getvalue()
+
+
+@contextmanager
+def serving_records():
+    """A server with RECORDS as /a, and as /gz."""
+    with ObjectServer() as server:
+        server.add("/a", file_of(RECORDS))
+        server.add("/gz", file_of(RECORDS, "GZIP"))
+        yield server
 
 
 class ObjectServer:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import io
 import multiprocessing
 import os
 import pickle
-import random
 import sys
 import threading
 import time
@@ -20,40 +18,22 @@ import fsspec
 import pytest
 
 import tfwire as tfw
-from object_server import ObjectServer
+from object_server import RECORDS, file_of, serving_records, small_ranges
 from tfwire import arrow
-from tfwire._records import remote_object, remote_source
+from tfwire._records import remote_source
 from tfwire._records.urls import ObjectPath
-
-# Five ranges.
-RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Ranges of 100 kB, and short pauses."""
-    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
-    yield
-    fsspec.filesystem("memory").store.clear()
-    deadline = time.monotonic() + 30
-    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
-        assert time.monotonic() < deadline, "a thread of the reader is left"
-        time.sleep(0.001)
+    with small_ranges(monkeypatch):
+        yield
 
 
 @pytest.fixture
 def server():
-    with ObjectServer() as server:
-        server.add("/a", file_of(RECORDS))
-        server.add("/gz", file_of(RECORDS, "GZIP"))
+    with serving_records() as server:
         yield server
-
-
-def file_of(records, options=None):
-    out = io.BytesIO()
-    tfw.write_records(out, records, options)
-    return out.getvalue()
 
 
 class Upath:

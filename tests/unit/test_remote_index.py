@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import io
 import multiprocessing
 import os
 import pickle
-import random
 import struct
 import threading
-import time
 from collections import Counter
 from itertools import pairwise
 
@@ -19,40 +15,28 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from object_server import ObjectFileSystem, ObjectServer
-from tfwire._records import index_file, remote_access, remote_object, remote_source
+from object_server import (
+    RECORDS,
+    ObjectFileSystem,
+    file_of,
+    serving_records,
+    small_ranges,
+)
+from tfwire._records import index_file
 
-RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 FAR = 70_000  # bytes of a record: its neighbours do not share a range
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Ranges of 100 kB, and short pauses."""
-    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_access, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
-    yield
-    fsspec.filesystem("memory").store.clear()
-    gc.collect()  # datasets, which hold cycles
-    deadline = time.monotonic() + 30
-    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
-        assert time.monotonic() < deadline, "a thread of the reader is left"
-        time.sleep(0.001)
+    with small_ranges(monkeypatch):
+        yield
 
 
 @pytest.fixture
 def server():
-    with ObjectServer() as server:
-        server.add("/a", file_of(RECORDS))
-        server.add("/gz", file_of(RECORDS, "GZIP"))
+    with serving_records() as server:
         yield server
-
-
-def file_of(records, options=None):
-    out = io.BytesIO()
-    tfw.write_records(out, records, options)
-    return out.getvalue()
 
 
 def indexed(server, path, folder):

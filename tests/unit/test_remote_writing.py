@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
-import random
 
 import fsspec
 import pytest
 
 import tfwire as tfw
-from object_server import ObjectServer
-
-RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
+from object_server import RECORDS, ObjectServer
 
 
 @pytest.fixture(autouse=True)

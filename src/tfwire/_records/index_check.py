@@ -101,4 +101,5 @@ def _sampled(offsets: Array, compression: Compression, size: int) -> list[int]:
         return [step * max(last, 0) // (_SAMPLES - 1) for step in steps]
     numbers = sorted({step * end // (_SAMPLES - 1) for step in steps})
     begins = offsets[numbers] - lib.TFW_FOOTER_SIZE
-    return np.clip(begins, 0, max(last, 0)).tolist()  # type: ignore[no-any-return]
+    places: list[int] = np.clip(begins, 0, max(last, 0)).tolist()
+    return places

@@ -84,7 +84,7 @@ class RemoteAccess:
                 data = parts[0] if len(parts) == 1 else b"".join(parts)
                 yield self._records(group, data, numbers[group.first : group.last])
         finally:
-            pieces.close()  # type: ignore[attr-defined]  # a generator
+            pieces.close()
 
     def _records(self, group: _Group, data: bytes, numbers: Array) -> Sequence[bytes]:
         """The records of a group, whose bytes are data."""

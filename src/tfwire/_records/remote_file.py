@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
@@ -49,7 +49,7 @@ class RemoteFile:
             raise OSError(errno.ENOTSUP, "random access needs an object of known size", str(url))
         self.size: int = self._object.num_bytes
 
-    def read(self, ranges: Sequence[_Range]) -> Iterator[bytes]:
+    def read(self, ranges: Sequence[_Range]) -> Generator[bytes, None, None]:
         """The bytes of some ranges of the object, in their order.
 
         Raises:

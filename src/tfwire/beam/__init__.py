@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 try:
-    import apache_beam  # noqa: F401
+    import apache_beam  # noqa: F401  (whether it is there)
 except ImportError as _error:
     raise ImportError("tfwire.beam needs apache-beam; pip install 'tfwire[beam]'") from _error
 
@@ -133,7 +133,7 @@ class ReadAllFromTFRecord(PTransform):
 
     def __init__(
         self,
-        coder: Coder = BytesCoder(),  # noqa: B008
+        coder: Coder = BytesCoder(),  # noqa: B008  (as Beam's)
         compression_type: str = CompressionTypes.AUTO,
         with_filename: bool = False,
         *,
@@ -206,8 +206,8 @@ class ReadBatchesFromTFRecord(PTransform):
     ) -> None:
         super().__init__()
         _check_compression(compression_type)
-        on_corrupt = choice("on_corrupt", on_corrupt, _POLICIES)  # type: ignore[assignment]
-        batches_as = choice("batches_as", batches_as, ("arrow", "numpy"))  # type: ignore[assignment]
+        choice("on_corrupt", on_corrupt, _POLICIES)
+        choice("batches_as", batches_as, ("arrow", "numpy"))
         batch_size = integer("batch_size", batch_size, 1)
         with_filename = boolean("with_filename", with_filename)
         if features is None:
@@ -276,7 +276,7 @@ class WriteToTFRecord(PTransform):
     def __init__(
         self,
         file_path_prefix: str | os.PathLike[str] | ValueProvider,
-        coder: Coder = BytesCoder(),  # noqa: B008
+        coder: Coder = BytesCoder(),  # noqa: B008  (as Beam's)
         file_name_suffix: str | ValueProvider = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
@@ -329,7 +329,7 @@ def _records(
     coder: Coder, compression_type: str, with_filename: bool, on_corrupt: OnCorrupt
 ) -> BeamReading:
     """How records are read, from the arguments of a transform."""
-    on_corrupt = choice("on_corrupt", on_corrupt, _POLICIES)  # type: ignore[assignment]
+    choice("on_corrupt", on_corrupt, _POLICIES)
     _check_compression(compression_type)
     with_filename = boolean("with_filename", with_filename)
     return BeamReading(RecordElements(_checked(coder), on_corrupt), compression_type, with_filename)
@@ -358,7 +358,7 @@ def _type_of(coder: Coder) -> Any:
     """The type of what a coder decodes."""
     try:
         return coder.to_type_hint()
-    except NotImplementedError:
+    except NotImplementedError:  # by the base class: this coder does not say it
         return Any
 
 
