@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +17,7 @@ from tfwire._records.batch_reader import BatchReader, RecordBatches
 from tfwire._records.damage import RecordPosition, display_name
 from tfwire._records.open_source import open_source
 from tfwire._records.options import as_position, make_options
-from tfwire._records.reader import gil_enabled
+from tfwire._records.reader import ChainedRecords
 from tfwire._records.sources import (
     FileSource,
     Source,
@@ -100,23 +98,12 @@ def follow_records(
     return FollowedRecords(looks)
 
 
-class FollowedRecords(Iterator[bytes]):
+class FollowedRecords(ChainedRecords):
     """Iterates over the records of a file as they come; made by ``follow_records``."""
 
     def __init__(self, looks: _Looks) -> None:
+        super().__init__(looks)
         self._looks = looks
-        self._lock = threading.RLock()  # used without a GIL
-        self._records = itertools.chain.from_iterable(looks)
-
-    def __iter__(self) -> Iterator[bytes]:
-        # A __next__ in Python would double the cost per record.
-        return self._records if gil_enabled() else self
-
-    def __next__(self) -> bytes:
-        if gil_enabled():
-            return next(self._records)
-        with self._lock:
-            return next(self._records)
 
     def close(self) -> None:
         """Ends the iteration and closes the file. Any thread may call it, at any time."""
@@ -127,9 +114,6 @@ class FollowedRecords(Iterator[bytes]):
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("record iterators cannot be pickled; open the files in the other process")
 
 
 class _Looks(SharedIterator[Iterator[bytes]]):

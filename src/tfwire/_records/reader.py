@@ -29,11 +29,11 @@ if TYPE_CHECKING:
         StorageOptions,
     )
 
-__all__ = ["RecordIterator", "gil_enabled", "read_records", "write_records"]
+__all__ = ["ChainedRecords", "RecordIterator", "read_records", "write_records"]
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
-gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+_gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
 
 
 def read_records(
@@ -140,8 +140,33 @@ def write_records(
         return writer._write_chunks(itertools.chain([first], pieces))
 
 
+class ChainedRecords:
+    """The records of batches one by one, for ``for`` and ``next``; threads may share them.
+
+    Args:
+        batches: Iterators over the records of a batch each.
+    """
+
+    def __init__(self, batches: Iterable[Iterator[bytes]]) -> None:
+        self._lock = threading.RLock()  # used without a GIL
+        self._records: Iterator[bytes] = itertools.chain.from_iterable(batches)
+
+    def __iter__(self) -> Iterator[bytes]:
+        # A __next__ in Python would double the cost per record.
+        return self._records if _gil_enabled() else self
+
+    def __next__(self) -> bytes:
+        if _gil_enabled():
+            return next(self._records)
+        with self._lock:
+            return next(self._records)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("record iterators cannot be pickled; open the files in the other process")
+
+
 @public
-class RecordIterator:
+class RecordIterator(ChainedRecords):
     """Iterates over records as bytes; made by ``read_records``.
 
     ``for`` and ``next`` share the records. After an error the iterator is at its end. Threads may
@@ -151,19 +176,8 @@ class RecordIterator:
 
     def __init__(self, reader: BatchReader) -> None:
         self._batches = RecordBatches(reader)
-        self._lock = threading.RLock()  # used without a GIL
-        self._records: Iterator[bytes] = itertools.chain.from_iterable(self._batches)
+        super().__init__(self._batches)
         self._positions: Iterator[tuple[Any, int, int, bytes]] | None = None
-
-    def __iter__(self) -> Iterator[bytes]:
-        # A __next__ in Python would double the cost per record.
-        return self._records if gil_enabled() else self
-
-    def __next__(self) -> bytes:
-        if gil_enabled():
-            return next(self._records)
-        with self._lock:
-            return next(self._records)
 
     def with_positions(
         self,
@@ -249,9 +263,6 @@ class RecordIterator:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("record iterators cannot be pickled; open the files in the other process")
 
 
 class _Refusing(Iterator[bytes]):
