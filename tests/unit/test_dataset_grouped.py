@@ -160,7 +160,7 @@ def test_an_error_comes_after_the_full_batches():
     ("arguments", "error", "text"),
     [
         ((3, [1], [1, 1]), TypeError, "element_length_func"),
-        ((len, [1, 2], [1, 1]), ValueError, "one more"),
+        ((len, [1, 2], [1, 1]), ValueError, "one more item"),
         ((len, [2, 1], [1, 1, 1]), ValueError, "increase"),
         ((len, [1, 1], [1, 1, 1]), ValueError, "increase"),
         ((len, [1], [1, 0]), ValueError, "bucket_batch_sizes"),
@@ -225,3 +225,11 @@ def test_the_shards_are_parts_of_the_whole_order():
 def test_a_smaller_buffer_is_a_buffer():
     order = ints(Dataset.range(100).shuffle(10, seed=1))
     assert all(number < place + 10 for place, number in enumerate(order))
+
+
+@pytest.mark.parametrize("length", ["a", 1.5, None, True])
+def test_a_length_that_is_no_integer_is_refused(length):
+    batches = Dataset.range(3).bucket_by_sequence_length(lambda _: length, [3], [1, 1])
+    expected = rf"result of element_length_func must be an integer, found {type(length).__name__}"
+    with pytest.raises(TypeError, match=expected):
+        next(iter(batches))

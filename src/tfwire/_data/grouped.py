@@ -104,7 +104,8 @@ class Regrouping(Pipeline[Element]):
             drop_remainder: Leave out batches that are not full.
 
         Raises:
-            TypeError: ``element_length_func`` is not callable, or a number is not an integer.
+            TypeError: ``element_length_func`` is not callable, or a number is not an integer; on
+                iteration: nor is its result.
             ValueError: The numbers do not fit each other, or ``pad_to_bucket_boundary`` has no
                 ``padded_shapes``; on iteration as ``padded_batch``.
 
@@ -181,8 +182,8 @@ def check_buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[in
     sizes = [integer("bucket_batch_sizes", size, 1) for size in batch_sizes]
     if len(sizes) != len(bounds) + 1:
         raise ValueError(
-            f"bucket_batch_sizes must be one more than bucket_boundaries, found {len(sizes)} and "
-            f"{len(bounds)}"
+            "bucket_batch_sizes must have one more item than bucket_boundaries, found "
+            f"{len(sizes)} sizes and {len(bounds)} boundaries"
         )
     if bounds != sorted(set(bounds)):
         raise ValueError(f"bucket_boundaries must increase, found {bounds}")
@@ -190,7 +191,7 @@ def check_buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[in
 
 
 def _bucket_of(bounds: list[int], length_of: Callable[[Any], Any], element: Any) -> int:
-    return bisect_right(bounds, int(length_of(element)))
+    return bisect_right(bounds, integer("the result of element_length_func", length_of(element)))
 
 
 def _batch_of_bucket(
