@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 ORACLE = .venv-oracle
 NEIGHBOURS = .venv-neighbours
 RELEASE = .venv-release
+DOCS = .venv-docs
 PIP = -m pip install --quiet --disable-pip-version-check
 
 # Tests start the command and other programs as a user would; they find the package in src.
@@ -14,6 +15,7 @@ READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready
 NEIGHBOURS_READY = $(NEIGHBOURS)/.ready
 RELEASE_READY = $(RELEASE)/.ready
+DOCS_READY = $(DOCS)/.ready
 NATIVE = build/.native
 SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
@@ -72,6 +74,12 @@ $(RELEASE_READY): pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python $(PIP) 'pip>=25.1'
 	$(RELEASE)/bin/python $(PIP) --group release
+	touch $@
+
+$(DOCS_READY): pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python $(PIP) 'pip>=25.1'
+	$(DOCS)/bin/python $(PIP) --group docs
 	touch $@
 
 $(BIN)/pyright: $(READY)
@@ -283,7 +291,7 @@ bench-record:
 
 # Two at a time, the longest first. None of them writes to what another reads.
 CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
-         bench-check check-clang check-kernels check-tiers check-release
+         bench-check check-clang check-kernels check-tiers check-release docs
 check-all: lint
 	$(MAKE) --jobs=2 --output-sync=target $(CHECKS)
 	$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
@@ -301,9 +309,10 @@ check-release: dist
 	$(RELEASE)/bin/zizmor --offline --no-progress .github
 	$(RELEASE)/bin/python packaging/check_release.py dist
 
-# The API reference, from the docstrings.
-docs:
+# The API reference, from the docstrings, and the site of all pages: build/docs/index.html.
+docs: $(DOCS_READY)
 	$(PYTHON) docs/make_api.py
+	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
 
 clean:
 	rm -rf build dist .venv .venv-* src/tfwire/_native*.so src/*.egg-info .pytest_cache \

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from documents import DOCS, run_page
+from documents import DOCS, PRINTING, run_page
 from tfwire import compat
 from tfwire.cli import _COMMANDS
 
@@ -244,22 +244,6 @@ def test_porting():
     assert "tf" in run_page("porting.md")
 
 
-@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-@pytest.mark.parametrize(
-    ("page", "count"), [("../README.md", 2), ("arrow.md", 1), ("tutorial.md", 9)]
-)
-def test_what_a_page_prints(page, count, capsys):
-    """After every print stands what it prints first; dots stand for the rest."""
-    run_page(page)
-    printed = capsys.readouterr().out
-    shown = re.findall(r"print\(.*\)  # (.*)", (DOCS / page).read_text(encoding="utf-8"))
-    assert len(shown) == count
-    for line in shown:
-        first = line.removesuffix("...").rstrip()
-        assert first in printed
-        printed = printed[printed.index(first) + len(first) :]
-
-
 def test_the_figures_of_the_readme_are_those_of_the_benchmarks():
     """Rounded, a row of the table of docs/benchmarks.md for each."""
     table, rate = [], 0.0
@@ -292,15 +276,16 @@ def test_every_block_of_code_is_run():
     """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"beam.md", "recipes-tables.md", "remote.md", "training.md", "tutorial.md"}
+    run |= {"beam.md", "recipes-tables.md", "remote.md", "training.md"}
+    run |= {Path(page).name for page in PRINTING}
     kinds = {
         (page.name, kind)
         for page in PAGES
-        for kind in re.findall(r"^```(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for kind in re.findall(r"^```([\w{}]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
     python = {name for name, kind in kinds if kind == "python"}
     assert run == python
-    others = {("README.md", "sh"), ("api.md", "pycon")}
+    others = {("README.md", "sh"), ("api.md", "pycon"), ("index.md", "{toctree}")}
     assert others == {k for k in kinds if k[1] != "python"}
 
 
