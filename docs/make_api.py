@@ -23,6 +23,7 @@ MODULES = [
     "checksum",
     "sharding",
     "images",
+    "view",
     "train",
     "arrow",
     "torch",
@@ -56,6 +57,7 @@ TASKS = {
         TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
     "Engines for many machines": "tfwire.beam tfwire.ray",
     "Shards": "ShardedWriter tfwire.sharding",
+    "Look at files": "tfwire.view",
     "Verify and repair": """
         verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion
         TornTail FlippedBits FlippedBit""",

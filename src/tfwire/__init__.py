@@ -18,6 +18,7 @@ Names are imported on first use, so that ``import tfwire`` and the command line 
 from importlib import import_module
 from typing import Any
 
+from tfwire._base.display import register_display
 from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__
 
@@ -45,6 +46,8 @@ __all__ = sorted(_EXPORTS)
 
 # Writers take rows and columns, but records know nothing of Examples.
 register_encoder(lambda: import_module("tfwire._examples.encode"))
+# Records, columns and datasets show themselves in notebooks, but know nothing of HTML.
+register_display(lambda: import_module("tfwire.view").as_html)
 
 
 def __getattr__(name: str) -> Any:

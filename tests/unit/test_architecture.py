@@ -42,6 +42,7 @@ PYTHON_ROOMS = {
     "sharding": {"_base", "_records"},
     "images": {"_base"},
     "arrow": {"_base", "_records", "_parsing"},
+    "view": {"_base", "_records", "_examples", "_parsing"},
     "torch": {"tfwire"},
     "grain": {"tfwire"},
     "huggingface": {"tfwire", "arrow"},

@@ -68,6 +68,10 @@ def test_integrity():
     assert found["found"].file_crc32c == tfw.crc32c(Path("train.tfrecord").read_bytes())
 
 
+def test_viewer():
+    assert "<table>" in run_page("viewer.md")["page"]
+
+
 def test_damage():
     found = run_page("damage.md")
     assert (2, 2 * 19) == found["position"]
@@ -276,7 +280,7 @@ def test_every_block_of_code_is_run():
     """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"beam.md", "recipes-tables.md", "remote.md", "training.md"}
+    run |= {"beam.md", "recipes-tables.md", "remote.md", "training.md", "viewer.md"}
     run |= {Path(page).name for page in PRINTING}
     kinds = {
         (page.name, kind)

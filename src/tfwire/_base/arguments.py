@@ -14,6 +14,7 @@ __all__ = [
     "escape",
     "file_path",
     "integer",
+    "plural",
     "printable",
     "quoted",
     "seconds",
@@ -183,6 +184,11 @@ def show_key(key: Any) -> str:
     if len(key) > 4 * _SHOWN_CHARACTERS:  # before escaping, which makes text longer
         key = shorten(key, 4 * _SHOWN_CHARACTERS)
     return shorten(printable(key))
+
+
+def plural(count: int, noun: str) -> str:
+    """A number and its noun: "1 byte", "2,000 bytes"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def quoted(key: Any) -> str:

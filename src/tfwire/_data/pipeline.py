@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tfwire._base.display import html_of
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
@@ -86,6 +87,10 @@ class Pipeline(Generic[Element]):
     def element_spec(self) -> Value:
         """The structure of an element with "dtype[shape]" for each leaf; None where unknown."""
         return self._stage.spec
+
+    def _repr_html_(self) -> str | None:
+        """The structure of the elements, for notebooks."""
+        return html_of(self)
 
     def __repr__(self) -> str:
         spec = "unknown until read" if self.element_spec is None else repr(self.element_spec)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import byte_array, filled, int64_array
+from tfwire._base.display import html_of
 from tfwire._base.errors import public
 from tfwire._base.strings import as_array, as_bytes, bytes_array, checked_column, to_splits
 
@@ -190,6 +191,10 @@ class BytesColumn:
             data, offsets = data[begin:end], offsets - begin
         return BytesColumn, (data, offsets, self.shape)
 
+    def _repr_html_(self) -> str | None:
+        """The first strings as a table, for notebooks."""
+        return html_of(self)
+
     def __repr__(self) -> str:
         shown = int(self.offsets[-1]) - int(self.offsets[0])
         return f"BytesColumn(shape={self.shape}, {shown} bytes)"
@@ -222,6 +227,10 @@ class SparseTensor(NamedTuple):
     indices: npt.NDArray[np.int64]
     values: Array | BytesColumn
     dense_shape: npt.NDArray[np.int64]
+
+    def _repr_html_(self) -> str | None:
+        """The first rows as a table, for notebooks."""
+        return html_of(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -383,6 +392,10 @@ class RaggedTensor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RaggedTensor, (self.values, self.row_splits)
+
+    def _repr_html_(self) -> str | None:
+        """The first rows as a table, for notebooks."""
+        return html_of(self)
 
     def __repr__(self) -> str:
         count = len(self.flat_values)

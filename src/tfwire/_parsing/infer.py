@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import integer, quoted
+from tfwire._base.display import html_of
 from tfwire._base.errors import public, warn
 from tfwire._parsing.features import (
     FixedLenFeature,
@@ -74,6 +75,10 @@ class InferredSchema(dict[str, "Feature"]):
     def context_features(self) -> InferredSchema:
         """The features themselves, under SequenceParser's name for them."""
         return self
+
+    def _repr_html_(self) -> str | None:
+        """The specifications as a table, for notebooks."""
+        return html_of(self)
 
     def __repr__(self) -> str:
         if not self.sequence_features:

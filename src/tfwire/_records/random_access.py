@@ -16,6 +16,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import int64_array
+from tfwire._base.display import html_of
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.fetch import FileAccess, StreamAccess
@@ -121,6 +122,10 @@ class _Records:
     @abstractmethod
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         """All records in pieces."""
+
+    def _repr_html_(self) -> str | None:
+        """The first records as a table, for notebooks."""
+        return html_of(self)
 
     @abstractmethod
     def close(self) -> None:

@@ -24,6 +24,10 @@ _COMMANDS = {
     "count": ("info", "count the records"),
     "schema": ("schema", "print the specification that parses files, as code or a schema file"),
     "stats": ("stats", "show how many records have each feature, and the ranges of its values"),
+    "view": (
+        "view",
+        "look at records, images and damage in the browser, or write them as one page",
+    ),
     "verify": ("verify", "verify every record and list all damage"),
     "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
     "index": ("index", "save the positions of records, for random access"),

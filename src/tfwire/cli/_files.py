@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tfwire._base.arguments import printable, shorten, show_path, size_in_bytes
+from tfwire._base.arguments import plural, printable, shorten, show_path, size_in_bytes
 from tfwire._base.errors import Error
 
 if TYPE_CHECKING:
@@ -237,10 +237,6 @@ def print_json(value: dict[str, Any]) -> None:
 
 def show_compression(compression: str) -> str:
     return compression.lower() or "none"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def describe_region(region: SkippedRegion) -> str:

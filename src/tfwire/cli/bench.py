@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import printable, shorten, show_path
+from tfwire._base.arguments import plural, printable, shorten, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:
@@ -118,11 +118,9 @@ def _rate(reader: MeasuredReader, file: Subject, seconds: float) -> float:
 def _print_head(report: FileReport) -> None:
     from tfwire.checksum import crc32c_kernel
 
-    size = _files.plural(_size(report), "byte")
+    size = plural(_size(report), "byte")
     compression = _files.show_compression(report.compression)
-    print(
-        f"{show_path(report.path)}: {_files.plural(report.num_records, 'record')} of {size} in all"
-    )
+    print(f"{show_path(report.path)}: {plural(report.num_records, 'record')} of {size} in all")
     print(f"compression {compression}, CRC-32C by {crc32c_kernel()}\n")
     print(f"{'':24}{'':22}{'records/s':>14}{'MB/s':>9}  tfwire is")
 

@@ -9,7 +9,7 @@ import stat
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import show_path
+from tfwire._base.arguments import plural, show_path
 from tfwire.cli import _files
 from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
 
@@ -241,8 +241,8 @@ def _report(options: argparse.Namespace, conversion: Conversion) -> None:
         return
     for path in conversion.paths:
         print(show_path(path))
-    files = _files.plural(len(conversion.paths), "file")
-    print(f"{files}, {_files.plural(conversion.num_rows, 'row')}")
+    files = plural(len(conversion.paths), "file")
+    print(f"{files}, {plural(conversion.num_rows, 'row')}")
     print("lost or changed:" if lost else "lost: nothing")
     for line in lost[:_SHOWN_LINES]:
         print(f"  {line}")

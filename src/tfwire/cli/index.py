@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tfwire._base.arguments import show_path
+from tfwire._base.arguments import plural, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
                 _files.print_json({"path": name, "records": len(index), "index": saved_as})
             else:
                 state = "fresh" if options.check else "saved"
-                count = _files.plural(len(index), "record")
+                count = plural(len(index), "record")
                 print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
     return status
 

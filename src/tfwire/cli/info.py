@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import printable, show_key, show_path
+from tfwire._base.arguments import plural, printable, show_key, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
@@ -105,19 +105,19 @@ def _print(report: FileReport, size: int | None) -> None:
 
     print(f"{show_path(report.path)}:")
     if size is not None:
-        print(f"  size         {_files.plural(size, 'byte')}")
+        print(f"  size         {plural(size, 'byte')}")
     print(f"  compression  {_files.show_compression(report.compression)}")
     print(f"  records      {report.num_records:,}")
     if report.num_records:
         print(
-            f"  payload      {_files.plural(report.payload_bytes, 'byte')}; per record "
+            f"  payload      {plural(report.payload_bytes, 'byte')}; per record "
             f"{report.shortest:,} to {report.longest:,}, mean {_mean(report):,.1f}"
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
     for region in report.skipped[:_SHOWN_ITEMS]:
         print(f"    {_files.describe_region(region)}")
     if report.skipped.num_regions > _SHOWN_ITEMS:
-        count = _files.plural(report.skipped.num_regions, "region")
+        count = plural(report.skipped.num_regions, "region")
         print(f"    of {count} the first {_SHOWN_ITEMS} are listed; tfwire verify lists more")
     if report.hint is not None:
         print(f"    {_files.as_flags(printable(report.hint))}")
@@ -136,7 +136,7 @@ def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
     for name, kind, size in rows:
         print(f"    {name:{widths[0]}}  {kind:{widths[1]}}  {size}")
     if count > len(rows):
-        print(f"    of {_files.plural(count, 'feature')} the first {len(rows)} are listed")
+        print(f"    of {plural(count, 'feature')} the first {len(rows)} are listed")
 
 
 def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:

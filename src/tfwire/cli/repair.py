@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import show_path
+from tfwire._base.arguments import plural, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def _run(options: argparse.Namespace) -> int:
 def _print(report: RepairReport, out_path: str) -> None:
     lost, flips = report.skipped, report.flipped_bits
     print(
-        f"{show_path(out_path)}: {_files.plural(report.num_records, 'record')}, "
+        f"{show_path(out_path)}: {plural(report.num_records, 'record')}, "
         f"{flips.num_corrected:,} of them corrected; "
-        f"{_files.plural(lost.num_regions, 'region')} lost, {_files.plural(lost.num_bytes, 'byte')}"
+        f"{plural(lost.num_regions, 'region')} lost, {plural(lost.num_bytes, 'byte')}"
     )
     for flip in flips:
         print(f"  {_describe_flip(flip)}")

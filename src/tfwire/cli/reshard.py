@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import show_path
+from tfwire._base.arguments import plural, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
@@ -203,5 +203,5 @@ def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str,
     for path in paths:
         print(show_path(path))
     details = "".join(f", {name} {value}" for name, value in facts.items())
-    files = _files.plural(len(paths), "file")
-    print(f"{files}, {_files.plural(writer.num_records, 'record')}{details}")
+    files = plural(len(paths), "file")
+    print(f"{files}, {plural(writer.num_records, 'record')}{details}")

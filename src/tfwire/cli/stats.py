@@ -7,7 +7,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import show_key, show_path
+from tfwire._base.arguments import plural, show_key, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
@@ -80,12 +80,12 @@ def _read(name: str, options: argparse.Namespace, survey: Survey, progress: Prog
 
 # ---- As text ----------------------------------------------------------------------------------
 def _print(survey: Survey, files: list[str]) -> None:
-    name = show_path(files[0]) if len(files) == 1 else _files.plural(len(files), "file")
-    size = _files.plural(survey.payload_bytes, "byte")
+    name = show_path(files[0]) if len(files) == 1 else plural(len(files), "file")
+    size = plural(survey.payload_bytes, "byte")
     shortest, longest = survey.lengths
     mean = survey.payload_bytes / max(1, survey.num_records)
     print(
-        f"{name}: {_files.plural(survey.num_records, 'record')} of {size}: "
+        f"{name}: {plural(survey.num_records, 'record')} of {size}: "
         f"{shortest:,} to {longest:,}, mean {mean:,.1f}"
     )
     rows = [

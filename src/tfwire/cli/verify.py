@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import printable, show_path
+from tfwire._base.arguments import plural, printable, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
@@ -122,8 +122,8 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         return
     facts = [
         "intact" if report.intact else "DAMAGED",
-        _files.plural(report.num_records, "record"),
-        _files.plural(report.payload_bytes, "payload byte"),
+        plural(report.num_records, "record"),
+        plural(report.payload_bytes, "payload byte"),
     ]
     if report.compression:
         facts.append(_files.show_compression(report.compression))
@@ -173,7 +173,7 @@ def _total_receipt(reports: list[FileReport]) -> Receipt:
 def _report_sum(reports: list[FileReport], failed: int) -> None:
     damaged = sum(not report.intact for report in reports)
     records = sum(report.num_records for report in reports)
-    line = f"{len(reports) + failed:,} files, {_files.plural(records, 'record')}: "
+    line = f"{len(reports) + failed:,} files, {plural(records, 'record')}: "
     line += f"{len(reports) - damaged:,} intact, {damaged:,} damaged"
     line += f", {failed:,} not readable" if failed else ""
     if reports and reports[0].receipt is not None:

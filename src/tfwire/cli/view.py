@@ -1,0 +1,106 @@
+"""tfwire view: files in the browser, or frozen into one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from tfwire.cli import _files
+
+if TYPE_CHECKING:
+    from tfwire.view._records import BrowsedFile
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """The options of tfwire view."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file or a URL")
+    _files.add_compression(parser)
+    parser.add_argument(
+        "--no-open", action="store_true", help="print the address, and open no browser"
+    )
+    parser.add_argument("--html", metavar="OUT", help="write one page of HTML, and serve nothing")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument(
+        "-n",
+        "--records",
+        type=_files.positive,
+        default=100,
+        metavar="N",
+        help="records in OUT (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--size",
+        type=_files.byte_size,
+        default=5_000_000,
+        metavar="SIZE",
+        help="bytes of pictures in OUT, like 5MB (the default)",
+    )
+    parser.add_argument(
+        "--boxes",
+        metavar="NAMES",
+        help="four features with the left, top, right and bottom of boxes, between commas; those "
+        "of TensorFlow's object detection and of TensorFlow Datasets are known",
+    )
+    parser.epilog = (
+        "The pages are served to this machine alone, under an address that holds a random token, "
+        "until Ctrl-C. Nothing is written. A saved index (tfwire index) makes records far into a "
+        "file quick to reach. OUT is one file that loads nothing else: it can be mailed or kept."
+    )
+    parser.set_defaults(run=_view)
+
+
+def _view(options: argparse.Namespace) -> int:
+    from tfwire._base.errors import TfwireWarning
+    from tfwire.view._records import BrowsedFile
+
+    if "-" in options.files:
+        return _files.refuse(options, "standard input cannot be viewed: it is read only once")
+    corners = tuple(options.boxes.split(",")) if options.boxes else ()
+    if corners and len(corners) != 4:
+        return _files.refuse(options, "--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
+    if options.html is not None:
+        problem = _files.problem_of_output(
+            argparse.Namespace(**{**vars(options), "output": options.html}),
+            options.files,
+            pattern=False,
+        )
+        if problem is not None:
+            return _files.refuse(options, problem)
+    warnings.simplefilter("ignore", TfwireWarning)  # the pages show damage
+    compression = _files.chosen_compression(options)
+    files = [BrowsedFile(name, compression) for name in options.files]
+    for file in files:
+        file.check()
+    if options.html is not None:
+        return _freeze(options, files, corners)
+    return _serve(options, files, corners)
+
+
+def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
+    from tfwire._records.sinks import replace_file
+    from tfwire.view._frozen import frozen_page
+
+    text = frozen_page(files, options.records, options.size, corners)
+    replace_file(options.html, [text.encode("utf-8", "replace")])
+    return 0
+
+
+def _serve(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
+    import webbrowser
+
+    from tfwire.view._server import Viewer
+
+    with Viewer(files, corners) as viewer:
+        print(f"{viewer.url}\nCtrl-C ends it.", flush=True)
+        if not options.no_open:
+            try:
+                webbrowser.open(viewer.url)
+            except (OSError, webbrowser.Error) as error:
+                print(f"tfwire view: no browser was opened: {error}", file=sys.stderr)
+        try:
+            viewer.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0

@@ -1,0 +1,117 @@
+"""Values as HTML. All text that comes from files is escaped here."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.arguments import plural, printable, shorten
+from tfwire.view._media import Media, data_uri, find_media
+
+__all__ = ["bytes_text", "cell", "escaped", "image", "number", "table", "values_text"]
+
+_TEXT_CHARACTERS = 160  # characters
+_MOST_VALUES = 8
+_PREVIEW_BYTES = 24
+_THUMBNAIL = 128  # pixels
+# A picture within a page takes a third more than its bytes: together at most 64 KB in a cell.
+_LARGEST_PICTURE = 48_000
+
+
+def escaped(text: str, longest: int = _TEXT_CHARACTERS) -> str:
+    """Text for HTML: control and bidirectional characters as Python writes them, and shortened."""
+    return html.escape(shorten(printable(text[: 4 * longest]), longest))
+
+
+def number(value: Any) -> str:
+    """An integer as it is; a float with the digits that float32 has."""
+    return str(value) if isinstance(value, (int, np.integer)) else f"{value:.7g}"
+
+
+def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> str:
+    """A byte string: as text if it is, else its first bytes in hexadecimal."""
+    text = _as_text(contents, 4 * longest)
+    if text is not None:
+        return f'<span class="s">{escaped(text, longest)}</span>'
+    shown = contents[:_PREVIEW_BYTES].hex(" ")
+    more = " ..." if len(contents) > _PREVIEW_BYTES else ""
+    return f'<span class="b">{shown}{more}</span> <small>{plural(len(contents), "byte")}</small>'
+
+
+def _as_text(contents: bytes, most: int) -> str | None:
+    """The first bytes as UTF-8; None unless they are, with few control characters."""
+    try:
+        text = contents[:most].decode()
+    except UnicodeDecodeError as error:
+        if len(contents) <= most or error.start < most - 3:  # else a character that was cut
+            return None
+        text = contents[: error.start].decode()
+    controls = sum(not c.isprintable() and c not in "\t\r\n" for c in text)
+    return text if controls * 8 <= len(text) else None
+
+
+def values_text(values: Sequence[Any] | np.ndarray[Any, Any], most: int = _MOST_VALUES) -> str:
+    """The first values of a feature, without pictures."""
+    count = len(values)
+    if not count:
+        return "<small>no values</small>"
+    if not isinstance(values, np.ndarray) or values.dtype == object:
+        longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
+        shown = [bytes_text(value, longest) for value in values[:most]]
+    else:
+        shown = [number(value) for value in values[:most]]
+    text = ", ".join(shown)
+    return f"{text} ... <small>{count:,} values</small>" if count > most else text
+
+
+def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
+    """A picture or a sound that a page may load from ``source``.
+
+    Args:
+        media: What it is.
+        source: Its address.
+        boxes: HTML to lay over it.
+        most: Its largest width and height in pixels; 0: as it is, or as the page's style says.
+    """
+    if media.type == "audio/wav":
+        return f'<audio controls preload="none" src="{html.escape(source)}"></audio>'
+    scale = min(1, most / max(media.width, media.height)) if most else 1
+    width, height = (max(1, round(side * scale)) for side in (media.width, media.height))
+    size = f'width="{width}" height="{height}"'
+    picture = f'<img loading="lazy" alt="{media.title}" {size} src="{html.escape(source)}">'
+    return f'<span class="p">{picture}{boxes}</span>'
+
+
+def cell(value: Any) -> str:
+    """One entry of a column, within a page of its own: pictures are part of it."""
+    if isinstance(value, bytes):
+        media = find_media(value)
+        if media is None:
+            return bytes_text(value)
+        if media.is_shown and len(value) <= _LARGEST_PICTURE:
+            return image(media, data_uri(media, value), most=_THUMBNAIL)
+        return f"{media.title} <small>{plural(len(value), 'byte')}</small>"
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return cell(value.item())
+        shape = " x ".join(map(str, value.shape)) if value.ndim > 1 else ""
+        note = f" <small>{shape}</small>" if shape else ""
+        return values_text(value.reshape(-1)) + note
+    if isinstance(value, list):
+        if any(isinstance(item, list) for item in value):
+            return escaped(repr(value))
+        return values_text(value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return number(value.item() if isinstance(value, np.generic) else value)
+    return escaped(repr(value))
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """A table of cells that are HTML already."""
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    body = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
+    note = f"<caption>{caption}</caption>" if caption else ""
+    return f"<table>{note}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,177 @@
+"""The pictures, sounds, boxes and film strips of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.arguments import plural
+from tfwire.view._cells import escaped, image
+from tfwire.view._media import Media, find_media, png_of_pixels, raw_image_shape
+from tfwire.view._records import Record
+
+__all__ = ["Picture", "Source", "boxes", "film", "find_picture", "pictures", "shown"]
+
+_FRAMES_OF_FILM = 256
+# Names that old and new datasets give to the sizes of raw pixels.
+_HEIGHTS = ("height", "image/height", "rows", "image_height")
+_WIDTHS = ("width", "image/width", "cols", "image_width")
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_LABELS = ("class/text", "class/label", "label", "label/text")
+
+
+class Picture(NamedTuple):
+    """A value that is an image or a sound.
+
+    Attributes:
+        number: Of the record.
+        name: Of the feature.
+        step: In a feature list; 0 elsewhere.
+        item: Number of the value.
+        media: What it is.
+        contents: Its bytes, as a file of that type.
+    """
+
+    number: int
+    name: str
+    step: int
+    item: int
+    media: Media
+    contents: bytes
+
+
+Source = Callable[[Picture], str]
+"""The address at which a page loads a picture; empty if it should not."""
+
+
+def pictures(record: Record, name: str) -> Iterator[Picture]:
+    """Those of a feature or feature list, as many as a film strip shows."""
+    steps = record.lists.get(name)
+    if steps is None:
+        steps = [record.features[name]]
+    count = 0
+    for step, values in enumerate(steps):
+        if isinstance(values, list):
+            for index in range(len(values)):
+                picture = find_picture(record, name, step, index)
+                if picture is None or count >= _FRAMES_OF_FILM:
+                    return
+                count += 1
+                yield picture
+
+
+def find_picture(record: Record, name: str, step: int, index: int) -> Picture | None:
+    """A value, if it is a picture or a sound.
+
+    Raises:
+        LookupError: There is no such value.
+    """
+    steps = record.lists[name] if name in record.lists else [record.features[name]]
+    contents = steps[step][index]
+    if not isinstance(contents, bytes):
+        return None
+    media = find_media(contents)
+    if media is None:
+        shape = raw_image_shape(
+            len(contents), _size(record.features, _HEIGHTS), _size(record.features, _WIDTHS)
+        )
+        if shape is None:
+            return None
+        contents = png_of_pixels(contents, shape)
+        media = Media("image/png", shape[1], shape[0])
+    return Picture(record.number, name, step, index, media, contents)
+
+
+def _size(features: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    """The height or width that a record declares."""
+    for name in names:
+        values = features.get(name)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "i" and len(values) == 1:
+            return int(values[0])
+    return None
+
+
+def shown(picture: Picture, source: Source, boxes: str = "") -> str:
+    """A picture as HTML; in words where it is too large."""
+    address = source(picture) if picture.media.is_shown else ""
+    if not address:
+        size = plural(len(picture.contents), "byte")
+        return f"{picture.media.title} <small>{size}, not shown</small>"
+    return image(picture.media, address, boxes)
+
+
+def film(record: Record, name: str, source: Source, corners: tuple[str, ...] = ()) -> str:
+    """All pictures of a feature: one as it is, several as a strip with a slider."""
+    found = list(pictures(record, name))
+    if len(found) < 2 or found[0].media.type == "audio/wav":
+        return "".join(shown(each, source, boxes(record, each, corners)) for each in found)
+    frames = []
+    for number, picture in enumerate(found):
+        hidden = " hidden" if number else ""
+        frames.append(f'<span class="f"{hidden}>{shown(picture, source)}</span>')
+    label = f"frame of {escaped(name, 60)}"
+    slider = (
+        f'<input type="range" min="0" max="{len(found) - 1}" value="0" aria-label="{label}">'
+        f"<output>1 of {len(found)}</output>"
+    )
+    return f'<span class="film">{"".join(frames)}<span class="slide">{slider}</span></span>'
+
+
+# ---- Boxes --------------------------------------------------------------------------------------
+
+
+def boxes(record: Record, picture: Picture, corners: tuple[str, ...]) -> str:
+    """The boxes of objects above an image, if the record has some."""
+    if picture.media.width == 0 or picture.media.type == "audio/wav":
+        return ""
+    found = _corners(record.features, corners)
+    if found is None:
+        return ""
+    edges, labels = found
+    if edges.size and edges.max() > 1.5:  # in pixels
+        width, height = picture.media.width, picture.media.height
+        edges = edges / np.array([width, height, width, height])
+    shapes = []
+    for i, (left, top, right, bottom) in enumerate(np.nan_to_num(edges).clip(0, 1) * 1000):
+        place = f'x="{left:.1f}" y="{top:.1f}"'
+        size = f'width="{max(0, right - left):.1f}" height="{max(0, bottom - top):.1f}"'
+        title = f"<title>{labels[i]}</title>" if i < len(labels) else ""
+        shapes.append(f"<rect {place} {size}>{title}</rect>")
+    return f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none">{"".join(shapes)}</svg>'
+
+
+def _corners(features: Mapping[str, Any], corners: tuple[str, ...]) -> tuple[Any, list[str]] | None:
+    """Left, top, right and bottom of each object, and its label."""
+    if corners:
+        columns = [features.get(name) for name in corners]
+        return _stacked(columns, [])
+    for name, values in features.items():
+        if name.endswith("bbox/xmin"):  # TensorFlow's object detection
+            prefix = name.removesuffix("xmin")
+            columns = [features.get(prefix + corner) for corner in _CORNERS]
+            return _stacked(columns, _labels(features, prefix.removesuffix("bbox/")))
+        if name.endswith("objects/bbox") and len(values) % 4 == 0:  # TensorFlow Datasets
+            top, left, bottom, right = np.asarray(values, float).reshape(-1, 4).T
+            prefix = name.removesuffix("bbox")
+            return _stacked([left, top, right, bottom], _labels(features, prefix))
+    return None
+
+
+def _stacked(columns: list[Any], labels: list[str]) -> tuple[Any, list[str]] | None:
+    numbers = [c for c in columns if isinstance(c, np.ndarray) and c.dtype.kind in "if"]
+    if len(numbers) < 4 or len({len(column) for column in numbers}) > 1:
+        return None
+    return np.stack(numbers, axis=1).astype(float), labels
+
+
+def _labels(features: Mapping[str, Any], prefix: str) -> list[str]:
+    for name in _LABELS:
+        values = features.get(prefix + name)
+        if values is not None and len(values):
+            return [
+                escaped(v.decode("utf-8", "replace"), 40) if isinstance(v, bytes) else str(v)
+                for v in values
+            ]
+    return []

@@ -1,0 +1,156 @@
+"""What some records hold: for each feature its presence, values, a histogram, and its bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.arguments import plural
+from tfwire.view._cells import bytes_text, escaped, number
+from tfwire.view._media import find_media
+from tfwire.view._records import Record
+
+__all__ = ["FeatureSummary"]
+
+_BINS = 24
+_MOST_KEPT = 100_000  # values of a feature, and different strings
+_SUMMARISED_FEATURES = 500
+_SHOWN_STRINGS = 5
+
+
+class _Observed:
+    """The values of a feature in the records that were added."""
+
+    def __init__(self, is_list: bool) -> None:
+        self.is_list = is_list
+        self.records = self.num_bytes = 0
+        self.counts: list[int] = []
+        self.numbers: list[Any] = []
+        self.kept = 0
+        self.strings: Counter[bytes] = Counter()
+        self.lengths: list[int] = []
+        self.kinds: Counter[str] = Counter()
+
+    def add(self, steps: list[Any]) -> None:
+        self.records += 1
+        self.counts.append(len(steps) if self.is_list else len(steps[0]))
+        for values in steps:
+            if isinstance(values, np.ndarray) and values.dtype != object:
+                self.kinds["int64" if values.dtype.kind == "i" else "float32"] += 1
+                self.num_bytes += values.nbytes
+                if self.kept < _MOST_KEPT:
+                    self.numbers.append(values)
+                    self.kept += len(values)
+            elif len(values):
+                self._add_strings(list(values))
+
+    def _add_strings(self, values: list[bytes]) -> None:
+        media = find_media(values[0])
+        self.kinds["string" if media is None else media.type] += 1
+        for value in values:
+            self.num_bytes += len(value)
+            if len(self.lengths) < _MOST_KEPT:
+                self.lengths.append(len(value))
+            if media is None and len(value) <= 256 and len(self.strings) < _MOST_KEPT:
+                self.strings[value] += 1
+
+
+class FeatureSummary:
+    """Features of some records, most bytes first.
+
+    Args:
+        records: Those to look at.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.num_records = self.num_bytes = 0
+        self._features: dict[str, _Observed] = {}
+        for record in records:
+            if record.kind == "damage":
+                continue
+            self.num_records += 1
+            self.num_bytes += record.size
+            for name, values in record.features.items():
+                self._add(name, False, [values])
+            for name, steps in record.lists.items():
+                self._add(name, True, steps)
+
+    def _add(self, name: str, is_list: bool, steps: list[Any]) -> None:
+        found = self._features.get(name)
+        if found is None:
+            if len(self._features) >= _SUMMARISED_FEATURES:
+                return
+            found = self._features[name] = _Observed(is_list)
+        found.add(steps)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._features)
+
+    def rows(self) -> list[list[str]]:
+        """Cells of HTML: name, kind, presence, number of values, values, bytes."""
+        total = max(1, sum(f.num_bytes for f in self._features.values()))
+        ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
+        rows = []
+        for name, feature in ordered:
+            title = f"<b>{escaped(name, 60)}</b>{'[]' if feature.is_list else ''}"
+            kinds = "/".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
+            share = f"{100 * feature.records / max(1, self.num_records):.3g} %"
+            size = f"{_bar(feature.num_bytes / total)} {feature.num_bytes / total:.1%}"
+            rows.append([title, kinds, share, _range(feature.counts), _values(feature), size])
+        return rows
+
+
+def _range(counts: list[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _values(feature: _Observed) -> str:
+    """A histogram and the range; of strings the most frequent ones, or their lengths."""
+    if feature.numbers:
+        values = np.concatenate(feature.numbers).astype(float)
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            return "no finite values"
+        low, high = float(finite.min()), float(finite.max())
+        text = f"{number(low)} to {number(high)}, mean {number(finite.mean())}"
+        odd = len(values) - len(finite)
+        note = f", {plural(odd, 'value')} not finite" if odd else ""
+        if low == high:
+            return f"always {number(low)}{note}"
+        return f"{_histogram(finite)} {text}{note}"
+    if len(feature.strings) and sum(feature.strings.values()) == len(feature.lengths):
+        common = feature.strings.most_common(_SHOWN_STRINGS)
+        if common[0][1] > 1 or len(feature.strings) <= _SHOWN_STRINGS:
+            shown = ", ".join(f"{bytes_text(v, 24)} <small>{n:,}</small>" for v, n in common)
+            left = len(feature.strings) - len(common)
+            return f"{shown} <small>and {left:,} others</small>" if left else shown
+    if feature.lengths:
+        one_length = len(set(feature.lengths)) == 1
+        histogram = "" if one_length else _histogram(np.array(feature.lengths, float))
+        return f"{histogram} {_range(feature.lengths)} bytes"
+    return ""
+
+
+def _histogram(values: Any) -> str:
+    low, high = float(values.min()), float(values.max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(high - low):
+            return ""
+        counts, _ = np.histogram(values, _BINS, (low, high))
+    top = max(1, counts.max())
+    bars = "".join(
+        f'<rect x="{i * 5}" y="{30 - 30 * n / top:.1f}" width="4" height="{30 * n / top:.1f}"/>'
+        for i, n in enumerate(counts)
+        if n
+    )
+    return f'<svg class="h" viewBox="0 0 {_BINS * 5} 30" aria-hidden="true">{bars}</svg>'
+
+
+def _bar(share: float) -> str:
+    rect = f'<rect width="{100 * share:.1f}" height="8"/>'
+    return f'<svg class="w" viewBox="0 0 100 8" aria-hidden="true">{rect}</svg>'

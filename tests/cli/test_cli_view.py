@@ -1,0 +1,339 @@
+"""tfwire view: the server, what it refuses, and the pages as a browser shows them."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from html import unescape
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tfwire as tfw
+from tfwire.cli import main
+from tfwire.view._records import BrowsedFile
+from tfwire.view._server import Viewer
+
+LABEL = b"label".hex()
+HOSTILE = "<script>document.title='owned'</script>\x1b]0;x\x07\u202e\"'"
+
+
+def jpeg(shade=0):
+    out = io.BytesIO()
+    Image.new("RGB", (64, 48), (shade, 90, 60)).save(out, "jpeg")
+    return out.getvalue()
+
+
+@pytest.fixture
+def photos(tmp_path):
+    path = tmp_path / "photos <b>.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        for i in range(120):
+            writer.write({"image": jpeg(i), "label": i % 10, HOSTILE: HOSTILE, "raw": b"<svg>"})
+        writer.write({"film/image": [jpeg(10 * i) for i in range(5)]})
+        writer.write(b"\xff no example")
+    return path
+
+
+@pytest.fixture
+def serve():
+    """Starts a viewer of files."""
+    viewers = []
+
+    def start(*paths):
+        viewer = Viewer([BrowsedFile(str(path)) for path in paths])
+        viewers.append(viewer)
+        threading.Thread(target=viewer.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return viewer
+
+    yield start
+    for viewer in viewers:
+        viewer.shutdown()
+        viewer.server_close()
+
+
+def get(viewer, target="", *, path=None, method="GET", **headers):
+    """The response, and its body."""
+    connection = http.client.HTTPConnection("127.0.0.1", viewer.server_port, timeout=20)
+    try:
+        base = urlsplit(viewer.url).path
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path or base + target, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def links(body, kind):
+    return [unescape(each) for each in re.findall(rf'{kind}="([^"]*)"', body.decode())]
+
+
+# ---- Who may read -------------------------------------------------------------------------------
+
+
+def test_only_the_address_with_the_token_answers(photos, serve):
+    viewer = serve(photos)
+    assert 200 == get(viewer)[0].status
+    for path in ("/", "/wrong/", viewer.url[:-2], "//", "/../", "/" + "x" * 5000):
+        response, body = get(viewer, path=urlsplit(path).path or "/")
+        assert 403 == response.status
+        assert b"photos" not in body
+    assert len(viewer.token) >= 32
+
+
+def test_other_hosts_and_origins_get_nothing(photos, serve):
+    viewer = serve(photos)
+    for headers in (
+        {"Host": "evil.example"},
+        {"Host": f"evil.example:{viewer.server_port}"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ):
+        assert 403 == get(viewer, **headers)[0].status, headers
+    assert 200 == get(viewer, Host=f"localhost:{viewer.server_port}")[0].status
+    assert 501 == get(viewer, method="POST")[0].status
+    assert "127.0.0.1" == viewer.server_address[0]
+
+
+def test_every_answer_has_its_policy(photos, serve):
+    viewer = serve(photos)
+    picture = links(get(viewer)[1], "src")[0]
+    for target in ("", picture, "?view=features", "nothing", "?file=9"):
+        response, _ = get(viewer, target)
+        assert response.headers["Content-Security-Policy"].startswith("default-src 'none';")
+        assert "nosniff" == response.headers["X-Content-Type-Options"]
+        assert "no-referrer" == response.headers["Referrer-Policy"]
+
+
+# ---- Pages --------------------------------------------------------------------------------------
+
+
+def test_pages_lead_from_one_to_the_next(photos, serve):
+    viewer = serve(photos)
+    _, first = get(viewer)
+    (after,) = re.findall(r'rel="next" href="([^"]*)"', first.decode())
+    _, second = get(viewer, unescape(after))
+    assert b">50</a>" in second
+    assert b">49</a>" not in second
+    (before,) = re.findall(r'rel="prev" href="([^"]*)"', second.decode())
+    assert first.split(b"<main>")[1] == get(viewer, unescape(before))[1].split(b"<main>")[1]
+    _, last = get(viewer, "?start=121")
+    assert b"no Example" in last
+    assert b'rel="next"' not in last
+
+
+def test_pictures_are_served_as_what_they_are(photos, serve):
+    viewer = serve(photos)
+    addresses = links(get(viewer)[1], "src")
+    assert 50 == len(addresses)
+    response, body = get(viewer, addresses[7])
+    assert ("image/jpeg", jpeg(7)) == (response.headers["Content-Type"], body)
+    response, body = get(viewer, addresses[7], method="HEAD")
+    assert (200, b"") == (response.status, body)
+
+
+def test_what_is_no_picture_is_not_served(photos, serve):
+    """The raw bytes of other values never reach the browser."""
+    viewer = serve(photos)
+    for name in ("raw", "label", "missing", HOSTILE):
+        target = f"picture?file=0&n=3&feature={name.encode().hex()}&step=0&value=0"
+        response, body = get(viewer, target)
+        assert 404 == response.status
+        assert b"<svg>" not in body
+    for fields in ("n=999", "file=3", "n=121", "n=-1", "n=x", "value=7", "feature=zz", "step=9"):
+        target = f"picture?n=0&feature={b'image'.hex()}&value=0&{fields}"
+        assert 404 == get(viewer, target)[0].status, fields
+
+
+def test_a_record_has_a_page(photos, serve):
+    viewer = serve(photos)
+    _, body = get(viewer, "?view=record&n=120")
+    assert 5 == len(links(body, "src"))
+    assert b'max="4"' in body
+    assert b"No Example" in get(viewer, "?view=record&n=121")[1]
+    response, body = get(viewer, "?view=record&n=122")
+    assert 404 == response.status
+    assert b"there is no record 122" in body
+
+
+def test_a_search_finds_records(photos, serve):
+    viewer = serve(photos)
+    _, body = get(viewer, f"?feature={LABEL}&value=7")
+    assert [str(n) for n in range(7, 120, 10)] == re.findall(r">(\d+)</a></td>", body.decode())
+    assert b"12 matches in the records from 0 to 121" in body
+    assert b"0 matches" in get(viewer, f"?feature={LABEL}&value=x%22%3E")[1]
+
+
+def test_features_have_histograms(photos, serve):
+    _, body = get(serve(photos), "?view=features")
+    assert b"0 to 9, mean 4.5" in body
+    assert b"image/jpeg" in body
+    assert b"<script>document" not in body
+
+
+def test_wrong_addresses_say_what_is_wrong(photos, serve):
+    viewer = serve(photos)
+    for target in ("?file=1", "?start=x", "?start=9" + "9" * 30, "?start=500", "?view=record&n=a"):
+        response, body = get(viewer, target)
+        assert 404 == response.status
+        assert b"Traceback" not in body
+    assert b"record 500 was not found: the file has 122" in get(viewer, "?start=500")[1]
+
+
+def test_text_of_files_is_escaped(photos, serve):
+    viewer = serve(photos)
+    for target in ("", "?view=features", "?view=record&n=0"):
+        _, body = get(viewer, target)
+        text = body.decode()
+        assert "<script>document" not in text
+        assert "photos &lt;b&gt;.tfrecord" in text
+        assert not set(text) & set("\x1b\x07\u202e")
+
+
+def test_a_file_that_vanishes_is_said(photos, serve):
+    viewer = serve(photos)
+    photos.unlink()
+    response, body = get(viewer)
+    assert 404 == response.status
+    assert b"No such file" in body
+
+
+# ---- The command --------------------------------------------------------------------------------
+
+
+def test_a_page_is_written(photos, tmp_path, capsys):
+    out = tmp_path / "out.html"
+    assert 0 == main(["view", "--html", str(out), str(photos)])
+    page = out.read_text()
+    assert 101 == page.count("<h2 id=") + 1
+    assert 2 == main(["view", "--html", str(out), str(photos)])
+    assert "--force" in capsys.readouterr().err
+    assert 0 == main(["view", "--force", "-n", "3", "--html", str(out), str(photos)])
+    assert 3 == out.read_text().count("<h2 id=")
+
+
+def test_wrong_usage(photos, tmp_path, capsys):
+    out = str(tmp_path / "out.html")
+    assert 2 == main(["view", "-"])
+    assert 2 == main(["view", "--boxes", "a,b", str(photos)])
+    assert 2 == main(["view", "--html", str(photos), str(photos)])
+    assert 1 == main(["view", "--html", out, str(tmp_path / "missing")])
+    assert "missing" in capsys.readouterr().err
+    assert not os.path.exists(out)
+
+
+def test_damage_is_a_red_row(photos, tmp_path):
+    contents = bytearray(photos.read_bytes())
+    contents[5000] ^= 1
+    photos.write_bytes(contents)
+    out = tmp_path / "out.html"
+    assert 0 == main(["view", "--html", str(out), str(photos)])
+    assert 1 == out.read_text().count('<tr class="bad">')
+
+
+def test_the_command_serves_until_it_is_interrupted(photos):
+    command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(photos)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            url = urlsplit(process.stdout.readline().decode().strip())
+            connection = http.client.HTTPConnection(url.hostname, url.port, timeout=20)
+            connection.request("GET", url.path)
+            assert b"photos" in connection.getresponse().read()
+            connection.close()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=20)
+            assert (0, b"") == (process.returncode, errors)
+        finally:
+            process.kill()
+
+
+# ---- In a browser -------------------------------------------------------------------------------
+
+CHROMIUM = shutil.which("chromium")
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+def rendered(address, folder, *flags):
+    """The document as chromium has it after its scripts ran."""
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
+    command += [*flags, "--virtual-time-budget=4000", "--dump-dom", str(address)]
+    result = subprocess.run(command, capture_output=True, timeout=120, check=True)
+    return result.stdout.decode()
+
+
+@pytest.mark.slow
+@in_a_browser
+def test_a_browser_shows_the_pages(photos, serve, tmp_path):
+    viewer = serve(photos)
+    page = rendered(viewer.url, tmp_path / "profile")
+    assert "owned" not in re.search("<title>.*?</title>", page)[0]
+    assert page.count("<img") == 50
+
+
+@pytest.mark.slow
+@in_a_browser
+def test_a_browser_loads_pictures_and_obeys_keys(photos, tmp_path):
+    """A page that tells in its title what it sees: the policy is left out, so that it may. An image
+    that cannot be decoded is an error of its promise, and leaves the title as it was."""
+    out = tmp_path / "out.html"
+    assert 0 == main(["view", "--html", str(out), "-n", "122", str(photos)])
+    page = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", out.read_text())
+    probe = """<script>
+    const press = key => document.body.dispatchEvent(
+      new KeyboardEvent("keydown", {key, bubbles: true}));
+    window.addEventListener("load", async () => {
+      const images = [...document.images].filter(image => image.offsetParent);
+      await Promise.all(images.map(image => { image.loading = "eager"; return image.decode(); }));
+      press("j");
+      press("j");
+      const row = [...document.querySelectorAll(".records tbody tr")].findIndex(
+        row => row.classList.contains("on"));
+      const slider = document.querySelector(".film input");
+      slider.value = 3;
+      slider.dispatchEvent(new Event("input"));
+      const frame = [...slider.closest(".film").querySelectorAll(".f")].findIndex(f => !f.hidden);
+      press("/");
+      const typing = document.activeElement.type;
+      document.title = JSON.stringify([images.length > 200, row, frame, typing]);
+    });</script></body>"""
+    out.write_text(page.replace("</body>", probe))
+    found = rendered(out.as_uri(), tmp_path / "profile")
+    title = re.search("<title>(.*?)</title>", found)[1]
+    assert '[true,1,3,"search"]' == unescape(title)
+
+
+@pytest.mark.slow
+@in_a_browser
+def test_the_policy_of_a_page_lets_its_own_script_run(photos, tmp_path):
+    """And no other: the one that a feature holds would change the title."""
+    out = tmp_path / "out.html"
+    assert 0 == main(["view", "--html", str(out), str(photos)])
+    log = rendered(out.as_uri(), tmp_path / "profile", "--enable-logging=stderr", "--v=0")
+    assert "owned" not in re.search("<title>.*?</title>", log)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
+def test_a_large_file_takes_little_memory(tmp_path):
+    """Sparse: 200 records, then one of 3 GB, then zeros."""
+    path = tmp_path / "large.tfrecord"
+    tfw.write_records(path, tfw.encode_columns({"x": np.arange(200)}))
+    os.truncate(path, 10 * 10**9)
+    code = (
+        "from tfwire.cli import main\n"
+        f"assert 0 == main(['view', '--html', {str(tmp_path / 'out.html')!r}, {str(path)!r}])\n"
+        "print(*(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert int(result.stdout.split()[1]) < 150_000  # kB

@@ -1,0 +1,418 @@
+"""Objects as HTML, and what the viewer's pages are made of."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tfwire as tfw
+from tfwire._records.damage import RecordPosition
+from tfwire.view import as_html
+from tfwire.view._frozen import frozen_page
+from tfwire.view._media import find_media, png_of_pixels, raw_image_shape
+from tfwire.view._records import BrowsedFile, matches
+from tfwire.view._summary import FeatureSummary
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'&"
+BOMB = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0\0\xff\xff" * 2 + b"\x08\x06\0\0\0"
+
+
+def encoded(kind, size=(40, 30), colour=(200, 30, 30)):
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, kind)
+    return out.getvalue()
+
+
+def wav(seconds=0.01):
+    import wave
+
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(bytes(2 * int(8000 * seconds)))
+    return out.getvalue()
+
+
+class Tags(HTMLParser):
+    """The elements of a page with their attributes, and its text; raises at unbalanced tags."""
+
+    VOID = ("meta", "img", "input", "br")
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.open, self.text = [], [], ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def of(self, tag):
+        return [attributes for found, attributes in self.found if found == tag]
+
+
+# ---- Media --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "webp"])
+def test_images_are_known_by_their_bytes(kind):
+    media = find_media(encoded(kind))
+    assert (f"image/{kind}", 40, 30) == media
+    assert media.is_shown
+    assert f"{kind.upper()} 40 x 30" == media.title
+
+
+def test_lossless_webp_is_known():
+    out = io.BytesIO()
+    Image.new("RGBA", (70, 20)).save(out, "webp", lossless=True)
+    assert (70, 20) == find_media(out.getvalue())[1:]
+
+
+def test_other_bytes_are_no_media():
+    assert find_media(wav()).type == "audio/wav"
+    for contents in (
+        b"",
+        b"<svg xmlns='x'>",
+        b"<html>",
+        b"\x89PNG",
+        b"RIFF",
+        b"GIF89a",
+        b"BM" * 40,
+    ):
+        assert find_media(contents) is None
+
+
+def test_a_header_that_declares_too_many_pixels_is_not_shown():
+    assert not find_media(BOMB).is_shown
+    assert not find_media(b"\xff\xd8\xff\xe0").is_shown  # of unknown size
+
+
+def test_no_beginning_of_an_image_crashes():
+    for kind in ("jpeg", "png", "gif", "webp"):
+        contents = encoded(kind)
+        for length in range(64):
+            find_media(contents[:length])
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_raw_pixels_become_a_png_of_the_same_pixels(channels):
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    shape = raw_image_shape(pixels.size, 5, 7)
+    assert (5, 7, channels) == shape
+    found = np.asarray(Image.open(io.BytesIO(png_of_pixels(pixels.tobytes(), shape))))
+    assert np.array_equal(pixels.reshape(found.shape), found)
+
+
+def test_a_mask_has_a_colour_per_class():
+    mask = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    image = Image.open(io.BytesIO(png_of_pixels(mask.tobytes(), (2, 3, 1))))
+    assert image.mode == "P"
+    assert np.array_equal(mask, np.asarray(image))
+    colours = np.asarray(image.convert("RGB")).reshape(-1, 3)
+    assert [0, 0, 0] == colours[0].tolist()
+    assert [128, 0, 0] == colours[1].tolist()  # as PASCAL VOC
+    assert len({tuple(colour) for colour in colours}) == 6
+
+
+def test_bytes_of_another_length_are_no_pixels():
+    for size, height, width in [(10, 3, 3), (0, 2, 2), (4, None, 2), (4, -2, -2), (8, 2, 2)]:
+        assert raw_image_shape(size, height, width) is None
+    assert raw_image_shape(1 << 40, 1 << 20, 1 << 20) is None
+
+
+# ---- Notebooks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def photos(tmp_path):
+    path = tmp_path / "photos.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        for i in range(30):
+            writer.write({"image": encoded("jpeg"), "label": i, HOSTILE: HOSTILE, "x": [0.1, i]})
+    return path
+
+
+def test_a_file_shows_its_first_records(photos):
+    with tfw.TFRecordFile(photos) as records:
+        page = records._repr_html_()
+        several = tfw.TFRecordFiles([photos, photos])._repr_html_()
+    tags = Tags(page)
+    assert 20 == len(tags.of("img"))
+    assert all(image["src"].startswith("data:image/jpeg;base64,") for image in tags.of("img"))
+    assert "20 rows of 30" in tags.text
+    assert "20 rows of 60" in Tags(several).text
+    assert [] == tags.of("script")
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert r"\u202e" in tags.text
+
+
+def test_records_that_are_no_examples(tmp_path):
+    path = tmp_path / "other.tfrecord"
+    tfw.write_records(path, [b"\xff\xfe" * 40, b"<b>text", b""])
+    with tfw.TFRecordFile(path) as records:
+        tags = Tags(records._repr_html_())
+    assert "no Example: ff fe" in tags.text
+    assert [] == tags.of("b")
+
+
+def test_a_schema_shows_its_features(photos):
+    tags = Tags(tfw.infer_schema(photos)._repr_html_())
+    assert "FixedLenFeature(shape=[2]" in tags.text
+    assert "of 30 records" in tags.text
+    assert [] == tags.of("script")
+
+
+def test_a_dataset_shows_its_elements_and_reads_nothing(photos):
+    dataset = tfw.TFRecordDataset(photos).batch(4).parse_example(tfw.infer_schema(photos))
+    photos.unlink()
+    tags = Tags(dataset._repr_html_())
+    assert "float32[?, 2]" in tags.text
+    assert "unknown until read" in Tags(dataset.map(len)._repr_html_()).text
+
+
+def test_a_batch_shows_every_kind_of_column():
+    records = tfw.encode_examples(
+        [
+            {"a": [1, 2], "s": ["x<y"], "n": 1.5, "m": np.zeros((2, 2))},
+            {"a": [], "s": [], "n": 2.5, "m": np.ones((2, 2))},
+        ]
+    )
+    features = {
+        "a": tfw.VarLenFeature(tfw.int64),
+        "s": tfw.RaggedFeature(tfw.string),
+        "n": tfw.FixedLenFeature([], tfw.float32),
+        "m": tfw.FixedLenFeature([2, 2], tfw.float32),
+    }
+    for bytes_as in ("object", "column"):
+        batch = tfw.Parser(features, bytes_as=bytes_as).parse(records)
+        tags = Tags(as_html(batch))
+        for text in ("1, 2", "x<y", "1.5", "2 x 2", "float32 (2, 2, 2)", "no values"):
+            assert text in tags.text
+        assert "1, 2" not in Tags(as_html(batch, 0)).text
+        for column in (batch["a"], batch["s"]):
+            assert Tags(column._repr_html_()).of("table")
+    assert "ab" in as_html(tfw.BytesColumn(b"ab", [0, 1, 2]))
+
+
+def test_a_wrong_value_is_refused():
+    with pytest.raises(TypeError, match=r"value must be a batch, .* found int"):
+        as_html(3)
+    with pytest.raises(TypeError, match="max_rows"):
+        as_html({}, 1.5)
+    with pytest.raises(ValueError, match="max_rows"):
+        as_html({}, -1)
+
+
+def test_cells_are_bounded(tmp_path):
+    path = tmp_path / "long.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write({"a": "a" * 10**6, "b": encoded("png") + bytes(10**6), "c": range(10**5)})
+        writer.write({f"key{i}": i for i in range(10_000)})
+    with tfw.TFRecordFile(path) as records:
+        page = records._repr_html_()
+    assert len(page) < 20_000
+    assert "100,000 values" in page
+    assert "columns of 10,003" in page
+
+
+# ---- Files in pages -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    path = tmp_path / "numbers.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_columns({"n": range(1000), "name": [f"item {i}" for i in range(1000)]})
+    return path
+
+
+def shown(page):
+    return [record.number for record in page.records]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_pages_follow_each_other(numbers, indexed):
+    if indexed:
+        tfw.RecordIndex.build(numbers).save()
+    file = BrowsedFile(str(numbers))
+    assert (1000 if indexed else None) == file.num_records
+    place, found = RecordPosition(), []
+    while place is not None:
+        page = file.page(place, 130)
+        found += shown(page)
+        place = page.next
+    assert list(range(1000)) == found
+    assert 1000 == file.num_records
+    assert [700] == file.record(700).features["n"].tolist()
+    assert file.record(1000) is None
+
+
+def test_a_page_may_begin_at_a_number(numbers):
+    offsets = tfw.RecordIndex.build(numbers).offsets
+    file = BrowsedFile(str(numbers))
+    for number in (600, 3, 999, 256, 512):
+        assert (number, offsets[number]) == file.find(number)
+        assert number == file.page(file.find(number), 1).records[0].number
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+def test_damage_has_a_row_in_its_place(numbers):
+    offsets = tfw.RecordIndex.build(numbers).offsets
+    contents = bytearray(numbers.read_bytes())
+    contents[offsets[40] + 20] ^= 1
+    numbers.write_bytes(contents)
+    file = BrowsedFile(str(numbers))
+    page = file.page(RecordPosition(), 50)
+    assert list(range(50)) == shown(page)
+    damaged = page.records[40]
+    assert ("damage", "data crc") == (damaged.kind, damaged.reason)
+    assert offsets[41] - offsets[40] == damaged.size
+    assert [50] == shown(file.page(page.next, 1))
+    assert [900] == file.record(900).features["n"].tolist()
+
+
+def test_a_search_leaves_out_the_others(numbers):
+    file = BrowsedFile(str(numbers))
+
+    def find(feature, text):
+        return shown(file.page(RecordPosition(), 5, lambda r: matches(r, feature, text)))
+
+    assert [17] == find("n", "17")
+    assert [17, 117, 170, 171, 172] == find("name", "17")
+    assert [0, 1, 2, 3, 4] == find("n", "")
+    assert [] == find("n", "x") == find("missing", "")
+
+
+def test_a_search_ends_in_time(numbers):
+    file = BrowsedFile(str(numbers))
+    page = file.page(RecordPosition(), 5, lambda record: False, seconds=-1)
+    assert (0, 1) == (len(page.records), page.passed)
+    assert [1] == shown(file.page(page.next, 1))
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+def test_long_records_are_named_and_not_read(tmp_path):
+    path = tmp_path / "long.tfrecord"
+    tfw.write_records(path, [b"a", bytes(65 << 20), b"b"])
+    page = BrowsedFile(str(path)).page(RecordPosition(), 10)
+    assert ["other", "damage", "other"] == [record.kind for record in page.records]
+    assert "too large" == page.records[1].reason
+    assert (65 << 20) + 16 == page.records[1].size
+
+
+def test_compressed_files_have_pages(numbers, tmp_path):
+    path = tmp_path / "numbers.gz"
+    tfw.write_records(path, tfw.read_records(numbers), "GZIP")
+    file = BrowsedFile(str(path))
+    page = file.page(RecordPosition(), 10)
+    assert list(range(10, 20)) == shown(file.page(page.next, 10))
+
+
+# ---- A page in one file -------------------------------------------------------------------------
+
+
+def frozen(*paths, num_records=100, num_bytes=5_000_000):
+    return frozen_page([BrowsedFile(str(path)) for path in paths], num_records, num_bytes)
+
+
+def test_a_frozen_page_loads_nothing(photos):
+    page = frozen(photos)
+    tags = Tags(page)
+    addresses = [a[key] for _, a in tags.found for key in ("src", "href") if key in a]
+    assert len(addresses) > 60
+    assert all(address.startswith(("data:image/jpeg;base64,", "#")) for address in addresses)
+    policy = next(m["content"] for m in tags.of("meta") if "http-equiv" in m)
+    assert policy.startswith("default-src 'none';")
+    assert 1 == len(tags.of("script")) == len(tags.of("style"))
+    ids = {attributes["id"] for _, attributes in tags.found if "id" in attributes}
+    assert {a["href"][1:] for a in tags.of("a")} <= ids
+
+
+def test_no_attribute_runs_anything(photos):
+    for tag, attributes in Tags(frozen(photos)).found:
+        for name, value in attributes.items():
+            assert not name.startswith("on"), tag
+            assert name != "style"
+            assert "javascript:" not in (value or "")
+
+
+def test_pictures_of_a_frozen_page_have_a_budget(photos):
+    page = frozen(photos, num_bytes=3 * len(encoded("jpeg")))
+    assert 3 == len(Tags(page).of("img"))
+    assert "not shown" in page
+    assert 5 == len(Tags(frozen(photos, num_records=5)).of("section"))
+
+
+def test_boxes_and_films(tmp_path):
+    path = tmp_path / "boxes.tfrecord"
+    corners = {"xmin": 0.1, "xmax": 0.5, "ymin": 0.2, "ymax": 0.4}
+    box = {f"image/object/bbox/{name}": [value] for name, value in corners.items()}
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write(
+            {"image/encoded": encoded("jpeg"), **box, "image/object/class/text": [HOSTILE]}
+        )
+        writer.write({"image": encoded("jpeg"), "objects/bbox": [0.2, 0.1, 0.4, 0.5]})
+        writer.write({"steps/image": [encoded("jpeg")] * 4, "sound": wav()})
+        writer.write(tfw.encode_sequence_example({}, {"frames": [[encoded("png")]] * 3}))
+    tags = Tags(frozen(path))
+    rects = [r for r in tags.of("rect") if r.get("x") == "100.0"]
+    assert 4 == len(rects)  # of two records, in the table and alone
+    assert {("200.0", "400.0", "200.0")} == {(r["y"], r["width"], r["height"]) for r in rects}
+    assert ["3", "2"] == [i["max"] for i in tags.of("input") if i.get("type") == "range"]
+    assert 2 == len(tags.of("audio"))
+    assert 1 == len(tags.of("script"))
+
+
+def test_what_a_summary_counts(photos):
+    file = BrowsedFile(str(photos))
+    summary = FeatureSummary(file.page(RecordPosition(), 1000).records)
+    assert 30 == summary.num_records
+    rows = {re.sub("<.*?>", "", row[0]): row[1:] for row in summary.rows()}
+    assert "image/jpeg" == rows["image"][0]
+    assert "100 %" == rows["label"][1]
+    assert "0 to 29, mean 14.5" in rows["label"][3]
+    assert "2" == rows["x"][2]
+
+
+def test_odd_numbers_have_a_summary(tmp_path):
+    path = tmp_path / "odd.tfrecord"
+    values = [np.nan, np.inf, 3e38, -3e38, 0.0]
+    tfw.write_records(
+        path, tfw.encode_columns({"x": values, "big": [2**63 - 1] * 5, "e": [[]] * 5})
+    )
+    page = frozen(path)
+    assert "2 values not finite" in page
+    assert Tags(page).of("table")
+
+
+def test_any_bytes_make_a_page(tmp_path):
+    """Random messages, also broken ones."""
+    random = np.random.default_rng(5)
+    good = tfw.encode_example({"a": [b"\xff\xd8\xff\xe0" + bytes(20)], "b": [1, 2], "height": -1})
+    records = [random.bytes(n) for n in range(60)]
+    for _ in range(300):
+        record = bytearray(good)
+        record[random.integers(len(record))] = random.integers(256)
+        records.append(bytes(record))
+    path = tmp_path / "random.tfrecord"
+    tfw.write_records(path, records)
+    assert "Record 359" in Tags(frozen(path, num_records=1000)).text
