@@ -252,16 +252,20 @@ oracle: $(ORACLE_READY) $(NATIVE)
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
 	$(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
-# Beam and Ray, each in an environment of its own: they ask for packages that conflict.
+# Each engine in an environment of its own: they ask for packages that conflict. Sail runs Spark's
+# tests without Java.
 PACKAGES_beam = apache-beam==2.77.0 pyarrow google-crc32c  # the last for Beam's own TFRecords
 PACKAGES_ray = 'ray[data]==2.60.0' pyarrow
-ENGINES = beam ray
+PACKAGES_spark = pyspark==4.3.0 pyarrow 'pandas<3'
+PACKAGES_sail = pysail==0.7.2 pyspark-client==4.2.0 pyarrow 'pandas<3' grpcio grpcio-status
+TESTS_sail = spark
+ENGINES = beam ray sail spark
 
 .PHONY: engines $(ENGINES:%=engine-%)
 engines: $(ENGINES:%=engine-%)
 
 $(ENGINES:%=engine-%): engine-%: .venv-%/.ready $(NATIVE)
-	.venv-$*/bin/python -m pytest -q $(wildcard tests/engines/test_$**.py)
+	.venv-$*/bin/python -m pytest -q $(wildcard tests/engines/test_$(or $(TESTS_$*),$*)*.py)
 
 $(ENGINES:%=.venv-%/.ready): .venv-%/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
@@ -291,7 +295,7 @@ bench-record:
 
 # Two at a time, the longest first. None of them writes to what another reads.
 CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
-         bench-check check-clang check-kernels check-tiers check-release docs
+         bench-check check-clang check-kernels check-tiers check-release engine-sail docs
 check-all: lint
 	$(MAKE) --jobs=2 --output-sync=target $(CHECKS)
 	$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)

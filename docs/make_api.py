@@ -32,6 +32,7 @@ MODULES = [
     "polars",
     "beam",
     "ray",
+    "spark",
 ]
 # Classes of results that programs read and need not name.
 RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
@@ -55,7 +56,7 @@ TASKS = {
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
     "Datasets": """
         TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
-    "Engines for many machines": "tfwire.beam tfwire.ray",
+    "Engines for many machines": "tfwire.beam tfwire.ray tfwire.spark",
     "Shards": "ShardedWriter tfwire.sharding",
     "Look at files": "tfwire.view",
     "Verify and repair": """

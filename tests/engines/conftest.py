@@ -1,10 +1,10 @@
-"""Tests with Beam and Ray, collected only where they are (make engines)."""
+"""Tests with Beam, Ray and Spark, collected only where they are (make engines)."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
-PACKAGES = {"beam": "apache_beam", "ray": "ray"}
+PACKAGES = {"beam": "apache_beam", "ray": "ray", "spark": "pyspark"}
 collect_ignore_glob = [
     f"test_{name}*.py" for name, package in PACKAGES.items() if find_spec(package) is None
 ]

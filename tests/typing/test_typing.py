@@ -35,6 +35,7 @@ UNKNOWN = {
     "tfwire.ray.TFRecordDatasource",
     "tfwire.ray.read_tfrecord",
     "tfwire.ray.write_tfrecord",
+    "tfwire.spark.SparkSource",
     "tfwire.torch.StringTensor",
     "tfwire.torch.TFRecordIterableDataset",
     "tfwire.torch.TFRecordMapDataset",

@@ -46,6 +46,9 @@ VALUES = {
     "torch.collate": "a batch of any structure",
     "ray.TFRecordDatasink.on_write_complete": "Ray's, which is not there for a type checker",
     "ray.TFRecordDatasink.write": "Ray's blocks and context",
+    "spark.SparkSource.reader": "Spark's, which is not there for a type checker",
+    "spark.SparkSource.schema": "Spark's, which is not there for a type checker",
+    "spark.SparkSource.writer": "Spark's, which is not there for a type checker",
     "arrow.read_table": "pyarrow's, which may not be there",
     # The message or the rank decides.
     "parse_tensor": "a scalar or an array of any type",

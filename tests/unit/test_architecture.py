@@ -49,6 +49,7 @@ PYTHON_ROOMS = {
     "polars": {"_base", "arrow"},
     "beam": {"_base", "_records", "_parsing", "arrow"},
     "ray": {"_base", "_records", "arrow"},
+    "spark": {"_base", "_records", "_parsing", "arrow"},
     "compat": {"tfwire"},
     "cli": {"tfwire"},
 }

@@ -10,7 +10,7 @@ import pytest
 import tfwire as tfw
 
 PACKAGE = Path(tfw.__file__).parent
-NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam", "ray"}
+NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam", "ray", "spark"}
 # Every module that holds an example: none is left out, but those of neighbours, which run where
 # these are installed.
 PATHS = [path.relative_to(PACKAGE).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))]

@@ -1,0 +1,399 @@
+"""TFRecord files as tables of Spark 4, and back: a data source in Python, without a jar."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import choice, quoted, show_path, size_in_bytes
+from tfwire._base.errors import ParseError
+from tfwire._parsing.features import FixedLenFeature, VarLenFeature
+from tfwire._records.compression import compression_name
+from tfwire._records.sources import absolute, local_path
+from tfwire._records.urls import is_url
+from tfwire._records.writer import TFRecordWriter
+from tfwire.arrow import open_reader
+from tfwire.arrow._partitions import (
+    FilePartition,
+    fitting_batch_size,
+    plan_partitions,
+    read_partition,
+)
+
+try:
+    import pyarrow
+    from pyarrow import compute, types
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceArrowWriter,
+        DataSourceReader,
+        InputPartition,
+        WriterCommitMessage,
+    )
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import (
+        ArrayType,
+        BinaryType,
+        DataType,
+        FloatType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+    )
+except ImportError as _error:
+    raise ImportError(
+        "tfwire.spark needs pyspark 4.1 or newer and pyarrow; pip install 'tfwire[spark]'"
+    ) from _error
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Value
+
+__all__ = ["SparkSource"]
+
+_SPARK_BATCH_ROWS = 10_000  # what Spark itself uses; more are not faster
+_SPARK_BATCH_BYTES = 16 << 20
+_PARTITION_BYTES = "128MB"
+_SAMPLE_RECORDS = 1000
+_OUTPUT_SUFFIXES = {"": "", "GZIP": ".gz", "ZLIB": ".zlib"}
+_OPTIONS = {
+    "path",
+    "paths",
+    "compression_type",
+    "on_corrupt",
+    "partition_bytes",
+    "strings",
+    "storage_options",
+}
+
+
+class SparkSource(DataSource):
+    """The data source ``tfrecord``, for ``spark.read.format`` and ``df.write.format``.
+
+    Spark finds it by itself where tfwire is installed (by the package ``pyspark_tfwire``);
+    elsewhere, ``spark.dataSource.register(SparkSource)``.
+
+    Reading: the path is a file, a folder, a pattern or a URL. Without ``.schema(...)`` the first
+    1,000 records are looked at: a feature with one value in each is a column of its type, others
+    are arrays. With it, the columns are those of the schema, and nothing else is parsed. A feature
+    that a record lacks is null.
+
+    Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
+    their names when all tasks have ended; a task that is tried again is there once.
+
+    Args:
+        options: ``compression_type``, ``on_corrupt``, ``storage_options`` (JSON): as for
+            :func:`tfwire.arrow.open_reader`; ``partition_bytes``: of files in one task, like
+            "128MB" (the default); ``strings``: "string" (the default) or "binary", the type of
+            strings in an inferred schema.
+
+    Raises:
+        ValueError: An option is unknown, or its value is not valid.
+
+    Example:
+        >>> spark.dataSource.register(SparkSource)  # doctest: +SKIP
+        >>> spark.read.format("tfrecord").load("train/").count()  # doctest: +SKIP
+        3000
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self._chosen = {name.lower(): value for name, value in options.items()}
+        unknown = sorted(self._chosen.keys() - _OPTIONS)
+        if unknown:
+            known = ", ".join(sorted(_OPTIONS - {"path", "paths"}))
+            raise ValueError(f"no option {quoted(unknown[0])}; there are {known}")
+        choice("strings", self._chosen.get("strings", "string"), ("string", "binary"))
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for ``format``: "tfrecord"."""
+        return "tfrecord"
+
+    def schema(self) -> Value:
+        """The columns of the first records. Spark calls this where no schema is given."""
+        files = _Files(self._chosen)
+        storage_options = files.storage_options
+        reader = open_reader(files.paths, storage_options=storage_options, **files.options)
+        text = BinaryType() if self._chosen.get("strings") == "binary" else StringType()
+        return _struct(reader.features, text)
+
+    def reader(self, schema: Value) -> DataSourceReader:
+        """Reads the columns of a schema. Spark calls this."""
+        return _Reader(_Files(self._chosen), _arrow_schema(schema))
+
+    def writer(self, schema: Value, overwrite: bool) -> DataSourceArrowWriter:
+        """Writes rows to the files of a folder. Spark calls this."""
+        path = self._chosen.get("path")
+        if not path:
+            raise ValueError("the folder to write is missing: save(path)")
+        return _Writer(path, self._chosen.get("compression_type"), overwrite)
+
+
+class _Files:
+    """The files that the options name, and how to read them."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options: dict[str, Any] = {
+            "compression_type": options.get("compression_type", "auto"),
+            "on_corrupt": options.get("on_corrupt", "raise"),
+        }
+        self.storage_options = json.loads(options.get("storage_options", "null"))
+        self.partition_bytes = size_in_bytes(
+            "partition_bytes", options.get("partition_bytes", _PARTITION_BYTES)
+        )
+        named = json.loads(options["paths"]) if "paths" in options else [options.get("path", "")]
+        if named == [""]:
+            raise ValueError("the path to read is missing: load(path)")
+        self.paths = [file for path in named for file in _matching(path)]
+
+
+def _matching(path: str) -> list[str]:
+    """The files of a folder or a pattern; hidden ones, and those that begin with "_", are left
+    out, as in Spark."""
+    path = path.removeprefix("file://") if path.startswith("file:///") else path
+    if is_url(path):
+        return [path]
+    if os.path.isdir(path):
+        files = [name for name in _visible_files(path) if not name.endswith(".tfwindex")]
+    else:
+        files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+    if not files:
+        raise FileNotFoundError(f"no file matches {show_path(path)}")
+    return [absolute(file) for file in files]
+
+
+def _visible_files(folder: str) -> list[str]:
+    names = sorted(name for name in os.listdir(folder) if not name.startswith((".", "_")))
+    return [name for name in (os.path.join(folder, n) for n in names) if os.path.isfile(name)]
+
+
+# ---- Types --------------------------------------------------------------------------------------
+
+
+def _arrow_schema(schema: Value) -> pyarrow.Schema:
+    """Spark's schema as Arrow's; Sail gives this at once."""
+    return schema if isinstance(schema, pyarrow.Schema) else to_arrow_schema(schema)
+
+
+def _struct(features: Any, strings: DataType) -> StructType:
+    """The columns of an inferred schema: a value, an array, or an array for each step."""
+    values = {"int64": LongType(), "float32": FloatType(), "string": strings}
+    fields = []
+    for name, feature in features.items():
+        value = values[feature.dtype.name]
+        is_one = isinstance(feature, FixedLenFeature) and not feature.shape
+        fields.append(StructField(name, value if is_one else ArrayType(value)))
+    for name, feature in features.sequence_features.items():
+        steps = ArrayType(ArrayType(values[feature.dtype.name]))
+        fields.append(StructField(name, steps))
+    return StructType(fields)
+
+
+def _depth(kind: pyarrow.DataType) -> int:
+    """How many lists are around the values."""
+    if types.is_list(kind) or types.is_large_list(kind):
+        return 1 + _depth(kind.value_type)
+    return 0
+
+
+def _dtype(field: pyarrow.Field) -> str:
+    """The type of the values of a column in Examples."""
+    kind = field.type
+    while types.is_list(kind) or types.is_large_list(kind):
+        kind = kind.value_type
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return "int64"
+    if types.is_floating(kind):
+        return "float32"
+    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind):
+        return "string"
+    raise TypeError(
+        f"column {quoted(field.name)}: no feature has the type {field.type}; read it as bigint, "
+        "float, string, binary or arrays of these, and cast"
+    )
+
+
+def _features(schema: pyarrow.Schema, *, complete: bool) -> Any:
+    """The specification of columns; arrays of arrays are feature lists of SequenceExamples.
+
+    Args:
+        schema: The columns.
+        complete: Every record has one value for each column that is no array, which is parsed
+            twice as fast. Otherwise it may lack it.
+    """
+    flat: dict[str, Any] = {}
+    lists: dict[str, Any] = {}
+    for field in schema:
+        dtype, depth = _dtype(field), _depth(field.type)
+        if depth > 2:
+            raise TypeError(f"column {quoted(field.name)}: at most arrays of arrays can be read")
+        is_one = depth == 0 and complete
+        feature = FixedLenFeature([], dtype) if is_one else VarLenFeature(dtype)
+        (lists if depth == 2 else flat)[field.name] = feature
+    return (flat, lists) if lists else flat
+
+
+# ---- Reading ------------------------------------------------------------------------------------
+
+
+class _Reader(DataSourceReader):
+    """Reads the columns of a schema, in partitions."""
+
+    def __init__(self, files: _Files, schema: pyarrow.Schema) -> None:
+        self._files, self._schema = files, schema
+        _features(schema, complete=True)  # to check it now
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Some small files each, or a part of a long one that has an index."""
+        found = plan_partitions(
+            self._files.paths,
+            partition_bytes=self._files.partition_bytes,
+            storage_options=self._files.storage_options,
+            **self._files.options,
+        )
+        return [InputPartition(partition) for partition in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """The rows of a partition, in batches of exactly Spark's Arrow types."""
+        done = 0
+        try:
+            for batch in self._batches(partition.value, complete=True):
+                yield batch
+                done += batch.num_rows
+        except ParseError:
+            pass  # a record lacks a value, which is null, or cannot be parsed at all
+        else:
+            return
+        for batch in self._batches(partition.value, complete=False):
+            skipped = min(done, batch.num_rows)
+            done -= skipped
+            if skipped < batch.num_rows:
+                yield batch.slice(skipped)
+
+    def _batches(self, part: FilePartition, *, complete: bool) -> Iterator[pyarrow.RecordBatch]:
+        compression = self._files.options["compression_type"]
+        reader = open_reader(
+            [],
+            _features(self._schema, complete=complete),
+            batch_size=min(
+                _SPARK_BATCH_ROWS, fitting_batch_size(part, _SPARK_BATCH_BYTES, compression)
+            ),
+            binary_as="binary",
+            **self._files.options,
+        )
+        first = part.start.record_index
+        for batch in read_partition(part, reader):
+            table = pyarrow.record_batch(batch)
+            arrays = [_column(table.column(f.name), f, part, first) for f in self._schema]
+            yield pyarrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+            first += table.num_rows
+
+
+def _column(
+    values: pyarrow.Array, field: pyarrow.Field, part: FilePartition, first: int
+) -> pyarrow.Array:
+    if _depth(field.type) == 0 and _depth(values.type) == 1:
+        values = _scalars(values, field, part, first)
+    return values.cast(field.type)
+
+
+def _scalars(
+    lists: pyarrow.Array, field: pyarrow.Field, part: FilePartition, first: int
+) -> pyarrow.Array:
+    """The one value of each list; null where the feature is missing or empty."""
+    lengths = compute.fill_null(compute.list_value_length(lists), 0)
+    least, longest = (compute.min_max(lengths)[key].as_py() for key in ("min", "max"))
+    if (least, longest) == (1, 1):
+        return lists.flatten()
+    if longest is not None and longest > 1:
+        row = compute.index(compute.greater(lengths, 1), True).as_py()
+        where = show_path(part.paths[0]) if len(part.paths) == 1 else "the files of a task"
+        raise ParseError(
+            f"{where}: record {first + row}: feature {quoted(field.name)} has "
+            f"{lengths[row].as_py()} values where the schema says {field.type}: declare an array",
+            record_index=first + row,
+            reason="shape",
+        )
+    places = compute.cumulative_sum(lengths)
+    numbers = compute.if_else(compute.equal(lengths, 1), compute.subtract(places, 1), None)
+    return lists.flatten().take(numbers)
+
+
+# ---- Writing ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Written(WriterCommitMessage):
+    """A file that a task wrote.
+
+    Attributes:
+        attempt: Its temporary path; empty if there are no rows.
+        name: To be given when all tasks have ended.
+    """
+
+    attempt: str
+    name: str
+
+
+class _Writer(DataSourceArrowWriter):
+    """Writes a file per task into a folder of its own, and gives them their names at the end."""
+
+    def __init__(self, path: str, compression_type: str | None, overwrite: bool) -> None:
+        path = path.removeprefix("file://") if path.startswith("file:///") else path
+        if is_url(path):
+            raise ValueError(f"path must be a folder, found the URL {show_path(path)}")
+        self._compression = compression_name(compression_type)
+        self._folder = absolute(local_path("path", path))
+        self._overwrite = overwrite
+        self._id = uuid.uuid4().hex
+        self._staging = os.path.join(self._folder, f".tfwire-{self._id}")
+
+    def write(self, iterator: Iterable[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        """Writes the rows of a task. Spark calls this in a worker, again if it is tried again."""
+        os.makedirs(self._staging, exist_ok=True)
+        name = f"part-{uuid.uuid4().hex}.tfrecord{_OUTPUT_SUFFIXES[self._compression]}"
+        attempt = os.path.join(self._staging, name)
+        num_rows = 0
+        try:
+            with TFRecordWriter(attempt, self._compression) as writer:
+                for batch in iterator:
+                    num_rows += batch.num_rows
+                    if batch.num_rows:
+                        writer.write_columns(batch)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(attempt)
+            raise
+        return _Written(attempt if num_rows else "", name)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Gives the files their names; then removes those that are overwritten."""
+        os.makedirs(self._folder, exist_ok=True)
+        before = _visible_files(self._folder) if self._overwrite else []
+        named: list[str] = []
+        try:
+            for message in messages:
+                if isinstance(message, _Written) and message.attempt:
+                    final = os.path.join(self._folder, message.name)
+                    os.rename(message.attempt, final)
+                    named.append(final)
+        except BaseException:
+            for final in named:
+                with contextlib.suppress(OSError):
+                    os.unlink(final)
+            raise
+        for path in before:
+            os.unlink(path)
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Removes what was written."""
+        shutil.rmtree(self._staging, ignore_errors=True)
