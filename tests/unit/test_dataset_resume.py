@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
 from command import ENVIRONMENT
+from dataset_files import numbered_files
 from tfwire import Dataset, TFRecordDataset
 
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
@@ -417,3 +418,29 @@ def test_a_state_after_an_error_has_the_error_as_its_cause():
     again = iter(tfw.Dataset.range(3).map(lambda x: 1 // (1 - int(x))))
     again.load_state_dict(before)
     assert 1 == next(again)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_state_is_known_until_the_next_element_is_an_error(tmp_path, indexed, threads):
+    """Threads are past it long before."""
+    path = numbered_files(tmp_path, [40])[0]
+    with open(path, "r+b") as file:
+        file.seek(-6, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-6, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
+
+    def batches():
+        dataset = TFRecordDataset(path, indexed=indexed).batch(3)
+        return iter(dataset.parse_example(SPEC, num_threads=threads))
+
+    elements, given = batches(), 0
+    while given < 36:
+        given += len(next(elements)["n"])
+        state = elements.state_dict()
+    resumed = batches()
+    resumed.load_state_dict(json.loads(json.dumps(state)))
+    assert [36, 37, 38] == next(resumed)["n"].tolist()
+    with pytest.raises(tfw.DataLossError):
+        list(resumed)

@@ -46,6 +46,12 @@ STREAMS = {
     "buffer": lambda files: TFRecordDataset(files).shuffle(9, seed=1),
     "repeated": lambda files: indexed(files).shuffle(1000, seed=1).repeat(2),
     "batches": lambda files: indexed(files).batch(1).parse_example(SPEC),
+    "shuffled batches": lambda files: (
+        TFRecordDataset(files).shuffle(9, seed=1).batch(1).parse_example(SPEC)
+    ),
+    "padded batches": lambda files: (
+        TFRecordDataset(files).shuffle(9, seed=1).padded_batch(1).parse_example(SPEC, num_threads=2)
+    ),
     "filtered": lambda files: TFRecordDataset(files).filter(lambda x: number_of(x) % 3),
     "zip": lambda files: Dataset.zip(Dataset.range(TOTAL), indexed(files)),
 }

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
-from tfwire._base.strings import mean_length
+from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.selection import Repeat, Skip, Take
@@ -187,6 +187,8 @@ class Batch(Derived):
         return self.open_collated(self._collate, epoch, 1, at)
 
     def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
+        if isinstance(elements, StringTable):  # for a parser above stages that choose batches
+            return _cut(elements, size)
         if self.padding is None:
             return map(stack_elements, _cut(elements, size))
         return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
@@ -250,5 +252,5 @@ class _Drawing:
         return collate(elements, self._size) if len(elements) else ()
 
 
-def _cut(elements: list[Any], size: int) -> Iterator[list[Any]]:
+def _cut(elements: Any, size: int) -> Iterator[Any]:
     return (elements[i : i + size] for i in range(0, len(elements), size))

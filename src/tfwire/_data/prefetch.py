@@ -81,6 +81,7 @@ class Drawn(NamedTuple):
         elements: Those of the source, or what was made of them.
         place: A snapshot of the source.
         unknown: The error that taking the snapshot raised, or None.
+        deferred: The same, if the source gives other elements because of it.
         last: True if these are none, because the source has ended.
         error: The error that comes after the elements, or None.
     """
@@ -88,6 +89,7 @@ class Drawn(NamedTuple):
     elements: Any
     place: Any = None
     unknown: Exception | None = None
+    deferred: Exception | None = None
     last: bool = False
     error: Exception | None = None
 
@@ -105,7 +107,15 @@ def draw(below: Cursor, count: int) -> Drawn:
     try:
         return Drawn(elements, below.snapshot())
     except Exception as error:
-        return Drawn(elements, None, error)
+        return Drawn(elements, None, error, _deferred(below))
+
+
+def _deferred(cursor: Cursor) -> Exception | None:
+    try:
+        cursor.raise_deferred()
+    except Exception as error:
+        return error
+    return None
 
 
 def _made(work: Callable[[Any], Iterable[Any]], drawn: Drawn) -> Drawn:
@@ -183,16 +193,17 @@ class AheadCursor(GatheringPieces):
 
     def place(self) -> Any:
         """The position of the source, or one before it and how many elements to drop there."""
-        place = self._piece.known_place()
+        self.raise_deferred()
         if self._left:
             before = self._before.known_place()
             return {"depth": self._depth, "before": before, "given": self._given}
         if self._piece.error is not None:
             raise copied(self._piece.error)
-        return place
+        return self._piece.known_place()
 
     def raise_deferred(self) -> None:
-        self.place()
+        if self._piece.deferred is not None:  # not of the source: threads are past this place
+            raise copied(self._piece.deferred)
 
     def stop(self) -> None:
         if self._ahead is not None:

@@ -115,7 +115,8 @@ class TFRecordIterableDataset(data.IterableDataset):
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the number of the next epoch, before a DataLoader iterates; as ``set_epoch`` of
-        DistributedSampler. Without it, every process counts from 0.
+        DistributedSampler. Without it, every process counts from 0. If persistent workers are in
+        a pass that was broken off, each must have given a batch of it.
 
         Args:
             epoch: The number. All ranks must have the same.

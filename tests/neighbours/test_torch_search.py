@@ -1,0 +1,17 @@
+"""A random search over training runs: ranks, workers, epochs, kills; see epoch_search.py."""
+
+import os
+
+import epoch_search
+import pytest
+
+
+def test_random_runs_deliver_what_their_model_says():
+    kinds = epoch_search.search("quick", 0, least=60)
+    assert {"whole", "killed and resumed", "with an error", "by number", "refused"} == set(kinds)
+
+
+@pytest.mark.slow
+def test_very_many_random_runs_deliver_what_their_model_says():
+    seconds = float(os.environ.get("TFWIRE_EPOCHS_SECONDS", "180"))
+    assert epoch_search.search("slow", seconds).total() >= 100
