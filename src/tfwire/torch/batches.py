@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,12 +155,16 @@ data._utils.collate.default_collate_fn_map.update(
 # send all tensors of a batch in one block: through the pipe, or through shared memory if it is
 # large.
 
+# Arrays make the tensors: most methods of a tensor let go of Python's lock, and wait to get it back
+# for the threads that serve torch's queues.
+
 _LARGE_BLOCK = 1 << 19  # bytes; from here on shared memory is faster
 _ALIGNMENT = 16
 _SENT_DTYPES = (
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128),
 )
+_ARRAY_DTYPES = [torch.empty(0, dtype=dtype).numpy().dtype for dtype in _SENT_DTYPES]
 _DTYPE_NUMBERS = {dtype: code for code, dtype in enumerate(_SENT_DTYPES)}
 
 
@@ -213,8 +216,8 @@ def _packed(batch: Any) -> tuple[Any, tuple[Any, Any]]:
 def _stripped(value: Any, pieces: list[Any]) -> tuple[Any, ...]:
     """A value without its tensors, whose bytes are added to the pieces of a block."""
     if type(value) is torch.Tensor and value.dtype in _DTYPE_NUMBERS and _is_plain(value):
-        array = value.contiguous().numpy()
-        pieces.append(memoryview(array.reshape(-1).view(np.uint8)))
+        array = np.ascontiguousarray(value.numpy())
+        pieces.append(array.reshape(-1).view(np.uint8).data)
         if rest := -array.nbytes % _ALIGNMENT:
             pieces.append(bytes(rest))
         return "tensor", _DTYPE_NUMBERS[value.dtype], tuple(value.shape)
@@ -246,13 +249,9 @@ class _Block:
         self._at = 0
 
     def take(self, code: int, shape: tuple[int, ...]) -> torch.Tensor:
-        dtype, count = _SENT_DTYPES[code], prod(shape)
-        if not count:
-            return torch.empty(shape, dtype=dtype)
-        tensor = torch.frombuffer(self._buffer, dtype=dtype, count=count, offset=self._at)
-        size = count * dtype.itemsize
-        self._at += size + -size % _ALIGNMENT
-        return tensor.view(shape)
+        array: np.ndarray[Any, Any] = np.ndarray(shape, _ARRAY_DTYPES[code], self._buffer, self._at)
+        self._at += array.nbytes + -array.nbytes % _ALIGNMENT
+        return torch.from_numpy(array)
 
 
 def _filled(structure: Any, block: _Block) -> Any:
