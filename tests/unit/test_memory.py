@@ -1,6 +1,7 @@
 """Memory beyond the interpreter and the outputs stays small for a file of any size."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -52,3 +53,36 @@ def test_reading_and_parsing_take_little_memory(tmp_path):
     *counts, kib = map(int, output.split())
     assert [count] * 3 == counts
     assert kib < 64 * 1024
+
+
+FAULTS = """
+import resource, sys
+import tfwire as tfw
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+with tfw.TFRecordFile(sys.argv[1]) as records:
+    for _ in range(3):
+        records[range(1000)]
+    before = faults()
+    for _ in range(20):
+        records[range(1000)]
+    print(faults() - before)
+"""
+
+
+@pytest.mark.unsanitized("its allocator is another")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about memory that glibc keeps")
+def test_lists_of_records_take_the_memory_of_those_before(tmp_path):
+    """3 MB a list, which is 780 pages of the system."""
+    path = tmp_path / "records"
+    tfw.write_records(path, [bytes(3000)] * 1000)
+    output = subprocess.run(
+        [sys.executable, "-c", FAULTS, str(path)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert int(output) < 20 * 100
