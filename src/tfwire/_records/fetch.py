@@ -37,7 +37,7 @@ _LONG_PAYLOAD_BYTES = 1 << 15
 # glibc gives free memory at the end of its heap back to the system, by default from 128 KiB on: the
 # memory of each list of records, which it takes again, page fault by page fault, for the next list.
 # Once a block was freed that has a mapping of its own, it keeps twice the size of the block.
-_KEPT_BYTES = 1 << 24
+_KEPT_BY_HEAP = 1 << 24
 
 
 class FileAccess:
@@ -61,7 +61,7 @@ class FileAccess:
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items cost half of an array's
         self._spare: list[tuple[Array, Array]] = []  # buffers not in use
-        np.empty(_KEPT_BYTES // 2, np.uint8)  # freed at once
+        np.empty(_KEPT_BY_HEAP // 2, np.uint8)  # freed at once
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
