@@ -51,8 +51,8 @@ class Model:
         """
         case, at = self._case, self._divided_at()
         if case.num_shards == 1:
-            parts: list[Any] = [self._source(epoch)]
-            at = 0
+            at = self._chosen_by_number()
+            parts: list[Any] = self._parts_of_numbered(epoch, at)
         elif not at and case.source not in NUMBERED:
             parts = self._parts_of_source(epoch)
         elif self._has_numbers(at):
@@ -77,6 +77,11 @@ class Model:
             ),
             default=0,
         )
+
+    def _chosen_by_number(self) -> int:
+        """The number of first stages that choose among numbered records, which reads no others."""
+        chosen = itertools.takewhile(lambda stage: stage[0] in CHOOSERS, self._case.stages)
+        return len(list(chosen)) if self._case.source in NUMBERED else 0
 
     def _is_of_all(self, place: int) -> bool:
         """Whether a shuffle of all numbered records is at this place, which needs no buffer."""
