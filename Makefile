@@ -63,7 +63,7 @@ $(ORACLE_READY): pyproject.toml
 $(NEIGHBOURS_READY): pyproject.toml
 	$(PYTHON) -m venv $(NEIGHBOURS)
 	$(NEIGHBOURS)/bin/python $(PIP) torch==2.13.0
-	$(NEIGHBOURS)/bin/python $(PIP) torchdata grain jax keras lightning accelerate pillow 'setuptools>=77' wheel 'cffi>=1.17' \
+	$(NEIGHBOURS)/bin/python $(PIP) torchdata grain==0.2.18 jax keras lightning accelerate pillow 'setuptools>=77' wheel 'cffi>=1.17' \
 	    protobuf isal pytest hypothesis pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 pandas==3.1.1 \
 	    nanoarrow==0.9.0 datasets==5.2.0 dask==2026.8.0 pylance==14.0.2 s3fs 'moto[s3]' flask \
 	    flask-cors universal_pathlib

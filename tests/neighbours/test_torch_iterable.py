@@ -1,7 +1,10 @@
 """TFRecordIterableDataset under a real DataLoader and a StatefulDataLoader."""
 
 import itertools
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -267,6 +270,26 @@ def test_a_dataset_that_was_pickled_before_the_group_began_asks_it(files, monkey
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     assert len(ids_of(dataset)) < COUNT
+
+
+IN_USE = """
+import builtins, sys
+import torch
+import tfwire as tfw
+
+dataset = tfw.TFRecordDataset(sys.argv[1:]).batch(10)
+dataset = dataset.parse_example({"id": tfw.FixedLenFeature([], tfw.int64)})
+builtins.kept = elements = iter(dataset)
+next(elements)
+"""
+
+
+def test_an_iterator_in_use_at_exit_says_nothing(files):
+    """torch lives longer than other modules, and iterators with it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", IN_USE, *files]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert ("", 0) == (done.stderr, done.returncode)
 
 
 def test_wrong_arguments_are_refused_at_once(files):

@@ -285,11 +285,11 @@ class Builder:
         return Outcome(self._draw(columns, count), num_skipped, error, last)
 
     def _draw(self, columns: Any, count: int) -> Iterator[Any]:
-        home = self._home
+        home, failures = self._home, ParseFailure  # at exit, a module is emptied before this ends
         try:
             if count:
                 yield from home.parser._batches(columns, count, home.batch_size)
-        except ParseFailure as failure:  # of a batch, not of one record
+        except failures as failure:  # of a batch, not of one record
             raise parse_error(failure, Place()) from None
         finally:
             home.put(self)
