@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import uuid
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import integer, show_path
-from tfwire._records.compression import compression_name
-from tfwire._records.sources import absolute, local_path
-from tfwire._records.urls import is_object_path, is_url
-from tfwire._records.writer import TFRecordWriter
+from tfwire._base.arguments import integer
 from tfwire.arrow import open_reader
 from tfwire.arrow._partitions import (
     FilePartition,
@@ -23,6 +16,7 @@ from tfwire.arrow._partitions import (
     plan_partitions,
     read_partition,
 )
+from tfwire.arrow._staged_files import StagedFiles
 
 try:
     import pyarrow
@@ -53,7 +47,6 @@ __all__ = ["TFRecordDatasink", "TFRecordDatasource", "read_tfrecord", "write_tfr
 _RAY_BLOCK_BYTES = 16 << 20
 _MOST_ROWS = 65536
 _WHOLE = 1 << 62  # no file is that long
-_SUFFIXES = {"": "", "GZIP": ".gz", "ZLIB": ".zlib"}
 
 
 class TFRecordDatasource(Datasource):
@@ -224,15 +217,10 @@ class TFRecordDatasink(Datasink):
         compression_type: CompressionType = None,
         min_rows_per_file: int | None = None,
     ) -> None:
-        if is_url(path) or is_object_path(path):
-            raise ValueError(f"path must be a folder, found the URL {show_path(path)}")
-        self._suffix = _SUFFIXES[compression_name(compression_type)]
+        self._files = StagedFiles(path, compression_type)
         if min_rows_per_file is not None:
             min_rows_per_file = integer("min_rows_per_file", min_rows_per_file, 1)
-        self._folder = absolute(local_path("path", path))
-        self._compression_type = compression_type
         self._min_rows = min_rows_per_file
-        self._staging = os.path.join(self._folder, f".tfwire-{uuid.uuid4().hex}")
 
     @property
     def min_rows_per_write(self) -> int | None:
@@ -245,7 +233,7 @@ class TFRecordDatasink(Datasink):
 
     def on_write_start(self, schema: object = None) -> None:
         """Makes the folders. Ray calls this on the driver."""
-        os.makedirs(self._staging, exist_ok=True)
+        self._files.make()
 
     def write(self, blocks: Iterable[Value], ctx: Value) -> tuple[str, str] | None:
         """Writes one file. Ray calls this in a worker, again if a task is tried again.
@@ -253,40 +241,17 @@ class TFRecordDatasink(Datasink):
         Returns:
             The temporary path and the name of the file; None: there are no rows.
         """
-        name = f"{ctx.kwargs['write_uuid']}_{ctx.task_idx:06}.tfrecord{self._suffix}"
-        attempt = os.path.join(self._staging, f"{name}.{uuid.uuid4().hex}")
-        num_rows = 0
-        try:
-            with TFRecordWriter(attempt, self._compression_type) as writer:
-                for block in blocks:
-                    table = BlockAccessor.for_block(block).to_arrow()
-                    num_rows += table.num_rows
-                    if table.num_rows:
-                        writer.write_columns(table)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(attempt)
-            raise
-        return (attempt, name) if num_rows else None
+        name = f"{ctx.kwargs['write_uuid']}_{ctx.task_idx:06}{self._files.ending}"
+        attempt = self._files.write(BlockAccessor.for_block(block).to_arrow() for block in blocks)
+        return None if attempt is None else (attempt, name)
 
     def on_write_complete(self, write_result: Value) -> None:
         """Gives the files their names. Ray calls this on the driver."""
-        named: list[str] = []
-        try:
-            for attempt, name in filter(None, write_result.write_returns):
-                final = os.path.join(self._folder, name)
-                os.rename(attempt, final)
-                named.append(final)
-        except BaseException:
-            for final in named:
-                with contextlib.suppress(OSError):
-                    os.unlink(final)
-            raise
-        shutil.rmtree(self._staging, ignore_errors=True)
+        self._files.publish(filter(None, write_result.write_returns))
 
     def on_write_failed(self, error: Exception) -> None:
         """Removes what was written. Ray calls this on the driver."""
-        shutil.rmtree(self._staging, ignore_errors=True)
+        self._files.remove()
 
 
 def write_tfrecord(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tfwire._base.arguments import choice, quoted, show_path, size_in_bytes
 from tfwire._base.errors import ParseError
 from tfwire._parsing.features import FixedLenFeature, VarLenFeature
-from tfwire._records.compression import compression_name
-from tfwire._records.sources import absolute, local_path
+from tfwire._records.sources import absolute
 from tfwire._records.urls import is_url
-from tfwire._records.writer import TFRecordWriter
 from tfwire.arrow import open_reader
 from tfwire.arrow._partitions import (
     FilePartition,
@@ -26,6 +22,7 @@ from tfwire.arrow._partitions import (
     plan_partitions,
     read_partition,
 )
+from tfwire.arrow._staged_files import StagedFiles
 
 try:
     import pyarrow
@@ -62,7 +59,6 @@ _SPARK_BATCH_ROWS = 10_000  # what Spark itself uses; more are not faster
 _SPARK_BATCH_BYTES = 16 << 20
 _PARTITION_BYTES = "128MB"
 _SAMPLE_RECORDS = 1000
-_OUTPUT_SUFFIXES = {"": "", "GZIP": ".gz", "ZLIB": ".zlib"}
 _OPTIONS = {
     "path",
     "paths",
@@ -155,10 +151,15 @@ class _Files:
         self.paths = [file for path in named for file in _matching(path)]
 
 
+def _without_scheme(path: str) -> str:
+    """The path of a URL of a local file, as Spark has them."""
+    return path.removeprefix("file://") if path.startswith("file:///") else path
+
+
 def _matching(path: str) -> list[str]:
     """The files of a folder or a pattern; hidden ones, and those that begin with "_", are left
     out, as in Spark."""
-    path = path.removeprefix("file://") if path.startswith("file:///") else path
+    path = _without_scheme(path)
     if is_url(path):
         return [path]
     if os.path.isdir(path):
@@ -335,65 +336,35 @@ class _Written(WriterCommitMessage):
     """A file that a task wrote.
 
     Attributes:
-        attempt: Its temporary path; empty if there are no rows.
+        attempt: Its temporary path; None if there are no rows.
         name: To be given when all tasks have ended.
     """
 
-    attempt: str
+    attempt: str | None
     name: str
 
 
 class _Writer(DataSourceArrowWriter):
-    """Writes a file per task into a folder of its own, and gives them their names at the end."""
+    """Writes a file per task, and gives them their names at the end."""
 
-    def __init__(self, path: str, compression_type: str | None, overwrite: bool) -> None:
-        path = path.removeprefix("file://") if path.startswith("file:///") else path
-        if is_url(path):
-            raise ValueError(f"path must be a folder, found the URL {show_path(path)}")
-        self._compression = compression_name(compression_type)
-        self._folder = absolute(local_path("path", path))
+    def __init__(self, path: str, compression_type: Any, overwrite: bool) -> None:
+        self._files = StagedFiles(_without_scheme(path), compression_type)
         self._overwrite = overwrite
-        self._id = uuid.uuid4().hex
-        self._staging = os.path.join(self._folder, f".tfwire-{self._id}")
 
     def write(self, iterator: Iterable[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of a task. Spark calls this in a worker, again if it is tried again."""
-        os.makedirs(self._staging, exist_ok=True)
-        name = f"part-{uuid.uuid4().hex}.tfrecord{_OUTPUT_SUFFIXES[self._compression]}"
-        attempt = os.path.join(self._staging, name)
-        num_rows = 0
-        try:
-            with TFRecordWriter(attempt, self._compression) as writer:
-                for batch in iterator:
-                    num_rows += batch.num_rows
-                    if batch.num_rows:
-                        writer.write_columns(batch)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(attempt)
-            raise
-        return _Written(attempt if num_rows else "", name)
+        self._files.make()
+        return _Written(self._files.write(iterator), f"part-{uuid.uuid4().hex}{self._files.ending}")
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Gives the files their names; then removes those that are overwritten."""
-        os.makedirs(self._folder, exist_ok=True)
-        before = _visible_files(self._folder) if self._overwrite else []
-        named: list[str] = []
-        try:
-            for message in messages:
-                if isinstance(message, _Written) and message.attempt:
-                    final = os.path.join(self._folder, message.name)
-                    os.rename(message.attempt, final)
-                    named.append(final)
-        except BaseException:
-            for final in named:
-                with contextlib.suppress(OSError):
-                    os.unlink(final)
-            raise
+        self._files.make()
+        before = _visible_files(self._files.folder) if self._overwrite else []
+        written = [message for message in messages if isinstance(message, _Written)]
+        self._files.publish((m.attempt, m.name) for m in written if m.attempt is not None)
         for path in before:
             os.unlink(path)
-        shutil.rmtree(self._staging, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Removes what was written."""
-        shutil.rmtree(self._staging, ignore_errors=True)
+        self._files.remove()
