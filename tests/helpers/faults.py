@@ -17,7 +17,7 @@ import warnings
 
 CALLS = [
     *["open", "close", "write", "writev", "ftruncate", "fsync", "fchmod", "fchown"],
-    *["replace", "link", "unlink", "stat", "fstat", "pread", "preadv"],
+    *["replace", "link", "unlink", "stat", "fstat", "pread", "preadv", "dup"],
 ]
 
 KILLED, RAISED, DONE, BROKEN = 77, 1, 0, 2
@@ -59,6 +59,29 @@ def half(call, fd, data):
     return call(fd, [fitting] if call.__name__ == "writev" else fitting)
 
 
+def interrupt(call, *arguments, **options):
+    raise KeyboardInterrupt
+
+
+def interrupt_after(call, *arguments, **options):
+    call(*arguments, **options)
+    raise KeyboardInterrupt
+
+
+def two(first, second, gap):
+    """An action for ``forever``: a call is the first's, another one ``gap`` calls later the
+    second's, and all others are as usual."""
+    made = 0
+
+    def action(call, *arguments, **options):
+        nonlocal made
+        made += 1
+        chosen = {1: first, 1 + gap: second}.get(made)
+        return chosen(call, *arguments, **options) if chosen else call(*arguments, **options)
+
+    return action
+
+
 ACTIONS = [kill, kill_after, kill_halfway, fail, fill]
 
 
@@ -90,7 +113,7 @@ def run(scenario, n, action, forever=False):
     """Runs a scenario in a process of its own, and says how that ended.
 
     Returns:
-        KILLED, RAISED (an OSError), DONE, and whether the n-th call was reached.
+        KILLED, RAISED (an OSError or an interrupt), DONE, and whether the n-th call was reached.
     """
     reached, tell = os.pipe()
     with warnings.catch_warnings():
@@ -104,7 +127,7 @@ def run(scenario, n, action, forever=False):
             try:
                 scenario()
                 status = DONE
-            except OSError:
+            except (OSError, KeyboardInterrupt):
                 status = RAISED
             del calls
         except BaseException:

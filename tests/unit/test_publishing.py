@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import random
 import threading
 import warnings
 
@@ -106,6 +108,78 @@ def test_a_set_is_old_or_new_or_marked_at_every_instant(folder, action, forever,
             assert wanted == records_in(files_in(folder))
         restore()
     assert marked or stride > 1 or "kill" not in action.__name__
+
+
+INTERRUPTS = [faults.interrupt, faults.interrupt_after]
+PAIRS = [
+    (first, second)
+    for first in (faults.fail, *INTERRUPTS)
+    for second in (faults.kill, faults.kill_halfway, faults.fail, faults.interrupt_after)
+]
+
+
+@pytest.mark.parametrize("slow", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_second_fault_finds_the_set_old_or_new_or_marked(folder, first, second, slow):
+    """What a failure begins to undo, a kill or another failure may stop at any call."""
+    folder, restore = folder
+    wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
+    before = restore()
+    for _ in range(500 if slow else 8):
+        n, gap = random.randint(1, 300), random.randint(1, 60)
+        faults.run(lambda: write_set(folder, NEW), n, faults.two(first, second, gap), True)
+        with contextlib.suppress(OSError):
+            recover_shards(folder)
+        found = files_in(folder)
+        assert found == before or records_in(found) == wanted, (n, gap)
+        assert not os.path.exists(folder / MARKER), (n, gap)
+        restore()
+
+
+def test_a_marker_is_written_again_before_a_complete_set_is_undone(tmp_path, monkeypatch):
+    """The set is complete, but the disk does not take it; nor can all of it be undone."""
+    write_set(tmp_path, OLD)
+    before = files_in(tmp_path)
+    truncate, replace, made = os.ftruncate, os.replace, []
+
+    def replace_once(*arguments):
+        if made:
+            raise OSError("the disk is broken")
+        made.append(arguments)
+        replace(*arguments)
+
+    def fail_from_now_on(fd, size):
+        truncate(fd, size)
+        monkeypatch.setattr(os, "replace", replace_once)
+        raise OSError("the disk is broken")
+
+    monkeypatch.setattr(os, "ftruncate", fail_from_now_on)
+    with pytest.raises(OSError, match="broken"):
+        write_set(tmp_path, NEW)
+    monkeypatch.undo()
+    assert made
+    assert before != files_in(tmp_path)
+    with pytest.warns(tfw.TfwireWarning, match="half published"):
+        list(tfw.read_records(tmp_path / "p-0-of-3"))
+    assert recover_shards(tmp_path)
+    assert before == files_in(tmp_path)
+
+
+@pytest.mark.parametrize("action", [faults.kill, faults.kill_after, faults.fail, *INTERRUPTS])
+def test_a_recovery_that_is_stopped_is_done_again(folder, action):
+    folder, restore = folder
+    before = restore()
+    stopped = 0
+    for n, _ in faults.every(lambda: write_set(folder, NEW), faults.kill, stride=5):
+        left = {path: path.stat().st_size for path in folder.glob(MARKER)}
+        if any(left.values()):
+            for m in random.sample(range(1, 40), 4):
+                faults.run(lambda: recover_shards(folder), m, action)
+                stopped += os.path.exists(folder / MARKER)
+            recover_shards(folder)
+            assert before == files_in(folder), n
+        restore()
+    assert stopped
 
 
 def parse_files(paths):

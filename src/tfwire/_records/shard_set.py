@@ -58,20 +58,25 @@ def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
     """Renames files that are complete and on disk.
 
     Raises:
-        OSError: The old files are restored. If that fails, the marker stays.
+        OSError: The old files are restored. If that fails, the marker stays. All files are the new
+            ones if only the end could not be recorded, and the marker not be written again.
     """
     for renaming in renamings:
         check_replaceable(os.path.join(folder, renaming.name))
     steps = [_prepare(folder, renaming) for renaming in renamings]
     with _marked(folder) as marker:
+        renamed = False
         try:
             _keep_old_files(folder, steps)
             _write_marker(folder, marker, steps)
             _rename(folder, steps)
+            renamed = True
             os.ftruncate(marker, 0)  # the set is complete: nothing to undo from here on
             os.fsync(marker)
         except BaseException:
             with contextlib.suppress(OSError):  # the first failure says more
+                if renamed:  # The marker may be empty. If this fails, the new set stays.
+                    _write_marker(folder, marker, steps)
                 _undo(folder, steps)
             raise
         try_remove(os.path.join(folder, MARKER))
@@ -150,7 +155,9 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 def _write_marker(folder: str, marker: int, steps: Sequence[Step]) -> None:
-    """Writes what ``_undo`` needs to disk, before anything is renamed."""
+    """Writes what ``_undo`` needs to disk, before anything is renamed, and again
+    before anything is undone once the marker was emptied."""
+    os.lseek(marker, 0, os.SEEK_SET)
     write_all(marker, [json.dumps(steps).encode()])
     os.fsync(marker)
     sync_folder(folder)
