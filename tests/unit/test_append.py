@@ -44,7 +44,7 @@ def append_in_pieces(path, compression, flushed):
 
 
 @pytest.mark.parametrize("forever", [False, True])
-@pytest.mark.parametrize("action", faults.ACTIONS)
+@pytest.mark.parametrize("action", [*faults.ACTIONS, faults.interrupt, faults.interrupt_after])
 @pytest.mark.parametrize(
     ("compression", "tail"), [("", b""), ("", frame(b"torn" * 50)[:40]), ("GZIP", b"")]
 )
