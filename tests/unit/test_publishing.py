@@ -22,7 +22,7 @@ from tfwire.sharding import recover_shards
 # ---- One file -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", faults.ACTIONS)
+@pytest.mark.parametrize("action", [*faults.ACTIONS, faults.interrupt, faults.interrupt_after])
 @pytest.mark.parametrize("write", SINGLE)
 @pytest.mark.parametrize("old", [b"old content", None])
 def test_a_file_that_is_replaced_is_old_or_new_at_every_instant(tmp_path, write, action, old):

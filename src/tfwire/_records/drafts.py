@@ -58,7 +58,11 @@ class Draft:
             raise
 
     def _create(self, mode: int) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, mode)
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, mode)
+        except KeyboardInterrupt:  # it may have come after the file was created
+            try_remove(self.path)
+            raise
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
