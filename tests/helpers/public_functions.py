@@ -276,7 +276,8 @@ FUNCTIONS = {
     "TFRecordWriter": (
         lambda **arguments: tfw.TFRecordWriter(**arguments).close(),
         {"path": "out", "options": "GZIP", "compression_level": None, "append": False}
-        | {"repair_tail": False, "atomic": False, "num_threads": 1, "storage_options": None},
+        | {"repair_tail": False, "atomic": False, "index": False, "num_threads": 1}
+        | {"storage_options": None},
     ),
     "write": (method(one_writer, "write"), {"record": b"x"}),
     "write_many": (method(one_writer, "write_many"), {"records": [b"x"]}),

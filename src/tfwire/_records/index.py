@@ -204,9 +204,27 @@ class RecordIndex:
             offsets = offsets_in_stream(source, named, check)
         finally:
             source.close()
+        return cls._of_object(file, offsets, compression)
+
+    @classmethod
+    def _of_object(cls, file: RemoteFile, offsets: Array, compression: Compression) -> RecordIndex:
         fingerprint = fingerprint_of_object(file, offsets, compression)
         file.check_unchanged()
-        return cls(path, offsets, compression, file.size, 0, fingerprint, file.version)
+        return cls(file.path, offsets, compression, file.size, 0, fingerprint, file.version)
+
+    @classmethod
+    def _of_written(cls, path: Path, offsets: Array, compression: Compression) -> RecordIndex:
+        """The index of a file whose offsets its writer noted."""
+        if isinstance(path, ObjectPath):
+            return cls._of_object(RemoteFile(path), offsets, compression)
+        source = open_regular_file(path)
+        try:
+            status = os.fstat(source.fd)
+            index = cls._of(source, offsets, compression, status)
+            index._identity = file_identity(status)
+            return index
+        finally:
+            source.close()
 
     @classmethod
     def load(

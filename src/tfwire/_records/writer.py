@@ -12,7 +12,7 @@ from itertools import accumulate
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
@@ -25,6 +25,7 @@ from tfwire._records.frames import (
     ends_of_records,
     frame_apart,
 )
+from tfwire._records.index_writing import indexing
 from tfwire._records.open_sink import open_sink
 from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.urls import ObjectPath, with_storage_options
@@ -97,6 +98,8 @@ class TFRecordWriter(WriterBase):
         atomic: Write to a temporary file in the same folder. ``close`` renames it when all is on
             disk; an exception within ``with`` discards it. The new file gets the permissions of the
             file that it replaces, and its owner if the process may set that.
+        index: Save a RecordIndex beside the file once it is complete. Its offsets are noted during
+            writing: nothing is read again but a few samples. Excludes ``append``.
         num_threads: How many threads ``write_columns`` uses, beside the caller's, to encode and
             checksum, and with GZIP to compress: each mebibyte of records is then a gzip member of
             its own. The records, their order and the bytes of other files do not depend on it.
@@ -123,12 +126,14 @@ class TFRecordWriter(WriterBase):
         append: bool = False,
         repair_tail: bool = False,
         atomic: bool = False,
+        index: bool = False,
         num_threads: int = 1,
         storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
         self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path = with_storage_options(path, storage_options)
+        self._indexing = indexing(path, options, append) if boolean("index", index) else None
         self._pending: list[bytes] = []
         self._room = _COLLECTED_BYTES  # bytes that may still be collected
         self._min_room: float = 0  # write() only collects while this much room is left
@@ -326,6 +331,8 @@ class TFRecordWriter(WriterBase):
             self._tally_written(block)
             raise
         self._tally.add_block(block, len(block))
+        if self._indexing is not None:
+            self._indexing.add_block(block)
 
     def _write_prepared(self, prepared: _Prepared) -> None:
         """Writes framed records whose totals are known."""
@@ -340,6 +347,8 @@ class TFRecordWriter(WriterBase):
             self._tally_written(block)
             raise
         self._tally.add(tally, len(block))
+        if self._indexing is not None:
+            self._indexing.add_block(block)
 
     def _tally_written(self, block: memoryview) -> None:
         """After a write of a block that failed: counts the records that reached the file."""
@@ -362,6 +371,8 @@ class TFRecordWriter(WriterBase):
             self._tally_records(crcs[: ends.index(self._salvage(ends))], records)
             raise
         self._tally_records(crcs, records)
+        if self._indexing is not None:
+            self._indexing.add_lengths([len(record) for record in records])
 
     def _tally_records(self, crcs: list[int], records: Sequence[bytes]) -> None:
         for crc, record in zip(crcs, records, strict=False):
@@ -400,7 +411,8 @@ class TFRecordWriter(WriterBase):
         """Writes the remaining records and closes the file. Closing again does nothing.
 
         Raises:
-            OSError: Writing failed, now or before: the file holds only the records before that.
+            OSError: Writing failed, now or before: the file holds only the records before that. Or
+                its index could not be saved, which the error names: the file is complete.
             RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
         """
         if not self._closed:
@@ -419,6 +431,8 @@ class TFRecordWriter(WriterBase):
             raise
         self._saved = True
         self._fail(ValueError("Writer is closed."))
+        if self._indexing is not None:
+            self._indexing.save()
 
     def _discard(self) -> None:
         self._run(self._drop)
