@@ -9,12 +9,14 @@ from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import warn
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming
 from tfwire._records.markers import MARKER
+from tfwire._records.remote_shards import restore_objects
 from tfwire._records.shard_set import restore_set
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire._records.sources import absolute
+from tfwire._records.urls import ObjectPath, with_storage_options
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath
+    from tfwire._base.aliases import RemotePath, StorageOptions
 
 __all__ = ["MARKER", "ShardedWriter", "recommend_num_shards", "recover_shards"]
 
@@ -59,7 +61,9 @@ def recommend_num_shards(total_bytes: int, num_hosts: int = 1) -> int:
     return count
 
 
-def recover_shards(folder: AnyPath = ".") -> list[str]:
+def recover_shards(
+    folder: RemotePath = ".", *, storage_options: StorageOptions = None
+) -> list[str]:
     """Puts back the files that a killed ShardedWriter was replacing.
 
     A ShardedWriter gives its files their names one by one. While it does, a few milliseconds long,
@@ -69,8 +73,12 @@ def recover_shards(folder: AnyPath = ".") -> list[str]:
     files and removes the marker. If a ShardedWriter is publishing its files right now, this waits
     until it is done.
 
+    Object stores have no locks: call this for a URL only when no ShardedWriter runs there. The old
+    objects are copied back, and new ones that replaced none are removed.
+
     Args:
-        folder: The folder of the files.
+        folder: The folder of the files, also a URL.
+        storage_options: fsspec's options of the filesystem of a URL.
 
     Returns:
         The names of the files in the interrupted set; an empty list if there was none.
@@ -83,6 +91,9 @@ def recover_shards(folder: AnyPath = ".") -> list[str]:
         >>> recover_shards(".")
         []
     """
+    folder = with_storage_options(folder, storage_options)
+    if isinstance(folder, ObjectPath):
+        return restore_objects(folder)
     path = absolute(file_path("folder", os.curdir if folder in ("", b"") else folder))
     with errors_naming(path, *NO_DESCRIPTORS):
         return restore_set(path)

@@ -315,7 +315,7 @@ FUNCTIONS = {
     "ShardedWriter": (
         lambda **arguments: tfw.ShardedWriter(**arguments).close(),
         {"pattern": "out-{shard}", "num_shards": 2, "options": None, "compression_level": None}
-        | {"index": False, "num_threads": 1},
+        | {"index": False, "num_threads": 1, "storage_options": None},
     ),
     "shard_size": (
         lambda shard_size: tfw.ShardedWriter("out-{shard}", shard_size=shard_size).close(),
@@ -358,7 +358,7 @@ FUNCTIONS = {
             "storage_options": None,
         },
     ),
-    "recover_shards": (sharding.recover_shards, {"folder": "."}),
+    "recover_shards": (sharding.recover_shards, {"folder": ".", "storage_options": None}),
 }
 
 # Methods of writers, which open a file before they are called.

@@ -16,8 +16,10 @@ from moto.server import ThreadedMotoServer
 from upath import UPath
 
 import tfwire as tfw
+import tfwire.sharding
 from object_server import ObjectServer
 from tfwire._records import remote_object, remote_source
+from tfwire._records.remote_sink import RemoteShardSink
 
 RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 # Ten megabytes: two ranges of their real size, and two parts of an upload.
@@ -117,6 +119,69 @@ def test_a_changed_object_of_s3_is_told(s3, small):
     tfw.write_records(url, MANY[::-1], storage_options=s3)
     with pytest.raises(OSError, match=r"changed while it was read.*ETag.*s3://bucket/changing"):
         list(records)
+
+
+SHARDS = "s3://bucket/{folder}/{{shard}}-of-{{shards}}"
+
+
+@pytest.mark.parametrize("how", [{"num_shards": 3}, {"shard_size": "4MB"}])
+def test_shards_of_s3_appear_together(s3, how):
+    folder, fs = f"shards-{next(iter(how))}", fsspec.filesystem("s3", **s3)
+    options = s3 | {"default_block_size": 5 << 20}
+    pattern = SHARDS.format(folder=folder)
+    with tfw.ShardedWriter(pattern, index=True, storage_options=options, **how) as writer:
+        writer.write_many(MANY)
+        fs.invalidate_cache()
+        found = fs.find(f"bucket/{folder}")
+        assert [] == [name for name in found if "/.tfwire-" not in name]
+    fs.invalidate_cache()
+    assert sorted(fs.find(f"bucket/{folder}")) == sorted(
+        f"bucket/{folder}/{i}-of-3{suffix}" for i in range(3) for suffix in ("", ".tfwindex")
+    )
+    assert tfw.Receipt.of(MANY) == tfw.Receipt.of(
+        tfw.read_records(writer.paths, storage_options=s3)
+    )
+    for path in writer.paths:
+        index = tfw.RecordIndex.build(path, storage_options=s3)
+        assert index == tfw.RecordIndex.load(path, storage_options=s3)
+        assert "ETag" in index.version
+
+
+@pytest.mark.parametrize("how", [{"num_shards": 3}, {"shard_size": "4MB"}])
+def test_shards_of_s3_that_fail_restore_the_old_ones(monkeypatch, s3, how):
+    folder, fs = f"failing-{next(iter(how))}", fsspec.filesystem("s3", **s3)
+    pattern = SHARDS.format(folder=folder)
+    options = s3 | {"default_block_size": 5 << 20}
+    with tfw.ShardedWriter(pattern, num_shards=3, storage_options=s3) as writer:
+        writer.write_many([b"old"] * 3)
+    publish = RemoteShardSink.publish
+
+    def fail(self, path):
+        if path.endswith("/1-of-3"):
+            raise OSError("no more")
+        publish(self, path)
+
+    monkeypatch.setattr(RemoteShardSink, "publish", fail)
+    with (
+        pytest.raises(OSError, match=r"cannot be published.*no more.*s3://bucket/failing"),
+        tfw.ShardedWriter(pattern, storage_options=options, **how) as writer,
+    ):
+        writer.write_many(MANY)
+    fs.invalidate_cache()
+    assert [f"bucket/{folder}/{i}-of-3" for i in range(3)] == fs.find(f"bucket/{folder}")
+    pattern = f"s3://bucket/{folder}/*"
+    assert [b"old"] * 3 == list(tfw.read_records(pattern, storage_options=s3))
+    assert not fs.call_s3("list_multipart_uploads", Bucket="bucket").get("Uploads")
+
+
+def test_a_marker_of_s3_is_refused_and_recovered(s3):
+    fs = fsspec.filesystem("s3", **s3)
+    fs.pipe_file("bucket/marked/.tfwire-publishing", b"[]")
+    with pytest.raises(FileExistsError, match=r"recover_shards.*s3://bucket/marked/\.tfwire"):
+        tfw.ShardedWriter(SHARDS.format(folder="marked"), num_shards=2, storage_options=s3)
+    assert [] == tfwire.sharding.recover_shards("s3://bucket/marked", storage_options=s3)
+    fs.invalidate_cache()
+    assert [] == fs.find("bucket/marked")
 
 
 def test_simplecache_of_s3(s3, tmp_path):

@@ -53,11 +53,6 @@ def test_patterns_that_tell_no_files_apart_are_refused(tmp_path, name):
         ShardedWriter(tmp_path / name, num_shards=2)
 
 
-def test_urls_are_refused_before_anything_is_written():
-    with pytest.raises(ValueError, match="renaming"):
-        ShardedWriter("memory://folder/{shard}", num_shards=2)
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError) as raised:
         ShardedWriter(tmp_path / "nowhere" / "{shard}", num_shards=2)

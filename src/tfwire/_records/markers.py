@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tfwire._base.arguments import show_path
 
-__all__ = ["MARKER", "Markers", "Step", "read_marker"]
+__all__ = ["MARKER", "Markers", "Step", "read_marker", "steps_of"]
 
 MARKER: str = ".tfwire-publishing"
 """The name of the file that is in a folder while a ShardedWriter replaces files there."""
@@ -43,10 +43,14 @@ def read_marker(marker: int) -> list[Step]:
     Raises:
         ValueError: It names files of another folder.
     """
+    with os.fdopen(os.dup(marker), "rb") as file:
+        return steps_of(file.read())
+
+
+def steps_of(text: bytes) -> list[Step]:
+    """As read_marker, of its content."""
     import json
 
-    with os.fdopen(os.dup(marker), "rb") as file:
-        text = file.read()
     try:
         steps = [Step(*step) for step in json.loads(text)]
         names = [name for step in steps for name in (step.draft, step.name, step.backup or "x")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +11,8 @@ from threading import Semaphore
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, file_path, integer, show_path, size_in_bytes
+from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
-from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.encoder import encoder
 from tfwire._records.frames import (
     Payloads,
@@ -25,23 +22,26 @@ from tfwire._records.frames import (
     ends_of_payloads,
     joined,
 )
-from tfwire._records.index import RecordIndex, index_beside
+from tfwire._records.local_shards import LocalShards
 from tfwire._records.receipts import Receipt
+from tfwire._records.remote_shards import RemoteShards
 from tfwire._records.shard_set import (
-    Renaming,
     names_of_shards,
-    publish_set,
-    restore_set,
     some_names_of_shards,
 )
-from tfwire._records.sinks import ShardSink
-from tfwire._records.sources import absolute
-from tfwire._records.urls import is_url
+from tfwire._records.urls import ObjectPath, with_storage_options
 from tfwire._records.writer import TFRecordWriter, write_payloads
 from tfwire._records.writer_base import WriterBase, copy_error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, CompressionType, Record, Row, SupportsArrow
+    from tfwire._base.aliases import (
+        CompressionType,
+        Record,
+        RemotePath,
+        Row,
+        StorageOptions,
+        SupportsArrow,
+    )
 
 __all__ = ["ShardedWriter"]
 
@@ -66,20 +66,15 @@ class ShardedWriter(WriterBase):
     Files that are not in the new set are not touched; {shards} in the pattern gives sets of
     different sizes different names.
 
-    Args:
-        pattern: The path of the files, not a URL, with fields {shard} and {shards} in the file's
-            name, formatted as integers: {shard:05d}. It may be relative to the current directory,
-            even if that changes.
-        shard_size: Fill one file after another, each with at most this many bytes of records
-            (before compression), but at least one record: a number, or a string like "150MB" or
-            "128MiB".
-        num_shards: Write record i to file i mod num_shards. Either this or ``shard_size``.
-        options: As for TFRecordWriter.
-        compression_level: As for TFRecordWriter.
-        index: Save a RecordIndex beside every file.
-        num_threads: Number of files to compress, write and index at a time. It does not change the
-            content of the files. With ``shard_size``, a file is completed while the next one is
-            filled.
+    In an object store, too, nothing has a final name before ``close``, which puts the marker,
+    copies the objects that will be replaced, gives every object its name, sixteen at a time, and
+    removes the marker. A failure puts the copies back. With ``num_shards``, objects are uploads,
+    and naming one completes it: one request. With ``shard_size``, names are known at the end, and a
+    temporary object (``.tfwire-*.tmp``) is copied within the store. Stores have no
+    transactions: until the marker is gone, readers, which do not look for it there, may find
+    objects of both sets. They have no locks either: where a marker is found, a ShardedWriter
+    refuses to begin, and ``recover_shards`` restores the old objects when you say that no writer
+    runs. What a killed process uploaded in part is removed by a rule of the bucket.
 
     A set may have more files than a process may open: a file is open only during a write.
 
@@ -102,7 +97,7 @@ class ShardedWriter(WriterBase):
 
     def __init__(
         self,
-        pattern: AnyPath,
+        pattern: RemotePath,
         *,
         shard_size: int | str | None = None,
         num_shards: int | None = None,
@@ -110,30 +105,30 @@ class ShardedWriter(WriterBase):
         compression_level: int | None = None,
         index: bool = False,
         num_threads: int = 1,
+        storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
-        if is_url(pattern):
-            raise ValueError(
-                f"{show_path(pattern)}: the files get their names by renaming, URLs cannot"
-            )
-        self._given_folder, self._name = os.path.split(file_path("pattern", pattern))
-        self._folder = absolute(self._given_folder)  # valid also after a chdir
-        self._shard_size = None if shard_size is None else size_in_bytes("shard_size", shard_size)
         count = None if num_shards is None else integer("num_shards", num_shards, 1)
         threads = integer("num_threads", num_threads, 1)
-        os.stat(self._given_folder or os.curdir)  # an error names the folder, not a temporary file
+        self._shard_size = None if shard_size is None else size_in_bytes("shard_size", shard_size)
         self._index = boolean("index", index)
-        self._check_names(some_names_of_shards(self._name, count))
+        pattern = with_storage_options(pattern, storage_options)
+        self._files: LocalShards | RemoteShards
+        if isinstance(pattern, ObjectPath):
+            self._files = RemoteShards(pattern, self._index)
+        else:
+            self._files = LocalShards(pattern, self._index)
+        self._name = self._files.name
+        self._files.check_names(some_names_of_shards(self._name, count))
         self._num_shards = count
-        with errors_naming(self._display_name(0), *NO_DESCRIPTORS):
-            restore_set(self._folder)
+        self._files.restore(self._current_name(0))
         self.paths: list[str] | None = None
         self.num_records: int = 0
         self._options = options
         self._level = compression_level
-        self._sinks: list[ShardSink] = []
+        self._sinks = self._files.sinks
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, with shard_size
         self._num_threads = threads
@@ -145,12 +140,6 @@ class ShardedWriter(WriterBase):
             self._drop()
             raise
         self._open()
-
-    def _check_names(self, names: list[str]) -> None:
-        """Raises now, not in ``close``, if the file system refuses the names."""
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                os.stat(os.path.join(self._folder, index_beside(name) if self._index else name))
 
     def write(self, record: Record) -> None:
         """Writes one record.
@@ -266,22 +255,19 @@ class ShardedWriter(WriterBase):
             first, begin = last, ends[last - 1]
 
     def _open_next(self) -> None:
-        sink = ShardSink(self._folder, self._display_name(len(self._sinks)))
-        self._sinks.append(sink)
-        self._writers.append(TFRecordWriter(sink, self._options, compression_level=self._level))
+        known = self._num_shards is not None
+        sink = self._files.open(self._current_name(len(self._sinks)), known)
+        writer = TFRecordWriter(
+            sink, self._options, compression_level=self._level, index=self._index
+        )
+        self._writers.append(writer)
         self._filled = 0
 
-    def _display_name(self, number: int) -> str:
-        """A file's name for messages: its path, or the pattern until the number of files is
-        known."""
-        name = self._name
-        if self._num_shards is not None:
-            name = name.format(shard=number, shards=self._num_shards)
-        return os.path.join(self._given_folder, name)
-
-    def _index_draft(self, number: int) -> str:
-        """The temporary name of a file's index."""
-        return self._sinks[number].draft.path.removesuffix(".tmp") + ".index.tmp"
+    def _current_name(self, number: int) -> str:
+        """A file's name, or the pattern until the number of files is known."""
+        if self._num_shards is None:
+            return self._name
+        return self._name.format(shard=number, shards=self._num_shards)
 
     @property
     def receipt(self) -> Receipt:
@@ -345,25 +331,15 @@ class ShardedWriter(WriterBase):
 
     def _complete(self, number: int) -> None:
         """Writes a file and its index to disk."""
-        self._writers[number].close()
-        if self._index:
-            with errors_naming(index_beside(self._display_name(number))):
-                index = RecordIndex.build(self._sinks[number].draft.path)
-                index.save(self._index_draft(number))
+        writer = self._writers[number]
+        writer.close()
+        self._files.complete(number, self._current_name(number), writer._indexing)
 
     def _publish(self) -> list[str]:
-        """Renames the complete files; returns their paths."""
+        """Gives the complete files their names; returns their paths."""
         names = names_of_shards(self._name, len(self._writers))
-        renamings = []
-        for number, (name, sink) in enumerate(zip(names, self._sinks, strict=True)):
-            draft = os.path.basename(sink.draft.path)
-            renamings.append(Renaming(draft, name, sink.draft.mode))
-            if self._index:
-                draft = os.path.basename(self._index_draft(number))
-                renamings.append(Renaming(draft, index_beside(name), sink.draft.mode))
-        with errors_naming(os.path.join(self._given_folder, names[0]), *NO_DESCRIPTORS):
-            publish_set(self._folder, renamings)
-        return [os.path.join(self._given_folder, name) for name in names]
+        self._files.publish(names)
+        return [self._files.path(name) for name in names]
 
     def _discard(self) -> None:
         self._run(self._drop)
@@ -373,12 +349,9 @@ class ShardedWriter(WriterBase):
         self._closed = True
         self._fail(ValueError("Writer is closed."))
         self._workers.close()
-        for number, sink in enumerate(self._sinks):
-            if number < len(self._writers):
-                self._writers[number]._discard()
-            sink.discard()
-            if self._index:
-                try_remove(self._index_draft(number))
+        for writer in self._writers:
+            writer._discard()
+        self._files.discard()
 
     _end_unclosed = _discard
 
@@ -394,7 +367,7 @@ class ShardedWriter(WriterBase):
             self._discard()
 
     def __repr__(self) -> str:
-        path = os.path.join(self._given_folder, self._name)
+        path = self._files.path(self._name)
         return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
 
 
