@@ -210,6 +210,8 @@ class RemoteObject:
         headers = {**fs.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
         headers["Range"] = f"bytes={begin}-{end - 1}"
         options = {**fs.kwargs, "headers": headers}
+        # aiohttp stops to read the socket whenever twice its read buffer waits, by default 128 KiB.
+        options["read_bufsize"] = end - begin
         async with session.get(fs.encode_url(self._path), **options) as answer:
             if answer.status == 416:
                 self._raise_changed(self.version, "shorter")
