@@ -318,6 +318,11 @@ docs: $(DOCS_READY)
 	$(PYTHON) docs/make_api.py
 	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
 
+# The manual page of the command, from the texts of --help.
+.PHONY: man
+man: $(NATIVE)
+	mkdir -p build && $(BIN)/python packaging/make_man.py build/tfwire.1
+
 clean:
 	rm -rf build dist .venv .venv-* src/tfwire/_native*.so src/*.egg-info .pytest_cache \
 	    .hypothesis .mypy_cache .ruff_cache

@@ -171,8 +171,8 @@ def test_a_search_finds_records(photos, serve):
     viewer = serve(photos)
     _, body = get(viewer, f"?feature={LABEL}&value=7")
     assert [str(n) for n in range(7, 120, 10)] == re.findall(r">(\d+)</a></td>", body.decode())
-    assert b"12 matches in the records from 0 to 121" in body
-    assert b"0 matches" in get(viewer, f"?feature={LABEL}&value=x%22%3E")[1]
+    assert b"12 records found in those from 0 to 121" in body
+    assert b"0 records found" in get(viewer, f"?feature={LABEL}&value=x%22%3E")[1]
 
 
 def test_features_have_histograms(photos, serve):

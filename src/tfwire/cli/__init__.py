@@ -42,6 +42,7 @@ _COMMANDS = {
         "bench",
         "measure how fast tfwire and other installed packages read a file",
     ),
+    "completion": ("completion", "print a script that completes commands and options in a shell"),
     "demo": ("demo", "walk through the library on real data, with a speed table at the end"),
 }
 

@@ -83,9 +83,8 @@ def _values(features: Any) -> str:
     return f"{text}, {size} bytes" if strings else text
 
 
-def as_text(record: bytes, shorten: bool) -> str:
-    """A record in protobuf's text format; other records as a comment in it."""
-    message = parse_record(record)
+def as_text(message: Any, record: bytes, shorten: bool) -> str:
+    """A record in protobuf's text format; one that is no message (None) as a comment in it."""
     if message is None:
         return f"# {_preview(record)}\n"
     lines = str(message).split("\n")[:-1]
@@ -104,11 +103,10 @@ def _octal(character: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
-def as_json(record: bytes) -> str:
-    """A record as one line of protobuf's JSON; {"other": ...} for other records."""
+def as_json(message: Any, record: bytes) -> str:
+    """A record as one line of protobuf's JSON; {"other": ...} for one that is no message (None)."""
     import json
 
-    message = parse_record(record)
     if message is not None:
         return example_to_json(message)
     preview = {"bytes": len(record), "hex": record[:_PREVIEW].hex()}

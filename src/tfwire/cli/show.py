@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from tfwire._base.arguments import show_path
-from tfwire.cli import _files
+from tfwire.cli import _files, _selection
 
 
 def add_head(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="protobuf's text format (default), one line of JSON per record, or the bytes of the "
         "records one after the other",
     )
+    _selection.add_selection(parser)
     parser.epilog = (
         "Damaged records are left out and reported on stderr; the exit status is then 1. Of a "
         "record that is not an Example, text and JSON show the first bytes. For jq and its like: "
@@ -74,6 +76,8 @@ def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     """Shows at most ``limit`` records of every file; returns the exit status."""
     if _files.stdin_twice(options, options.files) or _raw_on_terminal(options):
         return 2
+    if options.features and options.format == "raw":
+        return _files.refuse(options, "--features needs --format text or json")
     status = int(_files.half_published(options, options.files))
     for name in options.files:
         try:
@@ -107,8 +111,8 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
         )
         with reader:
             shown = 0
-            for position in islice(reader.with_positions(), limit):
-                _show_record(*position, options.format, shorten)
+            for position in islice(_chosen(reader.with_positions(), options), limit):
+                _show_record(*position, options, shorten)
                 shown += 1
             regions = reader.skipped
     hint = None
@@ -129,24 +133,42 @@ def _follow(options: argparse.Namespace) -> int:
         name, _files.chosen_compression(options), interval=0.2, max_record_size=None
     )
     for index, record in enumerate(records):
-        _show_record(name, index, None, record, options.format, shorten=False)
-        sys.stdout.flush()
+        if not options.where or _selection.has_all(record, options.where):
+            _show_record(name, index, None, record, options, shorten=False)
+            sys.stdout.flush()
     return 0
 
 
+def _chosen(
+    positions: Iterator[tuple[Any, int, int, bytes]], options: argparse.Namespace
+) -> Iterator[tuple[Any, int, int, bytes]]:
+    """Those of the records that --where asks for."""
+    if not options.where:
+        return positions
+    return (each for each in positions if _selection.has_all(each[3], options.where))
+
+
 def _show_record(
-    path: Any, index: int, offset: int | None, record: bytes, format_name: str, shorten: bool
+    path: Any,
+    index: int,
+    offset: int | None,
+    record: bytes,
+    options: argparse.Namespace,
+    shorten: bool,
 ) -> None:
-    if format_name == "raw":
+    if options.format == "raw":
         sys.stdout.buffer.write(record)
         return
     from tfwire.cli import _text
 
-    if format_name == "json":
-        shown = _text.as_json(record)
+    message = _text.parse_record(record)
+    if message is not None and options.features:
+        _selection.keep_features(message, options.features)
+    if options.format == "json":
+        shown = _text.as_json(message, record)
     else:
-        kind = _text.message_kind(_text.parse_record(record))
+        kind = _text.message_kind(message)
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
         title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
-        shown = f"{title}\n{_text.as_text(record, shorten)}"
+        shown = f"{title}\n{_text.as_text(message, record, shorten)}"
     print(shown)

@@ -110,10 +110,9 @@ class Viewer(ThreadingHTTPServer):
             return "the file has no records" if not page.records else ""
         last = start.record_index + page.passed
         end = "; the search goes on on the next page" if page.next else ""
-        return (
-            f"{plural(len(page.records), 'match')} in the records from {start.record_index:,} "
-            f"to {max(start.record_index, last - 1):,}{end}".replace("matchs", "matches")
-        )
+        found = plural(len(page.records), "record")
+        read = f"from {start.record_index:,} to {max(start.record_index, last - 1):,}"
+        return f"{found} found in those {read}{end}"
 
     def _turns(self, page: Page, fields: Fields) -> str:
         """Links to the pages before and after."""

@@ -1,0 +1,94 @@
+"""tfwire head and cat with --where and --features."""
+
+import json
+
+import pytest
+
+import tfwire as tfw
+from tfwire.cli import main
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    rows = [{"label": i % 3, "name": f"item {i}", "w": [i / 2, 0.1], "a=b": "x"} for i in range(9)]
+    sequence = tfw.encode_sequence_example({"label": 2, "n": 1}, {"words": [[1]], "tags": [["t"]]})
+    tfw.write_records(path, [*tfw.encode_examples(rows), sequence, b"no message \xff"])
+    return str(path)
+
+
+@pytest.fixture
+def shown(path, capsys):
+    """The lines of JSON that a command prints."""
+
+    def show(command, *options):
+        assert 0 == main([command, path, "--format", "json", *options])
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return show
+
+
+def names(lines):
+    return [line["features"]["feature"]["name"]["bytesList"]["value"][0] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("label=1", 3),
+        ("label=2", 4),  # with the context of the sequence
+        ("label=7", 0),
+        ("label=x", 0),
+        ("label=1.5", 0),
+        ("label~1", 0),
+        ("label=99999999999999999999", 0),
+        ("w=1.5", 1),
+        ("w=0.1", 9),
+        ("name=item 4", 1),
+        ("name=item", 0),
+        ("name~item", 9),
+        ("name~", 9),
+        ("missing=", 0),
+        ("n=1", 1),
+    ],
+)
+def test_where(shown, condition, count):
+    assert count == len(shown("cat", "--where", condition))
+
+
+def test_all_conditions_must_hold(shown):
+    lines = shown("cat", "--where", "label=1", "--where", "name~7")
+    assert ["aXRlbSA3"] == names(lines)  # "item 7"
+
+
+def test_head_counts_the_records_that_it_shows(shown):
+    assert 2 == len(shown("head", "-n", "2", "--where", "label=1"))
+
+
+def test_features(shown):
+    first, *_, sequence, other = shown("cat", "--features", "label,missing,words")
+    assert {"label"} == first["features"]["feature"].keys()
+    assert {"label"} == sequence["context"]["feature"].keys()
+    assert {"words"} == sequence["featureLists"]["featureList"].keys()
+    assert "other" in other
+
+
+def test_features_as_text(path, capsys):
+    assert 0 == main(["head", "-n", "1", "--features", "name", path])
+    out = capsys.readouterr().out
+    assert 'value: "item 0"' in out
+    assert "label" not in out
+
+
+def test_raw_records_that_are_chosen(path, tmp_path, capfdbinary):
+    assert 0 == main(["cat", "--format", "raw", "--where", "name=item 4", path])
+    assert tfw.TFRecordFile(path)[4] == capfdbinary.readouterr().out
+
+
+def test_wrong_usage(path, capsys):
+    assert 2 == main(["cat", "--format", "raw", "--features", "label", path])
+    assert "--features needs" in capsys.readouterr().err
+    for text in ("label", "=1", "~", ""):
+        with pytest.raises(SystemExit, match="2"):
+            main(["cat", "--where", text, path])
+        assert "NAME=VALUE or NAME~TEXT" in capsys.readouterr().err
