@@ -17,7 +17,7 @@ import zlib
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_command
+from command import ENVIRONMENT, heed_interrupts, tfwire_command
 from reference import flip, frame
 from tfwire.cli import _COMMANDS
 
@@ -321,11 +321,6 @@ def test_file_names_of_any_bytes_are_printed(files):
     result = tfwire_command("count", name, cwd=files)
     assert (0, "") == (result.returncode, result.stderr)
     assert "caf\\udce9" in result.stdout
-
-
-def heed_interrupts():
-    """A process that was started in the background ignores them, and so do its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def num_unread(pipe):

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_command
+from command import ENVIRONMENT, heed_interrupts, tfwire_command
 from command_words import words_of
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
@@ -165,11 +165,6 @@ def test_a_terminal_of_no_width(path):
 
 
 # ---- Interrupts ----------------------------------------------------------------------------------
-
-
-def heed_interrupts():
-    """A process that was started in the background ignores them, and so do its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 INTERRUPTED = [

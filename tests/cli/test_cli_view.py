@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 
 import tfwire as tfw
+from command import ENVIRONMENT, heed_interrupts
 from tfwire.cli import main
 from tfwire.view._records import BrowsedFile
 from tfwire.view._server import Viewer
@@ -244,7 +245,13 @@ def test_damage_is_a_red_row(photos, tmp_path):
 
 def test_the_command_serves_until_it_is_interrupted(photos):
     command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(photos)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
+    ) as process:
         try:
             url = urlsplit(process.stdout.readline().decode().strip())
             connection = http.client.HTTPConnection(url.hostname, url.port, timeout=20)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,11 @@ import tfwire
 
 # Wherever the tests found the package, from whatever folder the command runs in.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tfwire.__file__).parents[1])}
+
+
+def heed_interrupts():
+    """A process that was started in the background ignores them, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def tfwire_command(*words, **options):

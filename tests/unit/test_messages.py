@@ -164,7 +164,7 @@ def test_paths_in_messages(fault, tmp_path, monkeypatch):
     if fault in ("parse", "infer"):
         os.replace("intact", path)
         os.symlink(path, "intact")
-    expected = (tfw.Error, OSError, ValueError, UserWarning)
+    expected = (tfw.Error, OSError, ValueError, UserWarning, ImportError)
     with pytest.raises(expected) as raised:
         path_faults(path)[fault]()
     message = str(raised.value)

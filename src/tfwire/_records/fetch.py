@@ -128,6 +128,8 @@ class FileAccess:
                 break
             number = int(numbers[0])
             self._check_size(number, self._offsets[number + 1])
+            if error.expected > (self._source.size() or 0):  # somebody has changed the offsets
+                raise stale_at(self._path, number, "no record has its offsets")
             room, spans = _new_room(error.expected)
         if status < 0 and not done[0]:  # else the next call raises, after these
             self._fail(status, error)
