@@ -12,7 +12,7 @@ import pytest
 from documents import blocks, page_text
 from paths import ROOT, SOURCE
 
-pytestmark = pytest.mark.skipif(find_spec("pyspark.java_gateway") is None, reason="needs Java")
+pytestmark = pytest.mark.skipif(find_spec("pysail") is not None, reason="Sail has no local[2]")
 PAGE = "".join(block[1] for block in blocks(page_text("spark.md"), "pyspark", "spark"))
 
 
