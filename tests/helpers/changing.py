@@ -40,6 +40,7 @@ from tfwire._records.random_access import TFRecordFile, TFRecordFiles
 
 NAMES = {"plain": "", "gzip": "GZIP", "zlib": "ZLIB"}
 EXPECTED = (tfw.DataLossError, OSError)
+LEAST = 50  # records, so that a search on a slow machine has seen some
 
 _PLACE = struct.Struct("<QI")
 _SIZES = [0, 1, 20, 100, 300, 5_000, 40_000, 70_000]
@@ -295,7 +296,7 @@ class Caller:
 
 
 def search(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
-    """Calls for so many seconds; what they add up to."""
+    """Calls for so many seconds, and until some records came; what they add up to."""
     inflate_ahead._UNIT, inflate_ahead._num_cores = 5_000, lambda: 2  # threads for short files
     for name in NAMES:
         (folder / name).touch()
@@ -309,7 +310,7 @@ def search(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
     caller = Caller(folder, seed)
     end = time.monotonic() + seconds
     try:
-        while time.monotonic() < end:
+        while time.monotonic() < end or caller.records < LEAST:
             caller.call()
     finally:
         os.kill(changer, signal.SIGKILL)

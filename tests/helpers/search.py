@@ -12,15 +12,14 @@ from collections.abc import Callable
 FIRST_SEED = int(os.environ.get("TFWIRE_SEARCH_SEED", "0"))
 
 
-def search(case: Callable[[random.Random], None], seconds: float = 2.0) -> int:
+def search(case: Callable[[random.Random], None], seconds: float = 2.0, least: int = 1) -> None:
     """Runs a case with one seed after the other; a failure names its seed.
 
-    Returns:
-        The number of cases that were run.
+    Runs at least so many cases, however slow the machine is, and for at least so many seconds.
     """
     end = time.monotonic() + float(os.environ.get("TFWIRE_SEARCH_SECONDS", seconds))
-    first = seed = FIRST_SEED
-    while seed == first or time.monotonic() < end:
+    seed = FIRST_SEED
+    while seed < FIRST_SEED + least or time.monotonic() < end:
         try:
             case(random.Random(seed))
         except Exception as error:
@@ -28,5 +27,4 @@ def search(case: Callable[[random.Random], None], seconds: float = 2.0) -> int:
             print(f"TFWIRE_SEARCH_SEED={seed}")
             raise
         seed += 1
-    print(f"{seed - first} cases, seeds from {first} on")
-    return seed - first
+    print(f"{seed - FIRST_SEED} cases, seeds from {FIRST_SEED} on")

@@ -41,7 +41,5 @@ def test_whatever_becomes_of_the_files_records_are_records_and_errors_errors(
     )
     assert (0, "") == (done.returncode, done.stderr)
     found = json.loads(done.stdout)
-    assert found["calls"] > 50
-    assert found["records"] > 50
     # Of a few calls, as under a sanitizer on a busy machine, none may meet damage.
     assert found["calls"] < 1000 or {"compressed stream", "length crc"} & set(found["errors"])

@@ -119,7 +119,7 @@ def test_no_lie_makes_a_wrong_access():
         except (*ERRORS, RecursionError, Warning, pickle.PicklingError):
             pass
 
-    assert search(case) > 100
+    search(case, least=100)
 
 
 @pytest.mark.parametrize("make", [Dict, Table, dict])

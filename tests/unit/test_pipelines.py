@@ -14,4 +14,4 @@ def test_random_pipelines_give_what_their_model_says():
 @pytest.mark.slow
 def test_very_many_random_pipelines_give_what_their_model_says():
     seconds = float(os.environ.get("TFWIRE_PIPELINES_SECONDS", "60"))
-    assert pipelines.search("slow", seconds, least=1000) >= 1000
+    pipelines.search("slow", seconds, least=1000)
