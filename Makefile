@@ -66,7 +66,7 @@ $(NEIGHBOURS_READY): pyproject.toml
 	$(NEIGHBOURS)/bin/python $(PIP) torchdata grain==0.2.18 jax keras lightning accelerate pillow 'setuptools>=77' wheel 'cffi>=1.17' \
 	    protobuf isal pytest hypothesis pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 pandas==3.1.1 \
 	    nanoarrow==0.9.0 datasets==5.2.0 dask==2026.8.0 pylance==14.0.2 s3fs 'moto[s3]' flask \
-	    flask-cors universal_pathlib
+	    flask-cors universal_pathlib matplotlib
 	$(NEIGHBOURS)/bin/python $(PIP) --no-deps daft==0.7.26  # its upper bound of pyarrow is lower
 	touch $@
 

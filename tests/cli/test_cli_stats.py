@@ -1,11 +1,14 @@
 """tfwire stats."""
 
 import json
+import re
+import sys
 
+import numpy as np
 import pytest
 
 import tfwire as tfw
-from command import tfwire_command, tfwire_main
+from command import ENVIRONMENT, tfwire_command, tfwire_main
 
 ROWS = [
     {"label": 1, "name": "cat", "x": [0.5, float("nan")]},
@@ -14,9 +17,9 @@ ROWS = [
 ]
 TABLE = """\
 3 records of 160 bytes: 49 to 59, mean 53.3
-feature  kind     records   values   min   mean  max
-label    int64    3 (100 %) 1 to 2   -300  -73.5 3
-name     string   2 (67 %)  1 to 2   1 B   2.33333 B  3 B
+feature  kind     records   values   min   mean  max         distribution of 3 records
+label    int64    3 (100 %) 1 to 2   -300  -73.5 3           ▃              █
+name     string   2 (67 %)  1 to 2   1 B   2.3 B  3 B        ▄              █ all different
 nothing  no kind  1 (33 %)  0
 x        float32  2 (67 %)  1 to 2   0.5   inf   inf  1 NaN
 """
@@ -43,6 +46,73 @@ def test_the_table():
     assert words(TABLE)[1:] == lines[1:]
 
 
+def test_distributions():
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "kind": "cat" if i % 4 else "dog",
+            "number": rng.standard_normal(3).astype(np.float32),
+            "constant": 7,
+            "picture": bytes(1000 + i % 3),
+            "empty": b"",
+        }
+        for i in range(400)
+    ]
+    tfw.write_records("rows", rows)
+    lines = tfwire_main("stats", "rows").stdout.decode().splitlines()
+    cells = {line.split()[0]: line for line in lines[2:]}
+    assert lines[1].endswith("distribution of 400 records")
+    assert cells["kind"].endswith("  cat 75 %, dog 25 %")
+    assert cells["empty"].endswith("   100 %")
+    assert cells["constant"].endswith(" 7")
+    assert re.search(r"  ▁[▁-█]*█[▁-█]*▁$", cells["number"])
+    assert re.search(r" B +█ {7}█ {6}█$", cells["picture"])
+    features = json.loads(tfwire_main("stats", "--json", "rows").stdout)["features"]
+    kinds = {name: feature["kinds"] for name, feature in features.items()}
+    assert [{"value": "cat", "count": 300}, {"value": "dog", "count": 100}] == (
+        kinds["kind"]["string"]["frequent"]
+    )
+    histogram = kinds["number"]["float32"]["histogram"]
+    numbers = np.concatenate([row["number"] for row in rows]).astype(float)
+    assert histogram["counts"] == np.histogram(numbers, 16)[0].tolist()
+    assert (numbers.min(), numbers.max()) == (histogram["low"], histogram["high"])
+    assert "histogram" not in kinds["constant"]["int64"]
+    assert "distinct" not in kinds["picture"]["string"]
+
+
+def test_distributions_are_those_of_records_from_everywhere():
+    tfw.write_records("many", [{"i": i, "s": f"{i // 2500}"} for i in range(10_000)])
+    found = json.loads(tfwire_main("stats", "--json", "many").stdout)
+    assert 1000 == found["sampled"]
+    kinds = found["features"]["i"]["kinds"]["int64"]
+    assert all(30 < count < 100 for count in kinds["histogram"]["counts"])  # 62.5, give or take
+    frequent = found["features"]["s"]["kinds"]["string"]["frequent"]
+    assert ["0", "1", "2", "3"] == sorted(each["value"] for each in frequent)
+    assert 1000 == sum(each["count"] for each in frequent)
+
+
+def test_bars_and_strings_where_the_terminal_has_ascii_only():
+    tfw.write_records("rows", [{"a": i, "b": "\N{SNOWMAN}\x1b[31m"} for i in range(16)])
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    result = tfwire_command("stats", "rows", env=environment)
+    assert (0, "") == (result.returncode, result.stderr)
+    lines = result.stdout.splitlines()
+    assert lines[2].endswith("  " + "#" * 16)
+    assert lines[3].endswith(r"  \u2603\x1b[31m 100 %")
+
+
+def test_a_plot_needs_a_name_and_matplotlib(folder, monkeypatch):
+    for output in ("plot.jpg", "plot"):
+        result = tfwire_main("stats", "--plot", output, "in")
+        assert (2, b"") == (result.returncode, result.stdout)
+        assert b"--plot OUT must end in .png, .svg or .pdf" in result.stderr
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = tfwire_main("stats", "--plot", "plot.png", "in")
+    assert (1, b"") == (result.returncode, result.stdout)
+    assert b"--plot needs matplotlib: pip install 'tfwire[plot]'" in result.stderr
+    assert ["in"] == [path.name for path in folder.iterdir()]
+
+
 def test_json():
     found = json.loads(tfwire_main("stats", "--json", "in").stdout)
     assert (3, {}) == (found["records"], found["feature_lists"])
@@ -50,7 +120,8 @@ def test_json():
     label = found["features"]["label"]
     assert (3, 1, 2) == (label["records"], label["min_count"], label["max_count"])
     numbers = {"records": 3, "values": 4, "min": -300, "max": 3, "sum": -294, "nans": 0}
-    assert {"int64": {**numbers, "mean": -73.5}} == label["kinds"]
+    histogram = {"low": -300, "high": 3, "counts": [1, *[0] * 14, 3]}
+    assert {"int64": {**numbers, "mean": -73.5, "histogram": histogram}} == label["kinds"]
     x = found["features"]["x"]["kinds"]["float32"]
     assert ("Infinity", 1, 0.5) == (x["max"], x["nans"], x["min"])
     assert {} == found["features"]["nothing"]["kinds"]
@@ -62,21 +133,8 @@ def test_feature_lists_and_several_files():
     result = tfwire_main("stats", "in", "sequences")
     assert 0 == result.returncode
     lines = words(result.stdout.decode())
-    assert [
-        "frames[]",
-        "int64",
-        "1",
-        "(25",
-        "%)",
-        "2",
-        "of",
-        "1",
-        "to",
-        "2",
-        "1",
-        "2",
-        "3",
-    ] in lines
+    row = next(line for line in lines if line[0] == "frames[]")
+    assert "frames[] int64 1 (25 %) 2 of 1 to 2 1 2 3 █ █ █" == " ".join(row)
     assert ["label", "int64", "4"] in [line[:3] for line in lines]
 
 

@@ -92,7 +92,9 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
     if isinstance(values, (bytes, bytearray, memoryview, str)):
         raise TypeError(f"expected an iterable of records, found {type(values).__name__}")
     if isinstance(values, Mapping):
-        raise TypeError("expected an iterable of records, found a mapping: see write_columns")
+        raise TypeError(
+            "expected an iterable of records, found a mapping: see TFRecordWriter.write_columns"
+        )
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
         raise TypeError("numpy 'S' arrays drop trailing NUL bytes; use dtype=object for records")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._parsing.survey import FeatureSurvey, KindSurvey, Survey
+    from tfwire._parsing.survey import FeatureSurvey, KindSurvey
+    from tfwire.cli._distribution import Distribution
 
 _SHOWN_FEATURES = 1000
 _TITLES = ("feature", "kind", "records", "values", "min", "mean", "max", "")
@@ -22,45 +24,110 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire stats."""
     _files.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON")
+    parser.add_argument(
+        "--plot",
+        metavar="OUT",
+        help="also draw the distributions: a file .png, .svg or .pdf; needs matplotlib",
+    )
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.epilog = (
         "Every record of all files is read, and verified. Of strings, min, mean and max are "
         "lengths in bytes. A feature list is shown as NAME[], with the numbers of steps and of "
-        "values in a step. Damaged records are left out and reported on stderr; the exit status is "
-        "then 1, as where a record is not an Example."
+        "values in a step. Distributions are those of up to 1,000 records drawn at random: a "
+        "histogram from the smallest to the largest value, or the most frequent strings. Damaged "
+        "records are left out and reported on stderr; the exit status is then 1, as where a record "
+        "is not an Example."
     )
     parser.set_defaults(run=_stats)
 
 
-def _stats(options: argparse.Namespace) -> int:
-    from tfwire._parsing.survey import Survey
+class _Found:
+    """What records hold: a survey of all, and a sample of their values."""
 
+    def __init__(self) -> None:
+        from tfwire._parsing.sample import RecordSample
+        from tfwire._parsing.survey import Survey
+
+        self.survey, self.sample = Survey(), RecordSample()
+
+    def add(self, batch: Any, path: Any) -> None:
+        """Adds the records of a ``tfw_batch``; raises ParseError at one that is no Example."""
+        before = self.survey.num_records
+        try:
+            self.survey.add(batch, path)
+        finally:
+            self.sample.add(batch, self.survey.num_records - before)
+
+    def distributions(self, name: str, is_list: bool) -> dict[str, Distribution]:
+        """The distributions of a feature's values, by kind."""
+        from tfwire.cli._distribution import distribution_of
+
+        samples = self.sample.values(name, is_list=is_list)
+        return {kind: distribution_of(values) for kind, values in samples.items()}
+
+
+def _stats(options: argparse.Namespace) -> int:
     if _files.stdin_twice(options, options.files):
         return 2
-    survey, progress = Survey(), Progress(sum(map(_files.file_size, options.files)))
+    problem = _problem_of_plot(options)
+    if problem is not None:
+        return _files.refuse(options, problem)
+    found, progress = _Found(), Progress(sum(map(_files.file_size, options.files)))
     status = int(_files.half_published(options, options.files))
     for name in options.files:
         try:
-            status |= _read(name, options, survey, progress)
+            status |= _read(name, options, found, progress)
         except _files.FAULTS as error:
             status = 1
             progress.clear()
             _files.complain(options, _files.error_line(error, name))
-    if survey.num_records == 0 and status:
+    if found.survey.num_records == 0 and status:
         return status
+    if options.plot is not None:
+        _plot(found, options)
     if options.json:
-        _files.print_json(_as_json(survey))
+        _files.print_json(_as_json(found))
     else:
-        _print(survey, options.files)
+        _print(found, options.files)
     return status
 
 
-def _read(name: str, options: argparse.Namespace, survey: Survey, progress: Progress) -> int:
+def _problem_of_plot(options: argparse.Namespace) -> str | None:
+    """Why the plot cannot be drawn, before anything is read; None if it can."""
+    if options.plot is None:
+        return None
+    from tfwire.cli._plot import ENDINGS, find_matplotlib
+
+    if not options.plot.endswith(ENDINGS):
+        return "--plot OUT must end in .png, .svg or .pdf"
+    find_matplotlib()
+    options.output = options.plot
+    return _files.problem_of_output(options, options.files, pattern=False)
+
+
+def _plot(found: _Found, options: argparse.Namespace) -> None:
+    from tfwire._records.sinks import replace_file
+    from tfwire.cli._plot import draw_distributions
+
+    distributions = {
+        f"{name}{'[]' * is_list}": distribution
+        for is_list in (False, True)
+        for name in found.survey.features(lists=is_list)
+        for distribution in found.distributions(name, is_list).values()
+    }
+    drawn, total = len(found.sample), found.survey.num_records
+    title = f"{_shown_files(options.files)}: {drawn:,} of {plural(total, 'record')}"
+    ending = options.plot[options.plot.rindex(".") :]
+    replace_file(options.plot, [draw_distributions(distributions, title, ending)])
+
+
+def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progress) -> int:
     """Adds the records of a file; returns the exit status."""
     from tfwire._base.errors import TfwireWarning
     from tfwire._records.batch_reader import BatchReader
     from tfwire._records.verify import damage_hint
 
-    before = survey.num_records
+    before = found.survey.num_records
     compression = _files.chosen_compression(options)
     reader = BatchReader(
         [_files.input_file(name)], compression, on_corrupt="skip", max_record_size=None
@@ -68,52 +135,71 @@ def _read(name: str, options: argparse.Namespace, survey: Survey, progress: Prog
     with warnings.catch_warnings(), reader:
         warnings.simplefilter("ignore", TfwireWarning)  # complain_of_damage says it
         while (batch := reader.next()) is not None:
-            survey.add(batch, reader.path)
+            found.add(batch, reader.path)
             progress.update(name, reader.position.offset)
     progress.clear()
     regions, hint = reader.skipped, None
-    if regions and survey.num_records == before and name != "-":
+    if regions and found.survey.num_records == before and name != "-":
         hint = damage_hint(name, compression)
     _files.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 
 
 # ---- As text ----------------------------------------------------------------------------------
-def _print(survey: Survey, files: list[str]) -> None:
-    name = show_path(files[0]) if len(files) == 1 else plural(len(files), "file")
+def _shown_files(files: list[str]) -> str:
+    return show_path(files[0]) if len(files) == 1 else plural(len(files), "file")
+
+
+def _print(found: _Found, files: list[str]) -> None:
+    survey = found.survey
     size = plural(survey.payload_bytes, "byte")
     shortest, longest = survey.lengths
     mean = survey.payload_bytes / max(1, survey.num_records)
     print(
-        f"{name}: {plural(survey.num_records, 'record')} of {size}: "
+        f"{_shown_files(files)}: {plural(survey.num_records, 'record')} of {size}: "
         f"{shortest:,} to {longest:,}, mean {mean:,.1f}"
     )
+    features = [
+        (name, is_list, feature)
+        for is_list in (False, True)
+        for name, feature in survey.features(lists=is_list).items()
+    ]
+    if not features:
+        return
     rows = [
         row
-        for lists in (False, True)
-        for name, feature in survey.features(lists=lists).items()
-        for row in _rows(show_key(name) + "[]" * lists, feature, survey.num_records)
+        for name, is_list, feature in features[:_SHOWN_FEATURES]
+        for row in _rows(name, is_list, feature, found)
     ]
-    if not rows:
-        return
-    shown = [_TITLES, *rows[:_SHOWN_FEATURES]]
+    drawn = plural(len(found.sample), "record")
+    shown = [(*_TITLES, f"distribution of {drawn}"), *rows[:_SHOWN_FEATURES]]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        name, kind, *numbers = row
-        cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[2:], strict=True)]
-        print("  ".join([f"{name:{widths[0]}}", f"{kind:{widths[1]}}", *cells]).rstrip())
-    _files.print_more(len(rows), len(shown) - 1, "row")
+    for name, kind, *numbers, distribution in shown:
+        cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[2:-1], strict=True)]
+        line = [f"{name:{widths[0]}}", f"{kind:{widths[1]}}", *cells, distribution]
+        print("  ".join(line).rstrip())
+    num_rows = sum(max(1, len(feature.kinds)) for _, _, feature in features)
+    _files.print_more(num_rows, len(shown) - 1, "row")
 
 
-def _rows(name: str, feature: FeatureSurvey, num_records: int) -> list[tuple[str, ...]]:
+def _rows(name: str, is_list: bool, feature: FeatureSurvey, found: _Found) -> list[tuple[str, ...]]:
     """A row for each kind; a feature without any kind has one too."""
+    title, num_records = show_key(name) + "[]" * is_list, found.survey.num_records
     counts = _range(feature.min_count, feature.max_count)
     if feature.max_steps is not None:
         counts = f"{_range(feature.min_steps, feature.max_steps)} of {counts}"
     if not feature.kinds:
-        return [(name, "no kind", _share(feature.records, num_records), counts, *[""] * 4)]
+        return [(title, "no kind", _share(feature.records, num_records), counts, *[""] * 5)]
+    encoding, distributions = sys.stdout.encoding, found.distributions(name, is_list)
     return [
-        (name, kind, _share(seen.records, num_records), counts, *_numbers(kind, seen))
+        (
+            title,
+            kind,
+            _share(seen.records, num_records),
+            counts,
+            *_numbers(kind, seen),
+            distributions[kind].as_text(encoding) if kind in distributions else "",
+        )
         for kind, seen in feature.kinds.items()
     ]
 
@@ -123,8 +209,9 @@ def _numbers(kind: str, seen: KindSurvey) -> tuple[str, ...]:
     if seen.min is None or seen.max is None:
         return ("", "", "", notes)
     mean = _mean(seen)
-    unit = " B" if kind == "string" else ""
-    return (_number(seen.min) + unit, _number(mean) + unit, _number(seen.max) + unit, notes)
+    if kind == "string":
+        return (f"{seen.min:,} B", f"{mean:,.1f} B", f"{seen.max:,} B", notes)
+    return (_number(seen.min), _number(mean), _number(seen.max), notes)
 
 
 def _mean(seen: KindSurvey) -> float | None:
@@ -153,19 +240,28 @@ def _percent(count: int, total: int) -> str:
 
 
 # ---- As JSON ----------------------------------------------------------------------------------
-def _as_json(survey: Survey) -> dict[str, Any]:
+def _as_json(found: _Found) -> dict[str, Any]:
+    survey = found.survey
     shortest, longest = survey.lengths
+    features, lists = (
+        {
+            name: _feature_json(feature, found.distributions(name, is_list))
+            for name, feature in survey.features(lists=is_list).items()
+        }
+        for is_list in (False, True)
+    )
     return {
         "records": survey.num_records,
         "payload_bytes": survey.payload_bytes,
         "shortest": shortest,
         "longest": longest,
-        "features": {n: _feature_json(f) for n, f in survey.features().items()},
-        "feature_lists": {n: _feature_json(f) for n, f in survey.features(lists=True).items()},
+        "sampled": len(found.sample),
+        "features": features,
+        "feature_lists": lists,
     }
 
 
-def _feature_json(feature: FeatureSurvey) -> dict[str, Any]:
+def _feature_json(feature: FeatureSurvey, distributions: dict[str, Distribution]) -> dict[str, Any]:
     found = feature._asdict()
     if feature.max_steps is None:
         del found["min_steps"], found["max_steps"]
@@ -175,6 +271,8 @@ def _feature_json(feature: FeatureSurvey) -> dict[str, Any]:
         }
         for kind, seen in feature.kinds.items()
     }
+    for kind, distribution in distributions.items():
+        found["kinds"][kind].update(distribution.as_json())
     return found
 
 

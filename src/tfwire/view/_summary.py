@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import plural
+from tfwire._parsing.sample import ValueSample, measure_strings
 from tfwire.view._cells import bytes_text, escaped, number
 from tfwire.view._media import find_media
 from tfwire.view._records import Record
@@ -28,10 +29,7 @@ class _Observed:
         self.is_list = is_list
         self.records = self.num_bytes = 0
         self.counts: list[int] = []
-        self.numbers: list[Any] = []
-        self.kept = 0
-        self.strings: Counter[bytes] = Counter()
-        self.lengths: list[int] = []
+        self.values = ValueSample(_MOST_KEPT)
         self.kinds: Counter[str] = Counter()
 
     def add(self, steps: list[Any]) -> None:
@@ -41,21 +39,16 @@ class _Observed:
             if isinstance(values, np.ndarray) and values.dtype != object:
                 self.kinds["int64" if values.dtype.kind == "i" else "float32"] += 1
                 self.num_bytes += values.nbytes
-                if self.kept < _MOST_KEPT:
-                    self.numbers.append(values)
-                    self.kept += len(values)
+                self.values.add_numbers(values)
             elif len(values):
                 self._add_strings(list(values))
 
     def _add_strings(self, values: list[bytes]) -> None:
         media = find_media(values[0])
         self.kinds["string" if media is None else media.type] += 1
-        for value in values:
-            self.num_bytes += len(value)
-            if len(self.lengths) < _MOST_KEPT:
-                self.lengths.append(len(value))
-            if media is None and len(value) <= 256 and len(self.strings) < _MOST_KEPT:
-                self.strings[value] += 1
+        lengths, short = measure_strings(values)
+        self.num_bytes += sum(lengths)
+        self.values.add_strings(lengths, [] if media is not None else short)
 
 
 class FeatureSummary:
@@ -111,29 +104,33 @@ def _range(counts: list[int]) -> str:
 
 def _values(feature: _Observed) -> str:
     """A histogram and the range; of strings the most frequent ones, or their lengths."""
-    if feature.numbers:
-        values = np.concatenate(feature.numbers).astype(float)
-        finite = values[np.isfinite(values)]
-        if not len(finite):
-            return "no finite values"
-        low, high = float(finite.min()), float(finite.max())
-        text = f"{number(low)} to {number(high)}, mean {number(finite.mean())}"
-        odd = len(values) - len(finite)
-        note = f", {plural(odd, 'value')} not finite" if odd else ""
-        if low == high:
-            return f"always {number(low)}{note}"
-        return f"{_histogram(finite)} {text}{note}"
-    if len(feature.strings) and sum(feature.strings.values()) == len(feature.lengths):
-        common = feature.strings.most_common(_SHOWN_STRINGS)
-        if common[0][1] > 1 or len(feature.strings) <= _SHOWN_STRINGS:
+    values = feature.values
+    if values.numbers:
+        return _numbers(values.measured)
+    if values.strings and values.all_short:
+        common = values.strings.most_common(_SHOWN_STRINGS)
+        if common[0][1] > 1 or len(values.strings) <= _SHOWN_STRINGS:
             shown = ", ".join(f"{bytes_text(v, 24)} <small>{n:,}</small>" for v, n in common)
-            left = len(feature.strings) - len(common)
+            left = len(values.strings) - len(common)
             return f"{shown} <small>and {left:,} others</small>" if left else shown
-    if feature.lengths:
-        one_length = len(set(feature.lengths)) == 1
-        histogram = "" if one_length else _histogram(np.array(feature.lengths, float))
-        return f"{histogram} {_range(feature.lengths)} bytes"
+    if values.lengths:
+        one_length = len(set(values.lengths)) == 1
+        histogram = "" if one_length else _histogram(values.measured)
+        return f"{histogram} {_range(values.lengths)} bytes"
     return ""
+
+
+def _numbers(values: Any) -> str:
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return "no finite values"
+    low, high = float(finite.min()), float(finite.max())
+    text = f"{number(low)} to {number(high)}, mean {number(finite.mean())}"
+    odd = len(values) - len(finite)
+    note = f", {plural(odd, 'value')} not finite" if odd else ""
+    if low == high:
+        return f"always {number(low)}{note}"
+    return f"{_histogram(finite)} {text}{note}"
 
 
 def _histogram(values: Any) -> str:
