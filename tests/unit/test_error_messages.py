@@ -161,3 +161,25 @@ def test_a_wrong_word_lists_the_known_ones(files, name, argument, known):
         function(**{**arguments, argument: "nonsense"})
     assert "nonsense" in str(raised.value)
     assert all(word in str(raised.value) for word in known)
+
+
+TEXT_PATHS = {"TFRecordWriter", "write_records"}  # TensorFlow's writer takes no bytes either
+PATHS = {"path", "paths", "out_path", "index_path", "filenames", "folder", "pattern"}
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if PATHS & set(FUNCTIONS[n][1])])
+def test_a_null_character_in_a_path_is_refused_by_name(files, name):
+    """The operating system would say "embedded null byte", and not where."""
+    function, arguments = FUNCTIONS[name]
+    before = contents()
+    for argument in PATHS & set(arguments):
+        for path in ("da\0ta{shard}", b"da\0ta{shard}", Path("da\0ta{shard}")):
+            given = [path] if isinstance(arguments[argument], list) else path
+            if isinstance(path, bytes) and name in TEXT_PATHS:
+                continue
+            with pytest.raises(
+                ValueError, match=rf"{argument}.* must not hold a null char"
+            ) as raised:
+                function(**{**arguments, argument: given})
+            assert "\0" not in str(raised.value)
+    assert before == contents()

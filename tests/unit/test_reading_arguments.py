@@ -130,7 +130,7 @@ def test_a_wrong_item_of_a_list_is_refused_by_the_call(folder, monkeypatch, name
 def test_a_wrong_item_of_another_iterable_is_an_error_when_it_is_reached(folder, wrong):
     records = tfw.read_records(iter(["data", wrong, "data"]))
     assert RECORDS == [next(records), next(records)]
-    with pytest.raises(TypeError, match="every item of paths must be a path"):
+    with pytest.raises(TypeError, match="an item of paths must be a path"):
         next(records)
 
 

@@ -281,6 +281,17 @@ def test_after_close_going_on_is_an_error(path):
         next(records)
 
 
+def test_after_close_there_are_no_more_positions(path):
+    records = tfw.read_records(path)
+    positions = records.with_positions()
+    next(positions)
+    records.close()
+    with pytest.raises(ValueError, match="the record iterator is closed"):
+        next(positions)
+    with pytest.raises(ValueError, match="the record iterator is closed"):
+        next(records.with_positions())
+
+
 def test_closing_releases_the_file_and_so_does_the_end(path):
     if not Path("/proc/self/fd").exists():
         pytest.skip("needs /proc")

@@ -102,9 +102,18 @@ def file_path(name: str, value: Any) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a str or os.PathLike, found {type(value).__name__}")
     path = os.fsdecode(value)
-    if not path or "\0" in path:
-        raise ValueError(f"{name} must not be empty or hold a null character")
+    if not path:
+        raise ValueError(f"{name} must not be empty")
+    refuse_null(name, path)
     return path
+
+
+def refuse_null(name: str, path: str | bytes | os.PathLike[Any]) -> None:
+    """Raises ValueError if a path or URL holds a null character, which no file's name does."""
+    if "\0" in os.fsdecode(path):
+        raise ValueError(
+            f"{name} must not hold a null character, found {quoted(os.fsdecode(path))}"
+        )
 
 
 _UNITS = {

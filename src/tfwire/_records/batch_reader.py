@@ -417,7 +417,8 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         done = len(offsets) - len(records)
         path = itertools.repeat(self.reader.path, len(records))
         self._current = iter(records)
-        return zip(path, numbers[done:], offsets[done:], self._current, strict=True)
+        # Not strict: close() empties the records.
+        return zip(path, numbers[done:], offsets[done:], self._current, strict=False)
 
     def position(self) -> RecordPosition:
         """Where the next record to be handed out begins. Call it by ``exclusively``."""

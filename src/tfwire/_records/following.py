@@ -22,6 +22,7 @@ from tfwire._records.sources import (
     FileSource,
     Source,
     absolute,
+    check_input,
     is_path,
     open_regular,
     read_at,
@@ -81,6 +82,7 @@ def follow_records(
     """
     if not is_path(path) and not is_object_path(path):
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
+    check_input("path", path)
     path = with_storage_options(path, storage_options)
     options: dict[str, Any] = {
         "verify": verify,

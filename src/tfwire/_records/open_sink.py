@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from tfwire._base.arguments import boolean, show_path
+from tfwire._base.arguments import boolean, refuse_null, show_path
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
 from tfwire._records.deflated_sink import DeflatedSink
@@ -65,6 +65,8 @@ def _check_arguments(path: Any, append: bool, repair_tail: bool, atomic: bool) -
             "path must be a str, an os.PathLike or a file object with write, found "
             f"{type(path).__name__}"
         )
+    if is_path:
+        refuse_null("path", path)
     if (append or atomic) and (not is_path or isinstance(path, ObjectPath)):
         raise ValueError("append and atomic need the path of a file")
 

@@ -255,7 +255,7 @@ class RecordIterator(ChainedRecords):
         once. A thread inside a file object's method is waited for, but not forever; if it takes
         longer, it closes the files when it returns, and then gets the ValueError.
         """
-        self._records = _Refusing(CLOSED)
+        self._records = self._positions = _Refusing(CLOSED)
         self._batches.close()
 
     def __enter__(self) -> RecordIterator:
@@ -265,11 +265,11 @@ class RecordIterator(ChainedRecords):
         self.close()
 
 
-class _Refusing(Iterator[bytes]):
+class _Refusing(Iterator[Any]):
     """Replaces an iterator that must not be used any more."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    def __next__(self) -> bytes:
+    def __next__(self) -> Any:
         raise ValueError(self._reason)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import show_path
+from tfwire._base.arguments import refuse_null, show_path
 from tfwire._records.urls import is_object_path, is_url
 from tfwire._records.waiting import Waiting
 
@@ -382,12 +382,13 @@ def local_path(name: str, path: Any) -> Path:
 
     Raises:
         TypeError: Not a path.
-        ValueError: A URL.
+        ValueError: A URL, or it holds a null character.
     """
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} must be a str, bytes or os.PathLike, found {type(path).__name__}")
+    refuse_null(name, path)
     if is_url(path):
         raise ValueError(f"{name} must be a regular file, found the URL {show_path(path)}")
     return path
@@ -407,14 +408,15 @@ def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
     """The inputs in an argument: one path or file object, or an iterable of them.
 
     Raises:
-        TypeError: None of these. The items of a list or tuple are checked at once, those of other
-            iterables when they are reached.
+        TypeError, ValueError: None of these, or a path with a null character. The items of a list
+            or tuple are checked at once, those of other iterables when they are reached.
     """
     if hasattr(paths, "numpy"):
         paths = paths.numpy()
     if isinstance(paths, np.ndarray):
         paths = paths.tolist()
     if is_path(paths) or is_file_object(paths) or is_object_path(paths):
+        check_input(name, paths)
         return iter((paths,))
     if isinstance(paths, (list, tuple)):
         return iter([_checked_item(path, name) for path in paths])
@@ -438,15 +440,18 @@ def check_input(name: str, value: Any) -> None:
 
     Raises:
         TypeError: It is not.
+        ValueError: It is a path or URL with a null character.
     """
-    if not is_path(value) and not is_file_object(value) and not is_object_path(value):
+    if is_path(value):
+        refuse_null(name, value)
+    elif not is_file_object(value) and not is_object_path(value):
         raise TypeError(
             f"{name} must be a path, a URL or a file object, found {type(value).__name__}"
         )
 
 
 def _checked_item(path: Any, name: str) -> Any:
-    check_input(f"every item of {name}", path)
+    check_input(f"an item of {name}", path)
     return path
 
 
