@@ -251,7 +251,7 @@ oracle: $(ORACLE_READY) $(NATIVE)
 # PyTorch, Grain, JAX and Hugging Face datasets, each with our adapter, and the libraries of Arrow
 # data, as their users run them.
 neighbours: $(NEIGHBOURS_READY) $(NATIVE)
-	TFWIRE_EPOCHS_SECONDS=60 $(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
+	TFWIRE_EPOCHS_SECONDS=30 $(NEIGHBOURS)/bin/python -m pytest -q tests/neighbours
 
 # Each engine in an environment of its own: they ask for packages that conflict. Sail runs Spark's
 # tests without Java.

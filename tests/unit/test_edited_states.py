@@ -21,7 +21,7 @@ def test_edited_states_are_refused_or_another_position():
 
 @pytest.mark.slow
 def test_very_many_edited_states_are_refused_or_another_position():
-    seconds = float(os.environ.get("TFWIRE_STATES_SECONDS", "30"))
+    seconds = float(os.environ.get("TFWIRE_STATES_SECONDS", "15"))
     edited_states.search("long", seconds)
 
 

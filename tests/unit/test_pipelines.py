@@ -13,5 +13,5 @@ def test_random_pipelines_give_what_their_model_says():
 
 @pytest.mark.slow
 def test_very_many_random_pipelines_give_what_their_model_says():
-    seconds = float(os.environ.get("TFWIRE_PIPELINES_SECONDS", "60"))
+    seconds = float(os.environ.get("TFWIRE_PIPELINES_SECONDS", "30"))
     pipelines.search("slow", seconds, least=1000)

@@ -125,7 +125,7 @@ def test_a_second_fault_finds_the_set_old_or_new_or_marked(folder, first, second
     folder, restore = folder
     wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
     before = restore()
-    for _ in range(500 if slow else 8):
+    for _ in range(150 if slow else 8):
         n, gap = random.randint(1, 300), random.randint(1, 60)
         faults.run(lambda: write_set(folder, NEW), n, faults.two(first, second, gap), True)
         with contextlib.suppress(OSError):

@@ -110,7 +110,7 @@ class Model:
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP", "append", "atomic"])
-@pytest.mark.parametrize("seconds", [0, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_what_write_returned_from_is_in_the_file(path, often, kind, seconds):
     """Whatever the other threads do, closing among it."""
     arguments = {kind: True} if kind in ("append", "atomic") else {"options": kind}
@@ -125,7 +125,7 @@ def test_what_write_returned_from_is_in_the_file(path, often, kind, seconds):
 
 @pytest.mark.parametrize("counts", [{"num_shards": 3}, {"shard_size": 30_000}])
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("seconds", [0, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_what_a_sharded_writer_took_is_in_its_files(tmp_path, often, counts, threads, seconds):
     for seed in rounds(8, max(seconds, SECONDS)):
         model = Model(seed)
@@ -237,7 +237,7 @@ def run_python(code, *arguments, check=True):
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP", "sharded"])
-@pytest.mark.parametrize("count", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_a_signal_handler_may_use_the_writer_that_it_interrupts(tmp_path, kind, count):
     """It does what was asked, or raises RuntimeError; it never waits for itself."""
     handled = 0
@@ -309,7 +309,7 @@ print(failures)
 """
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_an_interrupt_anywhere_leaves_whole_records_and_no_lock(path, count):
     for seed in rounds(count, SECONDS):
         run_python("import warnings; warnings.simplefilter('ignore')\n" + _INTERRUPTED, path, seed)
