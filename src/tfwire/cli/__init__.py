@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from tfwire._base.arguments import printable
 from tfwire._base.errors import DataLossError
 from tfwire._version import __version__
-from tfwire.cli._files import error_line, print_error
+from tfwire.cli._files import error_line, expand_patterns, print_error
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 
 __all__ = ["main"]
@@ -113,4 +113,7 @@ def _name(chosen: str | None) -> str:
 
 def _run(words: list[str], chosen: str | None) -> int:
     options: Any = _parser(chosen).parse_args(words)
+    for name in ("files", "same_as"):
+        if hasattr(options, name):
+            setattr(options, name, expand_patterns(getattr(options, name)))
     return int(options.run(options))

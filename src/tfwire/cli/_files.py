@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import glob
 import os
 import re
 import stat
@@ -27,6 +28,7 @@ FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
 Result = TypeVar("Result")
 _SHOWN_REGIONS = 20  # listed by commands other than verify
 _LARGEST_INT64 = 2**63 - 1
+_PATTERN = re.compile(r"[*?\[]")
 _FLAGS = {
     "compression_type='auto' tried": "tried",
     "compression_type is GZIP": "--compression is gzip",
@@ -40,7 +42,9 @@ _COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {"auto": "auto", **OUT
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """FILE... and how they are compressed."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file, - for stdin")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a TFRecord file, a URL or a pattern; - for stdin"
+    )
     add_compression(parser)
 
 
@@ -118,6 +122,29 @@ def input_file(name: str) -> Any:
     # Not the buffer: an interrupt while a thread that reads ahead holds its lock is fatal.
     stdin: Any = sys.stdin.buffer
     return stdin.raw if name == "-" else name
+
+
+def expand_patterns(names: Iterable[str]) -> list[str]:
+    """File names in which patterns are replaced by the files that match, in the order of their
+    names: in URLs, which no shell expands, and in quoted names. A name that exists stays, and a
+    pattern that nothing matches, whose error comes in its turn.
+    """
+    return [found for name in names for found in _matches(name)]
+
+
+def _matches(name: str) -> list[str]:
+    if not _PATTERN.search(name) or os.path.lexists(name):
+        return [name]
+    from tfwire._records.open_source import input_paths
+    from tfwire._records.urls import INDEX_SUFFIX, is_url
+
+    if is_url(name):
+        try:
+            return list(map(str, input_paths(name, None)))
+        except FAULTS:
+            return [name]
+    found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
+    return sorted(path for path in found if not path.endswith(INDEX_SUFFIX)) or [name]
 
 
 def refuse(options: argparse.Namespace, text: object) -> int:

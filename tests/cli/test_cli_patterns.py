@@ -1,0 +1,74 @@
+"""Patterns in file names: what a shell does not expand, the command does."""
+
+import json
+
+import fsspec
+import pytest
+
+import tfwire as tfw
+from command import tfwire_main
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(3):
+        tfw.write_records(f"a-{i}", [b"x"] * (i + 1))
+        tfw.RecordIndex.build(f"a-{i}").save()
+    tfw.write_records("b[1]", [b"x"] * 7)
+    (tmp_path / "a-folder").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def objects():
+    """The same in a filesystem of URLs."""
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    for i in range(3):
+        tfw.write_records(f"memory://bucket/a-{i}", [b"x"] * (i + 1))
+    memory.pipe("/bucket/a-1.tfwindex", b"not a record file")
+    yield
+    memory.store.clear()
+
+
+def counts(*words):
+    result = tfwire_main("count", "--json", *words)
+    lines = map(json.loads, result.stdout.splitlines())
+    return result.returncode, {line["path"]: line["records"] for line in lines}
+
+
+@pytest.mark.parametrize("pattern", ["a-*", "a-?", "a-[0-2]", "./a-*"])
+def test_files_that_match_in_the_order_of_their_names(pattern):
+    status, found = counts(pattern)
+    prefix = "./" if pattern.startswith("./") else ""
+    assert (0, [f"{prefix}a-{i}" for i in range(3)]) == (status, list(found))
+    assert [1, 2, 3] == list(found.values())
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_itself(folder):
+    assert (0, {"b[1]": 7}) == counts("b[1]")
+    (folder / "a-*").write_bytes((folder / "a-0").read_bytes())
+    assert (0, {"a-*": 1}) == counts("a-*")
+
+
+def test_a_pattern_that_nothing_matches_is_named():
+    result = tfwire_main("count", "c-*", "a-0")
+    assert 1 == result.returncode
+    assert b"tfwire count: c-*: No such file or directory" in result.stderr
+
+
+def test_objects_that_match(objects):
+    status, found = counts("memory://bucket/a-*")
+    assert (0, [f"memory:///bucket/a-{i}" for i in range(3)]) == (status, list(found))
+    result = tfwire_main("verify", "memory://bucket/a-*", "--same-as", "a-*")
+    assert (0, b"") == (result.returncode, result.stderr)
+
+
+def test_no_object_matches(objects):
+    result = tfwire_main("verify", "memory://bucket/c-*")
+    assert (1, b"") == (result.returncode, result.stdout)
+    assert (
+        b"memory://bucket/c-*: it cannot be found (1 try): there is no such object" in result.stderr
+    )
