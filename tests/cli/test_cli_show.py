@@ -66,6 +66,21 @@ def test_json_lines_read_back(path):
     assert {"other": {"bytes": len(OTHER), "hex": OTHER[:48].hex()}} == json.loads(lines[-1])
 
 
+def test_what_another_record_may_be(tmp_path):
+    frame = b"\x08\x96\x01\x12\x03abc\x12\x00\x25\x00\x00\x00\x00"  # fields 1, 2, 2 and 4
+    png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x03" + bytes(9)
+    far = b"\xfa\xff\xff\x07\x00"  # a field number that nobody chooses
+    tfw.write_records(tmp_path / "others", [frame, png, far, b"", b"text"])
+    lines = tfwire_command("cat", tmp_path / "others").stdout.splitlines()
+    assert [
+        "# maybe another protocol buffer, with fields 1, 2, 4",
+        "# maybe PNG 2 x 3",
+    ] == [line for line in lines if line.startswith("# maybe")]
+    result = tfwire_command("cat", "--format", "json", tmp_path / "others")
+    found = [json.loads(line)["other"].get("maybe") for line in result.stdout.splitlines()]
+    assert ["another protocol buffer, with fields 1, 2, 4", "PNG 2 x 3", None, None, None] == found
+
+
 def test_raw_is_the_records_as_they_are(path):
     result = tfwire_command("cat", "--format", "raw", path, text=False)
     assert b"".join([*EXAMPLES, SEQUENCE, OTHER]) == result.stdout

@@ -14,12 +14,22 @@ from typing import Any
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import as_message
 
-__all__ = ["byte_string", "byte_strings", "floats", "int64s", "message_classes", "parse_message"]
+__all__ = [
+    "byte_string",
+    "byte_strings",
+    "field_numbers",
+    "floats",
+    "int64s",
+    "message_classes",
+    "parse_message",
+]
 
 _POOL = descriptor_pool.DescriptorPool()
 
@@ -125,6 +135,15 @@ def parse_message(cls: Any, serialized: Any) -> Any:
             f"{len(data)} bytes that are no valid {cls.DESCRIPTOR.name} message",
             reason="malformed",
         ) from None
+
+
+def field_numbers(data: bytes) -> list[int]:
+    """The numbers of the fields of a message of any type, sorted; none if it is no message."""
+    try:
+        fields = UnknownFieldSet(Empty.FromString(data))
+    except DecodeError:
+        return []
+    return sorted({fields[i].field_number for i in range(len(fields))})
 
 
 # ---- Values of any type, as protobuf takes them ------------------------------------------------

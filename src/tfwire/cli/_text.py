@@ -11,11 +11,13 @@ from tfwire import train
 from tfwire._base.arguments import printable
 from tfwire._base.errors import ParseError
 from tfwire._examples.json_examples import example_to_json
-from tfwire._examples.protobuf import parse_message
+from tfwire._examples.protobuf import field_numbers, parse_message
+from tfwire.view._media import find_media
 
 __all__ = [
     "as_json",
     "as_text",
+    "likely_content",
     "list_features",
     "message_kind",
     "parse_record",
@@ -26,6 +28,9 @@ _PREVIEW = 48  # bytes
 _LINE_CHARACTERS = 160
 _LONGEST_LIST = 10  # values
 _LONGEST_TEXT = 1000  # lines
+_LARGEST_MESSAGE = 16 << 20  # bytes, to be looked at as a protocol buffer
+_LARGEST_FIELD = 1000  # number; those of real messages are small
+_SHOWN_FIELDS = 12
 
 
 def parse_record(record: bytes) -> Any:
@@ -86,7 +91,9 @@ def _values(features: Any) -> str:
 def as_text(message: Any, record: bytes, shorten: bool) -> str:
     """A record in protobuf's text format; one that is no message (None) as a comment in it."""
     if message is None:
-        return f"# {_preview(record)}\n"
+        content = likely_content(record)
+        hint = "" if content is None else f"# maybe {content}\n"
+        return f"# {_preview(record)}\n{hint}"
     lines = str(message).split("\n")[:-1]
     if shorten:
         lines = _shortened(lines)
@@ -110,7 +117,24 @@ def as_json(message: Any, record: bytes) -> str:
     if message is not None:
         return example_to_json(message)
     preview = {"bytes": len(record), "hex": record[:_PREVIEW].hex()}
-    return json.dumps({"other": preview})
+    content = likely_content(record)
+    return json.dumps({"other": preview if content is None else {**preview, "maybe": content}})
+
+
+def likely_content(record: bytes) -> str | None:
+    """What a record that is no Example may be: an image, a sound or another protocol buffer; None
+    if it looks like none of them."""
+    media = find_media(record)
+    if media is not None:
+        return media.title
+    if not 0 < len(record) <= _LARGEST_MESSAGE:
+        return None
+    numbers = field_numbers(record)
+    if not numbers or numbers[-1] > _LARGEST_FIELD:  # by chance
+        return None
+    shown = ", ".join(map(str, numbers[:_SHOWN_FIELDS]))
+    more = ", ..." if len(numbers) > _SHOWN_FIELDS else ""
+    return f"another protocol buffer, with fields {shown}{more}"
 
 
 def _preview(record: bytes) -> str:
