@@ -280,7 +280,15 @@ def test_every_block_of_code_is_run():
     """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {"beam.md", "recipes-tables.md", "remote.md", "spark.md", "training.md", "viewer.md"}
+    run |= {
+        "beam.md",
+        "huggingface.md",
+        "recipes-tables.md",
+        "remote.md",
+        "spark.md",
+        "training.md",
+        "viewer.md",
+    }
     run |= {Path(page).name for page in PRINTING}
     kinds = {
         (page.name, kind)
