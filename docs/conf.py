@@ -14,6 +14,7 @@ version = release = re.findall(r'^__version__ = "(.+)"$', _VERSION, re.MULTILINE
 
 extensions = ["myst_parser"]
 myst_heading_anchors = 6  # headings are linked to as on GitHub
+smartquotes = False  # values in text are copied
 nitpicky = True
 
 html_theme = "furo"

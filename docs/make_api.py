@@ -1,5 +1,5 @@
-"""Writes docs/api.md from the sources: the names of __init__.pyi and of the public modules by task,
-with their signatures and docstrings. Imports nothing of what it describes.
+"""Writes docs/api.md and docs/api/ from the sources: the names of __init__.pyi and of the public
+modules by task, with their signatures and docstrings. Imports nothing of what it describes.
 
 Usage: ``python docs/make_api.py [--check]``; ``--check`` compares and writes nothing.
 """
@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from textwrap import dedent, fill
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
+FOLDER = DOCS / "api"  # a page for each task
 
 MODULES = [
     "checksum",
@@ -73,11 +74,11 @@ HEADER = """\
 Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
 those of the package `tfwire`, except within its modules, and two classes of results that need no
 name: FileBatches and FeatureStatistics. `tfwire.compat` is in
-[porting.md](porting.md). `tfwire --help` and `tfwire COMMAND --help` describe the command line;
-what it does at damage is in [damage.md](damage.md).
+[porting.md](porting.md), the command in [command-line.md](command-line.md).
 
 """
 
+TYPES_TITLE = "Types"
 TYPES = """\
 What the names of types in the signatures stand for. `Key` is the type of the keys of a
 specification, str or bytes; `Element` that of a dataset's elements; `Batch` and `Single` those of
@@ -381,7 +382,7 @@ def render(name: str, found: Found, level: str) -> str:
 
 
 def inherited(found: Found) -> set[str]:
-    """The members that a class has from bases with a place of their own on the page."""
+    """The members that a class has from bases with a place of their own."""
     return {name for parent in public_bases(found).values() for name in fields(parent)}
 
 
@@ -398,7 +399,7 @@ def is_public(node: ast.ClassDef) -> bool:
     return "public" in map(ast.unparse, node.decorator_list)
 
 
-# ---- The page ------------------------------------------------------------------------------------
+# ---- The pages -----------------------------------------------------------------------------------
 
 
 def public_names() -> dict[str, Found]:
@@ -433,7 +434,7 @@ def sections() -> dict[str, dict[str, str]]:
         task: {
             name: module_text(name, names)
             if name.startswith("tfwire.")
-            else render(name, names[name], "###")
+            else render(name, names[name], "##")
             for name in text.split()
         }
         for task, text in TASKS.items()
@@ -442,11 +443,11 @@ def sections() -> dict[str, dict[str, str]]:
 
 def module_text(module: str, documented: dict[str, Found]) -> str:
     tree = tree_of(module)
-    text = block("###", module, module, tree)
+    text = block("##", module, module, tree)
     for name in all_of(module):
         found = find(module, name)
         if found and name not in documented and has_text(found.node):
-            text += render(name, found, "####")
+            text += render(name, found, "###")
     return text
 
 
@@ -454,28 +455,54 @@ def contents(by_task: dict[str, dict[str, str]]) -> str:
     """A table for each task: its names, and the first sentence of each."""
     text = ""
     for task, texts in by_task.items():
-        text += f"\n**[{task}](#{anchor(task)})**\n\n| | |\n|---|---|\n"
+        text += f"\n**[{task}]({page_of(task)})**\n\n| | |\n|---|---|\n"
         for name, body in texts.items():
-            text += row(name, name, body)
-            for title in re.findall(r"^#### (\w+)$", body, re.M):  # of a module
-                text += row(title, f"{name.removeprefix('tfwire.')}.{title}", body)
-    return text + "\n[Names of types in the signatures](#types)\n"
+            text += row(task, name, name, body)
+            for title in re.findall(r"^### (\w+)$", body, re.M):  # of a module
+                text += row(task, title, f"{name.removeprefix('tfwire.')}.{title}", body)
+    return text + f"\n[Names of types in the signatures]({page_of(TYPES_TITLE)})\n"
 
 
-def row(title: str, shown: str, body: str) -> str:
-    """A line of a table: a name of the page, and the first sentence of its text."""
+def row(task: str, title: str, shown: str, body: str) -> str:
+    """A line of a table: a name of a page, and the first sentence of its text."""
     paragraph = re.search(rf"^#+ {re.escape(title)}\n\n(.+(?:\n.+)*)", body, re.M)[1]
     sentence = " ".join(paragraph.split())
-    return f"| [`{shown}`](#{anchor(title)}) | {sentence} |\n"
+    return f"| [`{shown}`]({page_of(task)}#{anchor(title)}) | {sentence} |\n"
 
 
-def make_page() -> str:
+def page_of(task: str) -> str:
+    """The page of a task, as the page of contents links to it."""
+    return f"{FOLDER.name}/{anchor(task)}.md"
+
+
+def make_pages() -> dict[Path, str]:
+    """The page of contents, and a page for each task."""
     by_task = sections()
-    text = HEADER + "## Contents\n" + contents(by_task)
-    for task, texts in by_task.items():
-        text += f"\n## {task}\n" + "".join(texts.values())
+    bodies = {task: f"# {task}\n" + "".join(texts.values()) for task, texts in by_task.items()}
     types = "".join(listed(f"`{name}`: {meaning}") for name, meaning in sorted(aliases.items()))
-    return f"{text}\n## Types\n\n{TYPES}\n{types}"
+    bodies[TYPES_TITLE] = f"# {TYPES_TITLE}\n\n{TYPES}\n{types}"
+    entries = "\n".join(page_of(task).removesuffix(".md") for task in bodies)
+    toctree = f"\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+    pages = {FOLDER / Path(page_of(task)).name: text for task, text in linked(bodies).items()}
+    return {PAGE: HEADER + "## Contents\n" + contents(by_task) + toctree, **pages}
+
+
+def linked(bodies: dict[str, str]) -> dict[str, str]:
+    """Pages whose links to a heading lead to the page that has it."""
+    headings = {
+        task: {anchor(title) for title in re.findall(r"^#+ (.+)$", body, re.M)}
+        for task, body in bodies.items()
+    }
+
+    def target(task: str, found: re.Match[str]) -> str:
+        homes = [other for other in (task, *bodies) if found[1] in headings[other]]
+        page = "" if homes[0] == task else Path(page_of(homes[0])).name
+        return f"]({page}#{found[1]})"
+
+    return {
+        task: re.sub(r"\]\(#([^)]+)\)", partial(target, task), body)
+        for task, body in bodies.items()
+    }
 
 
 def listed(line: str) -> str:
@@ -483,10 +510,15 @@ def listed(line: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    page = make_page()
+    pages = make_pages()
+    old = {path: path.read_text(encoding="utf-8") for path in (PAGE, *FOLDER.glob("*.md"))}
     if "--check" in arguments:
-        return int(page != PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(page, encoding="utf-8")
+        return int(pages != old)
+    FOLDER.mkdir(exist_ok=True)
+    for path in old.keys() - pages.keys():
+        path.unlink()
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -277,7 +277,7 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_every_block_of_code_is_run():
-    """Python by the tests here, in tests/neighbours and tests/engines, the sessions of api.md by
+    """Python by the tests here, in tests/neighbours and tests/engines, the sessions of docs/api by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
     run |= {
@@ -297,8 +297,10 @@ def test_every_block_of_code_is_run():
     }
     python = {name for name, kind in kinds if kind == "python"}
     assert run == python
-    others = {("README.md", "sh"), ("api.md", "pycon"), ("index.md", "{toctree}")}
-    assert others == {k for k in kinds if k[1] != "python"}
+    others = {("README.md", "sh"), ("index.md", "{toctree}"), ("api.md", "{toctree}")}
+    reference = {path.name for path in REFERENCE}
+    assert others == {k for k in kinds if k[1] not in ("python", "pycon")}
+    assert {name for name, kind in kinds if kind == "pycon"} <= reference
 
 
 def test_differences_are_listed_once():
@@ -310,6 +312,13 @@ def test_differences_are_listed_once():
 
 # ---- The API reference --------------------------------------------------------------------------
 
+REFERENCE = sorted((DOCS / "api").glob("*.md"))
+
+
+def reference():
+    """The text of all pages of names."""
+    return "".join(path.read_text(encoding="utf-8") for path in REFERENCE)
+
 
 def test_the_reference_is_up_to_date():
     """If not: make docs."""
@@ -319,8 +328,7 @@ def test_the_reference_is_up_to_date():
 
 def test_the_reference_has_every_public_name():
     """With every method and property that has a docstring of its own, and the public modules."""
-    text = (DOCS / "api.md").read_text(encoding="utf-8")
-    titles = set(re.findall(r"^##+ (?:tfwire\.)?(.*)$", text, re.MULTILINE))
+    titles = set(re.findall(r"^##+ (?:tfwire\.)?(.*)$", reference(), re.MULTILINE))
     for name in tfw.__all__:
         found = getattr(tfw, name)
         assert name in titles or name == "__version__", name
@@ -332,10 +340,10 @@ def test_the_reference_has_every_public_name():
 
 
 def test_the_reference_says_first_what_a_name_is():
-    """In one sentence: below its heading, and in the contents at the top."""
-    text = (DOCS / "api.md").read_text(encoding="utf-8")
-    contents, _, reference = text.partition("\n## Read records\n")
-    entries = re.findall(r"^#{3,5} (\S+)\n\n(.+(?:\n.+)*)", reference, re.MULTILINE)
+    """In one sentence: below its heading, and in the page of contents."""
+    contents = (DOCS / "api.md").read_text(encoding="utf-8")
+    names = re.sub(r"^# .*\n", "", reference(), flags=re.MULTILINE)
+    entries = re.findall(r"^#{2,4} (\S+)\n\n(.+(?:\n.+)*)", names, re.MULTILINE)
     rows = dict(re.findall(r"^\| \[`(.+)`\]\(.+\) \| (.+) \|$", contents, re.MULTILINE))
     assert len(entries) > 150
     for title, paragraph in entries:
@@ -350,7 +358,7 @@ def test_the_reference_says_first_what_a_name_is():
 
 def test_the_reference_hides_no_example():
     """Every example of a public docstring is shown once, as a block."""
-    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    text = reference()
     blocks = re.findall(r"^```pycon\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert text.count(">>> ") == sum(block.count(">>> ") for block in blocks)
     assert text.count("```") % 2 == 0
