@@ -59,7 +59,8 @@ def test_cat_shows_sequences_and_unknown_payload(path):
 
 
 def test_json_lines_read_back(path):
-    result = tfwire_command("cat", "--format", "json", path)
+    result = tfwire_command("cat", "--json", path)
+    assert result.stdout == tfwire_command("cat", "--format", "json", path).stdout
     lines = result.stdout.splitlines()
     assert EXAMPLES == list(tfw.decode_json_example(lines[: len(EXAMPLES)]))
     assert "featureLists" in json.loads(lines[-2])

@@ -50,11 +50,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="protobuf's text format (default), one line of JSON per record, or the bytes of the "
         "records one after the other",
     )
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
     _selection.add_selection(parser)
     parser.epilog = (
         "Damaged records are left out and reported on stderr; the exit status is then 1. Of a "
         "record that is not an Example, text and JSON show the first bytes. For jq and its like: "
-        "--format json."
+        "--json."
     )
 
 
