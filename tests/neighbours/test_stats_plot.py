@@ -5,10 +5,12 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import tfwire as tfw
 from command import tfwire_main
+
+pytest.importorskip("matplotlib")
+Image = pytest.importorskip("PIL.Image")
 
 
 @pytest.fixture(autouse=True)
