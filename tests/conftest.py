@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from tfwire._records import blocks
 
 settings.register_profile("emulated", max_examples=5, deadline=None, database=None)
 settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
+
+
+def pytest_collection_finish() -> None:
+    """Many tests collect garbage. What pytest keeps of 12,000 tests is not looked at each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["file", "long reads", "object", "small reads"])
