@@ -234,6 +234,7 @@ check-sanitized: $(READY)
 	        --ignore tests/cli/test_cli_files.py --ignore tests/cli/test_cli_reshard.py \
 	        --ignore tests/cli/test_cli_show.py --ignore tests/cli/test_cli_bench.py --ignore tests/cli/test_cli.py \
 	        --ignore tests/cli/test_cli_view.py --ignore tests/cli/test_cli_completion.py \
+	        --ignore tests/cli/test_cli_colors.py \
 	        --deselect $(BOMB) \
 	        --ignore tests/unit/test_big_records.py --ignore tests/unit/test_huge_records.py \
 	        --ignore-glob "*/test_publishing*.py" --ignore-glob "*/test_iterator_states*.py" \

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfwire._base.arguments import plural, printable, shorten, show_path, size_in_bytes
 from tfwire._base.errors import Error
+from tfwire.cli._streams import colored
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
@@ -199,10 +200,11 @@ def complain(options: argparse.Namespace, text: object) -> None:
 def print_error(command: str | None, text: object) -> None:
     """One line on stderr, after what was printed before. Without a command it continues the line
     before it."""
+    line = as_flags(printable(str(text)))
     if command is not None:
         sys.stdout.flush()
-        text = f"tfwire {command}: {text}"
-    print(as_flags(printable(str(text))), file=sys.stderr)
+        line = f"{colored(f'tfwire {command}:', 'red', sys.stderr)} {line}"
+    print(line, file=sys.stderr)
 
 
 def as_flags(text: str) -> str:

@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["OutputError", "Progress", "silence_output", "standard_streams"]
+__all__ = ["OutputError", "Progress", "colored", "silence_output", "standard_streams"]
+
+_COLORS = {"red": 31, "green": 32, "cyan": 36}  # of ECMA-48
 
 
 class OutputError(Exception):
@@ -94,6 +96,15 @@ def silence_output() -> None:
     """Discards what is still buffered: the interpreter flushes it at exit."""
     with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor, in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def colored(text: str, color: str, stream: Any) -> str:
+    """Text for a stream: in a color if that is a terminal, unless NO_COLOR is set
+    (https://no-color.org) or the terminal is dumb."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if plain or not stream.isatty():
+        return text
+    return f"\033[{_COLORS[color]}m{text}\033[m"
 
 
 _INTERVAL = 0.1  # seconds between two prints

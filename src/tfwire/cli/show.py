@@ -11,6 +11,7 @@ from typing import Any
 
 from tfwire._base.arguments import show_path
 from tfwire.cli import _files, _selection
+from tfwire.cli._streams import colored
 
 
 def add_head(parser: argparse.ArgumentParser) -> None:
@@ -177,5 +178,6 @@ def _show_record(
         kind = _text.message_kind(message)
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
         title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
+        title = colored(title, "cyan", sys.stdout)
         shown = f"{title}\n{_text.as_text(message, record, shorten)}"
     print(shown)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import plural, printable, show_path
 from tfwire.cli import _files
-from tfwire.cli._streams import Progress
+from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire._base.parallel_map import Check
@@ -121,7 +122,9 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         _files.print_json(_as_json(report, options))
         return
     facts = [
-        "intact" if report.intact else "DAMAGED",
+        colored("intact", "green", sys.stdout)
+        if report.intact
+        else colored("DAMAGED", "red", sys.stdout),
         plural(report.num_records, "record"),
         plural(report.payload_bytes, "payload byte"),
     ]
