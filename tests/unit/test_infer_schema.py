@@ -146,6 +146,17 @@ def test_several_kinds_are_a_warning_and_the_most_frequent_is_taken(tmp_path):
     assert "# of several kinds: int64, float32" in repr(schema)
 
 
+def test_several_kinds_of_a_feature_and_a_list_of_one_name(tmp_path):
+    messages = [
+        tfw.encode_sequence_example({"a": value}, {"a": [[value], [value]][: i + 1]})
+        for i, value in enumerate([1, 1.5])
+    ]
+    tfw.write_records(tmp_path / "a", messages)
+    with pytest.warns(tfw.TfwireWarning, match="feature 'a' is of several kinds") as found:
+        tfw.infer_schema(tmp_path / "a")
+    assert 2 == len(found)
+
+
 def test_empty_lists_keep_their_kind(tmp_path):
     empty = train.Example()
     for key, kind in [("i", "int64_list"), ("f", "float_list"), ("s", "bytes_list")]:

@@ -405,12 +405,10 @@ class Broken(Exception):
         super().__init__(second)
 
 
-@pytest.mark.parametrize("kind_of_error", [OSError, Broken])
+@pytest.mark.parametrize("made", [OSError, Broken])
 @pytest.mark.parametrize("kind", ["plain", "sharded", "threads"])
-def test_a_failed_writer_fails_again_and_again_with_a_short_traceback(
-    tmp_path, monkeypatch, kind, kind_of_error
-):
-    error = kind_of_error(5, "broken")  # one exception, with the traceback of this test alone
+def test_a_failed_writer_fails_again_in_a_short_traceback(tmp_path, monkeypatch, kind, made):
+    error = made(5, "broken")  # with the traceback of this test alone
 
     def fail(*_):
         raise error

@@ -195,7 +195,7 @@ def _statistics(seen: FeatureSurvey) -> FeatureStatistics:
 
 
 def _warn_of_conflicts(features: Iterable[tuple[str, FeatureSurvey]]) -> None:
-    for key, seen in sorted(features):
+    for key, seen in sorted(features, key=lambda item: item[0]):  # a list may have a feature's name
         if len(seen.kinds) > 1:
             found = ", ".join(f"{kind} in {of.records}" for kind, of in seen.kinds.items())
             warn(
