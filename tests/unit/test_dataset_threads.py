@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import threading
@@ -98,6 +99,7 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
             resumed = make(after)
             resumed.load_state_dict(state)
             assert one[given:] == shown(resumed)
+    gc.collect()  # what tests before this one have dropped
     assert wait_for(lambda: not threads_of_tfwire())
 
 
@@ -175,6 +177,7 @@ def test_what_comes_before_an_error_does_not_depend_on_threads(paths, tmp_path, 
         raise AssertionError("no error")
 
     assert outcome(1) == outcome(2) == outcome(3)
+    gc.collect()  # what tests before this one have dropped
     assert wait_for(lambda: not threads_of_tfwire())
 
 
