@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+
 import pytest
 
 import peers
 import tfwire as tfw
+from tfwire.cli import main
 
 
 def read(path):
@@ -56,6 +60,25 @@ def bench_index(versus, work, name):
         return len(tfw.RecordIndex.build(w.path))
 
     versus("index a file", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W3", "W4", "W5"])
+def bench_stats(versus, work, name):
+    """tfwire stats, beside the parsing of the same file."""
+    w = work[name]
+    parser = tfw.Parser(w.spec(tfw), bytes_as="column")
+
+    def parsed():
+        batches = parser.parse_file(w.path, peers.BATCH)
+        return sum(len(next(iter(batch.values()))) for batch in batches)
+
+    def ours():
+        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
+            assert main(["stats", str(w.path)]) == 0
+        return w.count
+
+    rivals = {"parse_file": (parsed, 0.5)}
+    versus("tfwire stats", name, ours, rivals, w.size / w.count)
 
 
 def bench_iterate_gzip(versus, work):

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from tfwire._base.display import register_display
+from tfwire._base.interpreters import refuse_subinterpreters
 from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__
 
@@ -40,6 +41,7 @@ def _exports() -> dict[str, tuple[str, str]]:
     return exports
 
 
+refuse_subinterpreters()
 _EXPORTS = _exports()
 
 __all__ = sorted(_EXPORTS)

@@ -71,7 +71,8 @@ def test_what_another_record_may_be(tmp_path):
     frame = b"\x08\x96\x01\x12\x03abc\x12\x00\x25\x00\x00\x00\x00"  # fields 1, 2, 2 and 4
     png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x03" + bytes(9)
     far = b"\xfa\xff\xff\x07\x00"  # a field number that nobody chooses
-    tfw.write_records(tmp_path / "others", [frame, png, far, b"", b"text"])
+    cut = [frame[:-1], b"\x12\x09abc", b"\x08" + b"\xff" * 20, b"\x0b\x0c", b"\x00\x00"]
+    tfw.write_records(tmp_path / "others", [frame, png, far, b"", b"text", *cut])
     lines = tfwire_command("cat", tmp_path / "others").stdout.splitlines()
     assert [
         "# maybe another protocol buffer, with fields 1, 2, 4",
@@ -79,7 +80,20 @@ def test_what_another_record_may_be(tmp_path):
     ] == [line for line in lines if line.startswith("# maybe")]
     result = tfwire_command("cat", "--format", "json", tmp_path / "others")
     found = [json.loads(line)["other"].get("maybe") for line in result.stdout.splitlines()]
-    assert ["another protocol buffer, with fields 1, 2, 4", "PNG 2 x 3", None, None, None] == found
+    assert ["another protocol buffer, with fields 1, 2, 4", "PNG 2 x 3", *[None] * 8] == found
+
+
+def test_a_large_record_of_short_fields_is_not_walked_whole(tmp_path):
+    tfw.write_records(tmp_path / "others", [b"\x08\x01" * (4 << 20) + b"\xff"])
+    code = (
+        "import tracemalloc; from tfwire.cli import main; from tfwire.cli import _text\n"
+        "tracemalloc.start(); main(['head', 'others'])\n"
+        "assert tracemalloc.get_traced_memory()[1] < 100 << 20"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "# maybe another protocol buffer, with fields 1\n" in done.stdout
 
 
 def test_raw_is_the_records_as_they_are(path):

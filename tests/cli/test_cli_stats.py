@@ -91,6 +91,17 @@ def test_distributions_are_those_of_records_from_everywhere():
     assert 1000 == sum(each["count"] for each in frequent)
 
 
+def test_large_integers_that_lie_close_together():
+    """As times in nanoseconds do: float64 has one value for 256 of them."""
+    first = 1_700_000_000_000_000_000
+    extremes = [-(2**63), 2**63 - 1, 0]
+    tfw.write_records("t", [{"t": first + i, "e": extremes[i % 3]} for i in range(64)])
+    features = json.loads(tfwire_main("stats", "--json", "t").stdout)["features"]
+    histograms = {name: f["kinds"]["int64"]["histogram"] for name, f in features.items()}
+    assert {"low": first, "high": first + 63, "counts": [4] * 16} == histograms["t"]
+    assert [22, *[0] * 7, 21, *[0] * 6, 21] == histograms["e"]["counts"]
+
+
 def test_bars_and_strings_where_the_terminal_has_ascii_only():
     tfw.write_records("rows", [{"a": i, "b": "\N{SNOWMAN}\x1b[31m"} for i in range(16)])
     environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}

@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
         writer.write_columns(
             {
                 "number": rng.standard_normal(500).astype(np.float32),
-                "kind": [b"cat", b"dog $x_", b"\x1b[31m", b"<b>&"] * 125,
+                "kind": [b"cat", b"dog $x_", b"\x1b[31m", "<b>&\u6771".encode()] * 125,
                 "always": [1] * 500,
                 "text": [bytes(300 + i) for i in range(500)],
             }

@@ -24,6 +24,12 @@ COUNT = 900
 THREADS = [2, 3, 8]
 
 
+@pytest.fixture(autouse=True)
+def no_garbage():
+    """Iterators that other tests have dropped are gone, and their threads."""
+    gc.collect()
+
+
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("records"), []
@@ -99,7 +105,6 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
             resumed = make(after)
             resumed.load_state_dict(state)
             assert one[given:] == shown(resumed)
-    gc.collect()  # what tests before this one have dropped
     assert wait_for(lambda: not threads_of_tfwire())
 
 
@@ -177,7 +182,6 @@ def test_what_comes_before_an_error_does_not_depend_on_threads(paths, tmp_path, 
         raise AssertionError("no error")
 
     assert outcome(1) == outcome(2) == outcome(3)
-    gc.collect()  # what tests before this one have dropped
     assert wait_for(lambda: not threads_of_tfwire())
 
 

@@ -382,6 +382,16 @@ def test_boxes_and_films(tmp_path):
     assert 1 == len(tags.of("script"))
 
 
+def test_a_summary_of_large_integers_that_lie_close_together(tmp_path):
+    """As times in nanoseconds do: float64 has one value for 256 of them."""
+    first = 1_700_000_000_000_000_000
+    tfw.write_records(tmp_path / "t", [{"t": first + i} for i in range(48)])
+    page = BrowsedFile(str(tmp_path / "t")).page(RecordPosition(), 100)
+    ((_, _, _, _, values, _),) = FeatureSummary(page.records).rows()
+    assert 24 == values.count("<rect")
+    assert f"{first} to {first + 47}" in values
+
+
 def test_what_a_summary_counts(photos):
     file = BrowsedFile(str(photos))
     summary = FeatureSummary(file.page(RecordPosition(), 1000).records)

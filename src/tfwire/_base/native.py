@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,23 +24,6 @@ __all__ = [
     "text",
 ]
 
-
-def _refuse_subinterpreters() -> None:
-    """Raises ImportError in a subinterpreter: there threads that read ahead cannot start, and numpy
-    and cffi share state with the main interpreter."""
-    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
-    try:
-        interpreters = import_module(name)
-    except ImportError:  # built without them
-        return
-    if interpreters.get_current() != interpreters.get_main():
-        raise ImportError(
-            "tfwire does not work in subinterpreters; import it in the main interpreter (for "
-            "mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
-        )
-
-
-_refuse_subinterpreters()
 ffi: Any = _native.ffi
 lib: Any = _native.lib
 # Seed of C's hash tables, so that nobody can prepare a file whose keys collide.

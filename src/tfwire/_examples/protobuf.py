@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
-from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import as_message
@@ -137,13 +135,46 @@ def parse_message(cls: Any, serialized: Any) -> Any:
         ) from None
 
 
-def field_numbers(data: bytes) -> list[int]:
-    """The numbers of the fields of a message of any type, sorted; none if it is no message."""
+def field_numbers(data: bytes, most: int) -> list[int]:
+    """The numbers of the first ``most`` fields of a message of any type, sorted; none if bytes are
+    no message, as far as they were looked at. protobuf's UnknownFieldSet makes objects of all
+    fields: 100 bytes of memory for each byte.
+    """
+    numbers, at = set(), 0
     try:
-        fields = UnknownFieldSet(Empty.FromString(data))
-    except DecodeError:
+        for _ in range(most):
+            if at == len(data):
+                break
+            tag, at = _varint(data, at)
+            numbers.add(tag >> 3)
+            at = _after_value(data, at, tag & 7)
+    except ValueError:
         return []
-    return sorted({fields[i].field_number for i in range(len(fields))})
+    return sorted(numbers)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A varint, and where it ends."""
+    value = 0
+    for i, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return value, at + i + 1
+    raise ValueError("a varint without an end")
+
+
+def _after_value(data: bytes, at: int, wire_type: int) -> int:
+    """Where the value of a field ends."""
+    if wire_type == 0:
+        return _varint(data, at)[1]
+    if wire_type == 2:
+        length, at = _varint(data, at)
+        at += length
+    else:
+        at += {1: 8, 5: 4}.get(wire_type, len(data) + 1)  # groups are long out of use
+    if at > len(data):
+        raise ValueError("a value without an end")
+    return at
 
 
 # ---- Values of any type, as protobuf takes them ------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,7 +14,14 @@ import numpy as np
 from tfwire._base.native import ffi
 from tfwire._examples.decode import decode_sequence_example
 
-__all__ = ["RecordSample", "ValueSample", "measure_strings"]
+__all__ = [
+    "Histogram",
+    "RecordSample",
+    "SampledFeatures",
+    "ValueSample",
+    "histogram",
+    "measure_strings",
+]
 
 _SAMPLED_RECORDS = 1000
 _SHORT_RECORD = 1 << 16  # bytes
@@ -24,11 +31,41 @@ _LONGEST_STRING = 256  # bytes; of longer ones only the length is kept
 _SEED = 1  # the same file gives the same sample
 
 
+class Histogram(NamedTuple):
+    """How numbers are distributed; NaN and infinities are left out.
+
+    Attributes:
+        low, high: The smallest and the largest; 0 without any.
+        counts: How many lie in each of equal parts between them; empty if there is one value only.
+    """
+
+    low: float
+    high: float
+    counts: list[int]
+
+
+def histogram(values: np.ndarray[Any, Any], parts: int) -> Histogram:
+    """The histogram of an array of numbers."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Histogram(0, 0, [])
+    low, high = values.min(), values.max()
+    # From the smallest: large integers that lie close together differ exactly.
+    if values.dtype == np.int64:
+        distances = (values.view(np.uint64) - low.view(np.uint64)).astype(float)
+    else:
+        distances = values.astype(float) - float(low)
+    span = float(distances.max())
+    counts = np.histogram(distances, parts, (0, span))[0].tolist() if span else []
+    return Histogram(low.item(), high.item(), counts)
+
+
 class ValueSample:
-    """Values of a feature that are of one kind.
+    """Values of a feature.
 
     Args:
-        most: How many numbers, lengths and different strings are kept.
+        most: How many lengths and different strings are kept, and after how many numbers no more
+            are.
 
     Attributes:
         numbers: Arrays of them.
@@ -49,34 +86,31 @@ class ValueSample:
 
     def add_strings(self, lengths: list[int], short: list[bytes]) -> None:
         """Adds the lengths of strings, and those of them that are short."""
-        if len(self.lengths) < self._most:
-            self.lengths += lengths
-            self.strings.update(short)
+        lengths = lengths[: self._most - len(self.lengths)]
+        self.lengths += lengths
+        self.strings.update(short[: sum(map(_is_short, lengths))])
 
     @property
     def all_short(self) -> bool:
         """Whether every string is in ``strings``."""
         return len(self.lengths) == sum(self.strings.values())
 
-    @property
-    def measured(self) -> np.ndarray[Any, Any]:
-        """What a histogram shows: the numbers as float64, or the lengths of strings."""
+    def histogram(self, parts: int) -> Histogram:
+        """That of the numbers, or of the lengths of strings."""
         if self.numbers:
-            return np.concatenate(self.numbers).astype(float)
-        return np.array(self.lengths, float)
+            return histogram(np.concatenate(self.numbers), parts)
+        return histogram(np.array(self.lengths, np.int64), parts)
 
 
-class _Values(NamedTuple):
-    """Values that one record has."""
+class _Strings(NamedTuple):
+    """Strings that one record has: the lengths of all, and the short ones."""
 
-    kind: str
-    numbers: np.ndarray[Any, Any] | None
     lengths: list[int]
     short: list[bytes]
 
 
-_Features = dict[tuple[bool, str], list[_Values]]
-"""Values of a record by (is a list, name)."""
+_Features = dict[tuple[bool, str], list[Any]]
+"""By (is a list, name): arrays of numbers and _Strings, one for each record or step with values."""
 
 
 class RecordSample:
@@ -118,45 +152,64 @@ class RecordSample:
         left_out = math.log(1 - self._random.random()) / math.log1p(-self._weight)
         return 1 + int(min(left_out, 2.0**62))
 
-    def values(self, name: str, *, is_list: bool) -> dict[str, ValueSample]:
+    def features(self) -> SampledFeatures:
+        """The values of the records that were drawn."""
+        found: _Features = defaultdict(list)
+        for record in self._records:
+            decoded = _features(record) if isinstance(record, bytes) else record
+            for key, values in decoded.items():
+                found[key] += values
+        return SampledFeatures(found)
+
+
+class SampledFeatures:
+    """Values of features."""
+
+    def __init__(self, values: _Features) -> None:
+        self._values = values
+
+    def of(self, name: str, *, is_list: bool) -> dict[str, ValueSample]:
         """The values of a feature, or of a feature list, by their kind."""
-        found: dict[str, ValueSample] = {}
-        for i, record in enumerate(self._records):
-            if isinstance(record, bytes):
-                record = self._records[i] = _features(record)
-            for values in record.get((is_list, name), ()):
-                sample = found.setdefault(
-                    values.kind, ValueSample(_SAMPLED_RECORDS * _SAMPLED_VALUES)
-                )
-                if values.numbers is None:
-                    sample.add_strings(values.lengths, values.short)
-                else:
-                    sample.add_numbers(values.numbers)
+        found: dict[str, ValueSample] = defaultdict(_new_sample)
+        for values in self._values.get((is_list, name), ()):
+            if isinstance(values, _Strings):
+                found["string"].add_strings(*values)
+            else:
+                found["int64" if values.dtype == np.int64 else "float32"].add_numbers(values)
         return found
 
 
+def _new_sample() -> ValueSample:
+    return ValueSample(_SAMPLED_RECORDS * _SAMPLED_VALUES)
+
+
 def _features(record: bytes) -> _Features:
-    """Some values of a record; nothing of them refers to it."""
+    """Some values of a record."""
     context, lists = decode_sequence_example(record)
-    found = {}
+    found: _Features = {}
     for name, values in islice(context.items(), _SAMPLED_FEATURES):
-        found[False, name] = [_some(values)] if len(values) else []
+        if len(values):
+            found[False, name] = [_some(values)]
     for name, steps in islice(lists.items(), _SAMPLED_FEATURES):
         found[True, name] = [_some(values) for values in _spread(steps) if len(values)]
     return found
 
 
-def _some(values: Any) -> _Values:
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        kind = "int64" if values.dtype.kind == "i" else "float32"
-        return _Values(kind, _spread(values).copy(), [], [])
-    return _Values("string", None, *measure_strings(_spread(values)))
+def _some(values: Any) -> Any:
+    """At most so many of the values of a feature, in memory of their own."""
+    if isinstance(values, list):
+        return _Strings(*measure_strings(_spread(values)))
+    return _spread(values).copy()
 
 
 def measure_strings(strings: Sequence[bytes]) -> tuple[list[int], list[bytes]]:
     """Their lengths, and those of them that are short."""
     lengths = [len(string) for string in strings]
-    return lengths, [string for string in strings if len(string) <= _LONGEST_STRING]
+    return lengths, [string for string in strings if _is_short(len(string))]
+
+
+def _is_short(length: int) -> bool:
+    return length <= _LONGEST_STRING
 
 
 def _spread(values: Any) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tfwire._base.arguments import plural, shorten, show_key
-from tfwire._parsing.sample import ValueSample
+from tfwire._parsing.sample import Histogram, ValueSample
 
 __all__ = ["Distribution", "distribution_of"]
 
@@ -22,17 +20,13 @@ class Distribution(NamedTuple):
     """How values are distributed.
 
     Attributes:
-        low, high: The smallest and the largest; 0 without any. Of strings, their lengths in bytes.
-        counts: How many values are in each of equal parts between them; empty if there is one value
-            only, or if they lie too far apart.
+        histogram: Of the numbers, or of the lengths of strings in bytes.
         num_strings: How many strings there are.
         distinct: How many of them differ; None if they are numbers, or too long to be compared.
         frequent: The most frequent strings, and how often each occurs.
     """
 
-    low: float
-    high: float
-    counts: list[int]
+    histogram: Histogram
     num_strings: int
     distinct: int | None
     frequent: list[tuple[bytes, int]]
@@ -46,8 +40,9 @@ class Distribution(NamedTuple):
         """One cell of a table, in characters that an encoding has."""
         if self.distinct is None or (not self.repeated and self.num_strings > 1):
             bars = _BARS if _can_encode(encoding) else _ASCII_BARS
-            top = max(self.counts, default=1)
-            text = "".join(" " if n == 0 else bars[(n * len(bars) - 1) // top] for n in self.counts)
+            counts = self.histogram.counts
+            top = max(counts, default=1)
+            text = "".join(" " if n == 0 else bars[(n * len(bars) - 1) // top] for n in counts)
             return text if self.distinct is None else f"{text} all different".lstrip()
         strings = [
             f"{shorten(show_key(value), _STRING_CHARACTERS)} {_percent(count, self.num_strings)}"
@@ -59,8 +54,8 @@ class Distribution(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The same for JSON; what is not there is left out."""
         found: dict[str, Any] = {}
-        if self.counts:
-            found["histogram"] = {"low": self.low, "high": self.high, "counts": self.counts}
+        if self.histogram.counts:
+            found["histogram"] = self.histogram._asdict()
         if self.distinct is not None:
             found["distinct"] = self.distinct
             found["frequent"] = [
@@ -71,18 +66,12 @@ class Distribution(NamedTuple):
 
 
 def distribution_of(sample: ValueSample) -> Distribution:
-    """The distribution of the values of a sample; NaN and infinities are left out."""
-    values = sample.measured
-    values = values[np.isfinite(values)]
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    counts: list[int] = []
-    if 0 < high - low < np.inf:
-        counts = np.histogram(values, _HISTOGRAM_PARTS, (low, high))[0].tolist()
-    num_strings = len(sample.lengths)
+    """The distribution of the values of a sample."""
+    histogram, num_strings = sample.histogram(_HISTOGRAM_PARTS), len(sample.lengths)
     if not num_strings or not sample.all_short:
-        return Distribution(low, high, counts, num_strings, None, [])
+        return Distribution(histogram, num_strings, None, [])
     frequent = sample.strings.most_common(_KEPT_STRINGS)
-    return Distribution(low, high, counts, num_strings, len(sample.strings), frequent)
+    return Distribution(histogram, num_strings, len(sample.strings), frequent)
 
 
 def _can_encode(encoding: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
@@ -29,7 +30,7 @@ def draw_distributions(distributions: Mapping[str, Distribution], title: str, en
         ImportError: matplotlib is not installed.
     """
     figure_class = find_matplotlib()
-    shown = [item for item in distributions.items() if item[1].counts or item[1].repeated]
+    shown = [item for item in distributions.items() if item[1].histogram.counts or item[1].repeated]
     left_out, shown = len(shown) - _MOST_PLOTS, shown[:_MOST_PLOTS]
     rows = max(1, -(-len(shown) // _COLUMNS))
     figure = figure_class(figsize=(3.2 * _COLUMNS, 2.2 * rows + 0.6), layout="constrained")
@@ -39,7 +40,9 @@ def draw_distributions(distributions: Mapping[str, Distribution], title: str, en
     for i, (name, distribution) in enumerate(shown):
         _draw_one(figure.add_subplot(rows, _COLUMNS, i + 1), name, distribution)
     out = BytesIO()
-    figure.savefig(out, format=ending.removeprefix("."), dpi=120, metadata=_no_date(ending))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of characters that the font does not have
+        figure.savefig(out, format=ending.removeprefix("."), dpi=120, metadata=_no_date(ending))
     return out.getvalue()
 
 
@@ -63,7 +66,7 @@ def _draw_one(axes: Any, name: str, distribution: Distribution) -> None:
         axes.set_yticks(places, names)
         axes.invert_yaxis()
         return
-    low, high, counts = distribution.low, distribution.high, distribution.counts
+    low, high, counts = distribution.histogram
     width = (high - low) / max(1, len(counts))
     color = "tab:orange" if distribution.num_strings else "tab:blue"
     axes.locator_params(axis="x", nbins=5)

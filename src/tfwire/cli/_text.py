@@ -28,7 +28,7 @@ _PREVIEW = 48  # bytes
 _LINE_CHARACTERS = 160
 _LONGEST_LIST = 10  # values
 _LONGEST_TEXT = 1000  # lines
-_LARGEST_MESSAGE = 16 << 20  # bytes, to be looked at as a protocol buffer
+_FIELDS_LOOKED_AT = 1000  # of a record that may be a protocol buffer
 _LARGEST_FIELD = 1000  # number; those of real messages are small
 _SHOWN_FIELDS = 12
 
@@ -127,10 +127,8 @@ def likely_content(record: bytes) -> str | None:
     media = find_media(record)
     if media is not None:
         return media.title
-    if not 0 < len(record) <= _LARGEST_MESSAGE:
-        return None
-    numbers = field_numbers(record)
-    if not numbers or numbers[-1] > _LARGEST_FIELD:  # by chance
+    numbers = field_numbers(record, _FIELDS_LOOKED_AT)
+    if not numbers or not 0 < numbers[0] <= numbers[-1] <= _LARGEST_FIELD:  # by chance
         return None
     shown = ", ".join(map(str, numbers[:_SHOWN_FIELDS]))
     more = ", ..." if len(numbers) > _SHOWN_FIELDS else ""

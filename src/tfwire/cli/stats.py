@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import plural, show_key, show_path
@@ -13,6 +14,7 @@ from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
+    from tfwire._parsing.sample import SampledFeatures
     from tfwire._parsing.survey import FeatureSurvey, KindSurvey
     from tfwire.cli._distribution import Distribution
 
@@ -58,11 +60,16 @@ class _Found:
         finally:
             self.sample.add(batch, self.survey.num_records - before)
 
+    @cached_property
+    def _sampled(self) -> SampledFeatures:
+        """Read when all records were added."""
+        return self.sample.features()
+
     def distributions(self, name: str, is_list: bool) -> dict[str, Distribution]:
         """The distributions of a feature's values, by kind."""
         from tfwire.cli._distribution import distribution_of
 
-        samples = self.sample.values(name, is_list=is_list)
+        samples = self._sampled.of(name, is_list=is_list)
         return {kind: distribution_of(values) for kind, values in samples.items()}
 
 

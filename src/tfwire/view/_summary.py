@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import plural
-from tfwire._parsing.sample import ValueSample, measure_strings
+from tfwire._parsing.sample import ValueSample, histogram, measure_strings
 from tfwire.view._cells import bytes_text, escaped, number
 from tfwire.view._media import find_media
 from tfwire.view._records import Record
@@ -46,8 +46,8 @@ class _Observed:
     def _add_strings(self, values: list[bytes]) -> None:
         media = find_media(values[0])
         self.kinds["string" if media is None else media.type] += 1
-        lengths, short = measure_strings(values)
-        self.num_bytes += sum(lengths)
+        self.num_bytes += sum(map(len, values))
+        lengths, short = measure_strings(values[:_MOST_KEPT])
         self.values.add_strings(lengths, [] if media is not None else short)
 
 
@@ -106,7 +106,7 @@ def _values(feature: _Observed) -> str:
     """A histogram and the range; of strings the most frequent ones, or their lengths."""
     values = feature.values
     if values.numbers:
-        return _numbers(values.measured)
+        return _numbers(np.concatenate(values.numbers))
     if values.strings and values.all_short:
         common = values.strings.most_common(_SHOWN_STRINGS)
         if common[0][1] > 1 or len(values.strings) <= _SHOWN_STRINGS:
@@ -114,32 +114,28 @@ def _values(feature: _Observed) -> str:
             left = len(values.strings) - len(common)
             return f"{shown} <small>and {left:,} others</small>" if left else shown
     if values.lengths:
-        one_length = len(set(values.lengths)) == 1
-        histogram = "" if one_length else _histogram(values.measured)
-        return f"{histogram} {_range(values.lengths)} bytes"
+        return f"{_bars(values.histogram(_BINS).counts)} {_range(values.lengths)} bytes"
     return ""
 
 
 def _numbers(values: Any) -> str:
+    low, high, counts = histogram(values, _BINS)
     finite = values[np.isfinite(values)]
     if not len(finite):
         return "no finite values"
-    low, high = float(finite.min()), float(finite.max())
-    text = f"{number(low)} to {number(high)}, mean {number(finite.mean())}"
     odd = len(values) - len(finite)
     note = f", {plural(odd, 'value')} not finite" if odd else ""
     if low == high:
         return f"always {number(low)}{note}"
-    return f"{_histogram(finite)} {text}{note}"
+    mean = number(finite.astype(float).mean())
+    return f"{_bars(counts)} {number(low)} to {number(high)}, mean {mean}{note}"
 
 
-def _histogram(values: Any) -> str:
-    low, high = float(values.min()), float(values.max())
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(high - low):
-            return ""
-        counts, _ = np.histogram(values, _BINS, (low, high))
-    top = max(1, counts.max())
+def _bars(counts: list[int]) -> str:
+    """A histogram as a picture; nothing if there is one value only."""
+    if not counts:
+        return ""
+    top = max(counts)
     bars = "".join(
         f'<rect x="{i * 5}" y="{30 - 30 * n / top:.1f}" width="4" height="{30 * n / top:.1f}"/>'
         for i, n in enumerate(counts)
