@@ -55,6 +55,7 @@ typedef struct tfw_arrow_field {
     uint64_t column;         /* of the values */
     int32_t is_list;         /* 1: a feature list */
     int32_t strings;         /* enum tfw_arrow_strings */
+    int32_t is_flat;         /* 1: one fixed list of all the values of the shape, as tensors have */
     const uint64_t *shape;   /* of a record's values, an element's, or a step's: rank sizes, whose
                                 product is the count of a dense or repeated feature */
     uint64_t rank;

@@ -169,12 +169,12 @@ static int export_values(const exporter *e, const tfwi_table_field *field, const
 }
 
 /* Makes values the items of fixed lists: elements of a shape. */
-static int wrap_shape(const exporter *e, struct ArrowArray *array, const uint64_t *shape,
-                      size_t rank, int64_t elements) {
-    for (size_t i = rank; i-- > 0;) {
+static int wrap_shape(const exporter *e, const tfwi_table_field *field, struct ArrowArray *array,
+                      int64_t elements) {
+    for (size_t i = field->list_depth; i-- > 0;) {
         int64_t length = elements;
         for (size_t k = 0; k < i; k++) {
-            length *= (int64_t)shape[k];
+            length *= (int64_t)field->list_sizes[k];
         }
         if (!tfwi_array_wrap(array, length, NULL)) {
             return out_of_memory(e->error);
@@ -269,14 +269,14 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
                       struct ArrowArray *array) {
     if (field->size == 1 && field->partition_count == 0) {
         const int64_t count = (int64_t)s->column.value_count;
-        int status = wrap_shape(e, array, field->shape, field->rank, count);
+        int status = wrap_shape(e, field, array, count);
         return status == TFW_OK ? wrap_list(e, array, (size_t)s->column.cell_count, s->splits)
                                 : status;
     }
     tfwi_rows rows = {.fault = NULL};
     int status = count_elements(e, field, s, &rows);
     if (status == TFW_OK) {
-        status = wrap_shape(e, array, field->shape, field->rank, rows.total);
+        status = wrap_shape(e, field, array, rows.total);
     }
     if (status == TFW_OK) {
         status = wrap_partitions(e, field, s, array, &rows);
@@ -351,7 +351,7 @@ static int export_plain(const exporter *e, const tfwi_table_field *field, struct
         status = wrap_cells(e, field, s, out);
     } else if (status == TFW_OK) {
         const int64_t cells = (int64_t)s->column.cell_count;
-        status = wrap_shape(e, out, field->shape, field->rank, cells);
+        status = wrap_shape(e, field, out, cells);
     }
     if (status == TFW_OK && field->is_list) {
         status = wrap_list(e, out, e->records, s->steps);

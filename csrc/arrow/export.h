@@ -76,6 +76,8 @@ typedef struct tfwi_table_field {
     uint64_t size; /* product of the shape */
     uint64_t *shape;
     size_t rank;
+    const uint64_t *list_sizes; /* of fixed lists in fixed lists: the shape, or the size alone */
+    size_t list_depth;
     tfw_partition *partitions;
     size_t partition_count;
     uint64_t *index_columns;

@@ -86,7 +86,7 @@ static bool has_numbers(const tfw_schema *schema, uint64_t column) {
 
 /* Sizes are what pyarrow and others have room for. Lists of lists without values take no memory, so
  * their number is limited, too. */
-static bool shape_fits(tfwi_table_field *field, const tfw_feature *feature) {
+static bool resolve_shape(tfwi_table_field *field, const tfw_feature *feature, bool is_flat) {
     size_t product = 1;
     for (size_t i = 0; i < field->rank; i++) {
         const bool many = product > INT32_MAX;
@@ -96,11 +96,14 @@ static bool shape_fits(tfwi_table_field *field, const tfw_feature *feature) {
         }
     }
     field->size = product;
-    return feature->layout == TFW_VARIABLE || feature->count == product;
+    field->list_sizes = is_flat ? &field->size : field->shape;
+    field->list_depth = is_flat ? 1 : field->rank;
+    return (!is_flat || product <= INT32_MAX) &&
+           (feature->layout == TFW_VARIABLE || feature->count == product);
 }
 
 /* Completes a field by its schema; false: they do not fit. */
-static bool resolve(tfwi_table_field *field, const tfw_schema *schema) {
+static bool resolve(tfwi_table_field *field, const tfw_schema *schema, bool is_flat) {
     if (schema == NULL || field->column >= schema->count || field->strings < TFW_LARGE_BINARY ||
         field->strings > TFW_STRING) {
         return false;
@@ -124,7 +127,7 @@ static bool resolve(tfwi_table_field *field, const tfw_schema *schema) {
             return false;
         }
     }
-    return shape_fits(field, feature);
+    return resolve_shape(field, feature, is_flat);
 }
 
 int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_schema *context,
@@ -147,7 +150,8 @@ int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_sch
     for (size_t i = 0; held && status == TFW_OK && i < count; i++) {
         layout->count = i + 1;
         held = hold_field(&layout->fields[i], &fields[i]);
-        if (held && !resolve(&layout->fields[i], fields[i].is_list ? lists : context)) {
+        if (held && !resolve(&layout->fields[i], fields[i].is_list ? lists : context,
+                             fields[i].is_flat != 0)) {
             status = tfwi_fail(error, TFW_E_ARGUMENT, "a field that does not fit the schema");
             TFWI_SET(error, feature, (int32_t)i);
         }
@@ -209,7 +213,8 @@ static bool field_schema(const tfwi_table_field *field, struct ArrowSchema *out)
     bool good = field->index_count != 0
                     ? sparse_schema(field, out)
                     : tfwi_schema_init(out, tfwi_leaf_format(field->kind, field->strings), 0) &&
-                          wrap_shape(out, field->shape, field->rank) && wrap_lists(out, lists);
+                          wrap_shape(out, field->list_sizes, field->list_depth) &&
+                          wrap_lists(out, lists);
     return good && tfwi_schema_name(out, field->name, field->metadata, field->metadata_len);
 }
 

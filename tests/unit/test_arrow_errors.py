@@ -65,6 +65,15 @@ def test_a_cut_file(tmp_path):
     assert str(error) == str(other)
 
 
+def test_the_shape_of_a_tensor(tmp_path):
+    path = written(tmp_path, [{"a": [1, 2, 3, 4, 5]}])
+    reader = open_reader(path, {"a": tfw.FixedLenFeature([2, 3], INT64)}, tensors=True)
+    rows, error, other = both(reader)
+    assert not rows
+    assert str(error) == str(other)
+    assert str(error).endswith("Values size: 5 but output shape: [2, 3]")
+
+
 MISFITS = [
     (tfw.FixedLenFeature([], FLOAT), {"a": 1}, {"a": 0.5}),
     (tfw.FixedLenFeature([2], INT64), {"a": [1]}, {"a": [1, 2]}),

@@ -70,9 +70,10 @@ class TableField(NamedTuple):
         metadata: By key.
         column: Index of the column of the values.
         is_list: True for a feature list.
-        shape: Of an element; a tensor is flat.
+        shape: Of an element.
         partitions: Kind, column and length of each.
         index_columns: Of a SparseFeature.
+        is_flat: True for a tensor: one list holds the values of all dimensions.
     """
 
     name: str
@@ -83,6 +84,7 @@ class TableField(NamedTuple):
     shape: tuple[int, ...] = ()
     partitions: tuple[tuple[int, int, int], ...] = ()
     index_columns: tuple[int, ...] = ()
+    is_flat: bool = False
 
 
 class TableLayout:
@@ -119,7 +121,7 @@ class TableLayout:
                     for key in plan.fields
                 ]
         for field in self.fields:
-            _check_shape(field.name, field.shape)
+            _check_shape(field)
         _check_names([*(field.name for field in self.fields), *(POSITIONS if positions else ())])
         flags = lib.TFW_ARROW_POSITIONS if positions else 0
         flags |= lib.TFW_ARROW_SEQUENCE if len(plans) == 2 else 0
@@ -156,9 +158,10 @@ def _check_names(names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def _check_shape(name: str, shape: tuple[int, ...]) -> None:
+def _check_shape(field: TableField) -> None:
     """Sizes are int32 in Arrow. The number of lists that hold nothing is limited, too."""
-    lists = shape[: shape.index(0)] if 0 in shape else ()
+    name, shape = field.name, field.shape
+    lists = shape[: shape.index(0)] if 0 in shape else shape if field.is_flat else ()
     if max(*shape, math.prod(lists), 0) > _MAX_LIST_SIZE:
         raise ValueError(
             f"feature {quoted(name)}: a fixed size list of Arrow's holds at most 2**31 - 1 values, "
@@ -187,7 +190,7 @@ def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool
             metadata["ARROW:extension:name"] = "arrow.fixed_shape_tensor"
             metadata["ARROW:extension:metadata"] = json.dumps({"shape": list(shape)})
             kind = f"fixed_shape_tensor<{item}, {list(shape)}>"
-            shape = (math.prod(shape),)
+            return TableField(name, kind, metadata, field.column, False, shape, is_flat=True)
         return TableField(name, kind, metadata, field.column, False, shape)
     if isinstance(field, Ragged):
         return _ragged_field(name, field, item, metadata)
@@ -260,6 +263,7 @@ def _native_fields(fields: Sequence[TableField], strings: int) -> tuple[Any, lis
         out.name = pin("char[]", field.name.encode())
         out.metadata, out.metadata_len = pin("uint8_t[]", metadata), len(metadata)
         out.column, out.is_list, out.strings = field.column, field.is_list, strings
+        out.is_flat = field.is_flat
         out.shape, out.rank = pin("uint64_t[]", field.shape), len(field.shape)
         partitions = pin("tfw_partition[]", len(field.partitions))
         for partition, values in zip(partitions, field.partitions, strict=True):

@@ -53,13 +53,16 @@ static void test_fields_that_fit(void) {
         {.name = "g", .column = FLOATS_TOO, PARTITION(.kind = TFW_ROW_LENGTHS, .column = NUMBERS)},
         {.name = "h", .column = VALUES, PARTITION(.length = INT64_MAX)},
         {.name = "i", .column = FLOATS_TOO, INDICES(NUMBERS, VALUES)},
+        {.name = "j", .column = PAIRS, SHAPE(1, 2, 1), .is_flat = 1},
     };
     tfw_arrow_layout *layout = new_layout(good, sizeof good / sizeof good[0], 0);
     struct ArrowSchema *type;
     CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
-    CHECK_EQ(9, type->n_children);
+    CHECK_EQ(10, type->n_children);
     tfw_arrow_layout_free(layout);
     CHECK(strcmp("+w:2147483647", type->children[5]->format) == 0); /* and outlives it */
+    CHECK(strcmp("+w:2", type->children[9]->format) == 0);
+    CHECK(strcmp("l", type->children[9]->children[0]->format) == 0);
     tfw_arrow_schema_free(type);
     tfw_arrow_schema_free(NULL);
     tfw_arrow_layout_free(NULL);
@@ -74,6 +77,7 @@ static void test_fields_that_do_not_fit(void) {
         {.name = "size", .column = PAIRS, SHAPE(3)},
         {.name = "no shape", .column = PAIRS},
         {.name = "int32", .column = VALUES, SHAPE((uint64_t)INT32_MAX + 1)},
+        {.name = "flat", .column = VALUES, SHAPE(1 << 16, 1 << 15), .is_flat = 1},
         {.name = "product", .column = VALUES, SHAPE(INT32_MAX, INT32_MAX, INT32_MAX)},
         {.name = "lists of nothing", .column = EMPTY, SHAPE(1 << 16, 1 << 16, 0)},
         {.name = "too long", .column = VALUES, .shape = &(const uint64_t){1}, .rank = UINT64_MAX},
