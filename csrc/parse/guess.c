@@ -9,6 +9,9 @@
 /* So that one of the multipliers leads 40 keys to 40 slots, and 300 keys to nearly as many. */
 #define SLOTS_PER_FEATURE 16
 
+/* And so that few of the keys that are not asked for share a slot with one that is. */
+enum { LEAST_SHIFT = 64 - 10, LEAST_SLOTS = 1 << 10 };
+
 #define WORD sizeof(uint64_t)
 
 /* Keys mostly differ at their end. Where they do not, the windows move towards the beginning. */
@@ -24,10 +27,13 @@ static void set_windows(tfwi_guesses *guesses, size_t back) {
     }
 }
 
-/* Fills the slots; returns how many keys found theirs taken. */
-static size_t fill_slots(tfwi_guesses *guesses, size_t slots, const tfw_feature *features,
-                         size_t count) {
+/* Makes a choice of windows and multiplier and fills the slots; returns how many keys found theirs
+ * taken. */
+static size_t fill_slots(tfwi_guesses *guesses, size_t slots, size_t choice,
+                         const tfw_feature *features, size_t count, const tfwi_seed *seed) {
     size_t taken = 0;
+    set_windows(guesses, choice / MULTIPLIERS * STEP_BACK);
+    guesses->multiplier = tfwi_fold(seed->a + choice, seed->b) | 1;
     for (size_t i = 0; i < slots; i++) {
         guesses->features[i] = (uint16_t)count;
     }
@@ -46,8 +52,8 @@ static size_t fill_slots(tfwi_guesses *guesses, size_t slots, const tfw_feature 
 
 bool tfwi_guesses_init(tfwi_guesses *guesses, const tfw_feature *features, size_t count,
                        const tfwi_seed *seed) {
-    size_t slots = 2, least = SIZE_MAX;
-    guesses->shift = 63;
+    size_t slots = LEAST_SLOTS, best = 0, taken = SIZE_MAX, least = SIZE_MAX;
+    guesses->shift = LEAST_SHIFT;
     for (; count <= MOST_FEATURES && slots < count * SLOTS_PER_FEATURE; slots *= 2) {
         guesses->shift--;
     }
@@ -55,17 +61,15 @@ bool tfwi_guesses_init(tfwi_guesses *guesses, const tfw_feature *features, size_
     if (guesses->features == NULL || count > MOST_FEATURES) {
         return guesses->features != NULL; /* every guess is feature 0 */
     }
-    tfwi_guesses best = *guesses;
     for (size_t i = 0; i < CHOICES && least != 0; i++) {
-        set_windows(guesses, i / MULTIPLIERS * STEP_BACK);
-        guesses->multiplier = tfwi_fold(seed->a + i, seed->b) | 1;
-        size_t taken = fill_slots(guesses, slots, features, count);
+        taken = fill_slots(guesses, slots, i, features, count, seed);
         if (taken < least) {
             least = taken;
-            best = *guesses;
+            best = i;
         }
     }
-    *guesses = best;
-    fill_slots(guesses, slots, features, count);
+    if (taken != least) {
+        fill_slots(guesses, slots, best, features, count, seed);
+    }
     return true;
 }

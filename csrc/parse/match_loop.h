@@ -239,6 +239,28 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
     return end;
 }
 
+/* ---- Entries that nobody asks for ----------------------------------------------------------- */
+
+/* Skips entries of the usual shape whose keys are not asked for; returns where it stopped. The next
+ * entry waits for one load alone: what is compared is predicted. */
+TARGET TFWI_NOINLINE static const uint8_t *skip_unasked(const tfw_columns *columns,
+                                                        const uint8_t *p, const uint8_t *stop,
+                                                        const uint8_t *end) {
+    const tfwi_guesses *guesses = &columns->schema->guesses;
+    const uint32_t tags = TFWI_TAG(1, TFWI_WIRE_LEN) | TFWI_TAG(1, TFWI_WIRE_LEN) << 16;
+    while (p < stop) {
+        uint32_t head = tfwi_load32(p), len = head >> 24, size = head >> 8 & 0xff;
+        uint32_t value = TFWI_TAG(2, TFWI_WIRE_LEN) + ((size - len - 4) << 8);
+        const uint8_t *next = p + 2 + size;
+        if ((head & 0x80ff80ff) != tags || (tfwi_load32(p + 4 + len) & 0xffff) != value ||
+            next > end || tfwi_guess(guesses, p + 4, len) != columns->count) {
+            break;
+        }
+        p = next;
+    }
+    return p;
+}
+
 /* ---- Entries in any order ------------------------------------------------------------------- */
 
 /* Columns are looked up so many entries ahead, as many as are stored in the time that it takes. */
@@ -379,8 +401,11 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
         if (TFWI_UNLIKELY(!is_usual(&column->usual, p) ||
                           !tfwi_cell_is_absent(column, serial))) {
             columns->expected = expected;
-            const uint8_t *other = p[1] > 0x7f ? store_long(columns, p, end, limit)
-                                               : match_unordered(columns, p, stop, end, limit);
+            const uint8_t *other = skip_unasked(columns, p, stop, end);
+            if (other == p) {
+                other = p[1] > 0x7f ? store_long(columns, p, end, limit)
+                                    : match_unordered(columns, p, stop, end, limit);
+            }
             expected = columns->expected;
             if (other == NULL || other == p) {
                 break;
