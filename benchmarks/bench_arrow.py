@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stderr
 from functools import partial
+from io import StringIO
+from pathlib import Path
 
 import pytest
 
 import peers
 import tfwire as tfw
 from tfwire.arrow import open_reader
+from tfwire.cli import main
 
 pytestmark = pytest.mark.skipif(not peers.HAS_PYARROW, reason="needs pyarrow")
 
@@ -68,3 +72,49 @@ def bench_group_by(versus, work, name):
         rivals["tf.data and pandas"] = (theirs, 5)
     ours = partial(peers.group_by_in_polars, scan, key, value)
     versus("group-by in polars", name, ours, rivals, w.size / w.count)
+
+
+def convert(source, target):
+    Path(target).unlink(missing_ok=True)
+    with redirect_stderr(StringIO()):
+        assert main(["convert", str(source), "-o", str(target)]) == 0
+
+
+@pytest.mark.parametrize("name", ["W1", "W4", "W5"])
+def bench_convert_to_parquet(versus, work, scratch, name):
+    """All of the command but the start of Python; no schema is given, so the file is read twice."""
+    import pyarrow.parquet as pq
+
+    w = work[name]
+    columns = peers.arrow_table(w.columns)
+
+    def ours():
+        convert(w.path, scratch / "converted.parquet")
+        return w.count
+
+    def written():
+        pq.write_table(columns, scratch / "written.parquet")
+        return w.count
+
+    rivals = {"pyarrow from memory": (written, None)}
+    versus("tfwire convert to Parquet", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W4", "W5"])
+def bench_convert_from_parquet(versus, work, scratch, name):
+    import pyarrow.parquet as pq
+
+    w = work[name]
+    source = peers.parquet_file(w.path, w.columns)
+
+    def ours():
+        convert(source, scratch / "converted.tfrecord")
+        return w.count
+
+    def written():
+        with tfw.TFRecordWriter(scratch / "written.tfrecord") as writer:
+            writer.write_columns(pq.read_table(source, use_threads=False))
+        return w.count
+
+    rivals = {"write_columns of pyarrow's table": (written, None)}
+    versus("tfwire convert from Parquet", name, ours, rivals, w.size / w.count)
