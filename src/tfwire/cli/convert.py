@@ -164,7 +164,8 @@ def _problem_of_formats(options: argparse.Namespace) -> str | None:
         found = {name: format_of(name) for name in options.files}
         for name, format_name in found.items():
             if format_name is None:
-                return f"{name}: which format? say --from with one of {known}"
+                which = f"{name}: which format? say --from with one of {known}"
+                return _problem_of_input(name, "tfrecord") or which
         if len(set(found.values())) > 1:
             first, *others = found
             other = next(name for name in others if found[name] != found[first])
