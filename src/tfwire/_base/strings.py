@@ -19,10 +19,10 @@ __all__ = [
     "addresses_of",
     "as_array",
     "as_buffer",
-    "as_bytes",
     "as_message",
     "bytes_array",
     "checked_column",
+    "encoded_text",
     "first_leaf",
     "mean_length",
     "message_slices",
@@ -437,7 +437,7 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "OSU":
         return array
     objects = array if array.dtype.kind == "O" else np.asarray(value, object)
-    return np.fromiter(map(as_bytes, objects.flat), object, array.size).reshape(array.shape)
+    return np.fromiter(map(encoded_text, objects.flat), object, array.size).reshape(array.shape)
 
 
 def first_leaf(value: Any) -> Any:
@@ -447,6 +447,6 @@ def first_leaf(value: Any) -> Any:
     return value
 
 
-def as_bytes(item: Any) -> Any:
+def encoded_text(item: Any) -> Any:
     """A str as UTF-8; anything else unchanged."""
     return item.encode() if isinstance(item, str) else item

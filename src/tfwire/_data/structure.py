@@ -12,7 +12,7 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._base.strings import as_array, as_bytes, to_splits
+from tfwire._base.strings import as_array, encoded_text, to_splits
 from tfwire._examples.columns import RaggedTensor, SparseTensor
 
 __all__ = [
@@ -125,7 +125,7 @@ def _stack_leaves(*values: Any) -> Any:
 
 def _strings(values: Sequence[Any]) -> Array:
     column = np.empty(len(values), object)
-    column[:] = list(map(as_bytes, values)) if isinstance(values[0], str) else values
+    column[:] = list(map(encoded_text, values)) if isinstance(values[0], str) else values
     return column
 
 
@@ -219,7 +219,7 @@ def _pad_leaves(
     )
     if not fits:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
-    result = filled("padding", (len(arrays), *wanted), dtype, as_bytes(padding))
+    result = filled("padding", (len(arrays), *wanted), dtype, encoded_text(padding))
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array

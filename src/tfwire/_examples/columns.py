@@ -15,7 +15,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.display import html_of
 from tfwire._base.errors import public
-from tfwire._base.strings import as_array, as_bytes, bytes_array, checked_column, to_splits
+from tfwire._base.strings import as_array, bytes_array, checked_column, encoded_text, to_splits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -275,7 +275,7 @@ class SparseTensor(NamedTuple):
                 f"a dense array of shape {self.shape} would hold {padding} bytes of padding; "
                 f"max_padding allows {max_padding}"
             )
-        dense = filled("default_value", self.shape, self.dtype, as_bytes(default_value))
+        dense = filled("default_value", self.shape, self.dtype, encoded_text(default_value))
         dense[tuple(indices.T)] = as_array(self.values)
         return dense
 

@@ -16,12 +16,12 @@ from tfwire.view._media import find_media
 
 __all__ = [
     "as_json",
-    "as_text",
     "likely_content",
     "list_features",
     "message_kind",
     "parse_record",
     "printable_text",
+    "text_of_record",
 ]
 
 _PREVIEW = 48  # bytes
@@ -88,7 +88,7 @@ def _values(features: Any) -> str:
     return f"{text}, {size} bytes" if strings else text
 
 
-def as_text(message: Any, record: bytes, shorten: bool) -> str:
+def text_of_record(message: Any, record: bytes, shorten: bool) -> str:
     """A record in protobuf's text format; one that is no message (None) as a comment in it."""
     if message is None:
         content = likely_content(record)

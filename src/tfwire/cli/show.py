@@ -179,5 +179,5 @@ def _show_record(
         place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
         title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
         title = colored(title, "cyan", sys.stdout)
-        shown = f"{title}\n{_text.as_text(message, record, shorten)}"
+        shown = f"{title}\n{_text.text_of_record(message, record, shorten)}"
     print(shown)

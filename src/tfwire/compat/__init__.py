@@ -137,6 +137,7 @@ from tfwire.compat._ops import (
 )
 from tfwire.compat._strings import as_string, strings
 from tfwire.compat._tensor import Dimension, Tensor, TensorShape
+from tfwire.compat._text import TEXT as _TEXT
 
 __all__ = [
     "DType",
@@ -365,7 +366,7 @@ def to_float(x: Any, name: str | None = None) -> Tensor:
     return cast(x, float32)
 
 
-compat: _Namespace = _Namespace("compat", v1=_v1)
+compat: _Namespace = _Namespace("compat", v1=_v1, **_TEXT)
 
 # Set here, so that v1 need not import this package, nor datasets the graphs made of them.
 _v1._COMPAT = globals()

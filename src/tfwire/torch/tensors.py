@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tfwire._base.arguments import boolean, choice
-from tfwire._base.strings import as_bytes
+from tfwire._base.strings import encoded_text
 from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _as_strings(value: Any) -> StringTensor:
         plain = check_form("list", False)
         return StringTensor(_as_tensor(value.data[begin:end], plain), torch.from_numpy(lengths))
     array = np.asarray(value, object)
-    flat: Sequence[bytes] = list(map(as_bytes, array.reshape(-1).tolist()))
+    flat: Sequence[bytes] = list(map(encoded_text, array.reshape(-1).tolist()))
     lengths = np.fromiter(map(len, flat), np.int64, len(flat)).reshape(array.shape)
     values = np.frombuffer(bytearray(b"".join(flat)), np.uint8)
     return StringTensor(torch.from_numpy(values), torch.from_numpy(lengths))
