@@ -194,6 +194,22 @@ def test_simplecache_of_s3(s3, tmp_path):
     assert MANY == list(tfw.read_records("s3://bucket/back", storage_options=s3))
 
 
+# fsspec never closes the file of its blocks.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("cache", ["simplecache", "filecache", "blockcache"])
+@pytest.mark.parametrize("store", ["s3", "http"])
+def test_caches_of_ranges_and_files(s3, server, tmp_path, cache, store):
+    url, options = server.url("/a", "http"), {cache: {"cache_storage": str(tmp_path)}}
+    if store == "s3":
+        url, options = "s3://bucket/blocks", {**options, "s3": s3}
+        tfw.write_records(url, RECORDS, storage_options=s3)
+    url = f"{cache}::{url}"
+    assert RECORDS == list(tfw.read_records(url, storage_options=options))
+    assert len(RECORDS) == tfw.verify_file(url, storage_options=options).num_records
+    assert RECORDS[3] == tfw.TFRecordFile(url, storage_options=options)[3]
+
+
 def test_a_forked_process_reads_s3_on(s3, small):
     url = "s3://bucket/forked"
     tfw.write_records(url, MANY, storage_options=s3)

@@ -41,8 +41,7 @@ class RemoteObject:
 
     def __init__(self, url: ObjectPath, again: bool = False) -> None:
         self._begin(url, again)
-        kinds = [kind.__name__ for kind in type(self._fs).__mro__]
-        self._http = "HTTPFileSystem" in kinds
+        self._http = _is_kind(self._fs, "HTTPFileSystem")
         self._async = bool(type(self._fs).async_impl)
         info = self._try("it cannot be found", self._look)
         if info.get("type") == "directory":
@@ -51,11 +50,10 @@ class RemoteObject:
         self._etag = info.get("ETag")
         base = import_fsspec(url).AbstractFileSystem
         own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
-        ranges = (self._async or own) and "CachingFileSystem" not in kinds
+        ranges = (self._async or own) and not _is_cache(self._fs)
         ranges = ranges and info.get("partial") is not False
         self.num_bytes: int | None = info.get("size")
         self.size = self.num_bytes if ranges else None
-
         self.has_version = self.version != _version({"size": info.get("size")})
 
     def _begin(self, url: ObjectPath, again: bool = False) -> None:
@@ -174,7 +172,11 @@ class RemoteObject:
     def _look(self) -> Mapping[str, Any]:
         """What the filesystem knows of the object now."""
         self._fs.invalidate_cache(self._path)
-        info: Mapping[str, Any] = self._fs.info(self._path)
+        fs = self._fs
+        base = import_fsspec(self.url).AbstractFileSystem
+        if _is_cache(fs) and type(fs).info is base.info:
+            fs = fs.fs  # the cache would list the folder, which HTTP servers do not have
+        info: Mapping[str, Any] = fs.info(self._path)
         return info
 
     def _request(self, begin: int, end: int) -> bytes:
@@ -223,6 +225,14 @@ class RemoteObject:
                 raise RangesIgnoredError
             data: bytes = await answer.read()
             return data
+
+
+def _is_kind(fs: Any, name: str) -> bool:
+    return any(kind.__name__ == name for kind in type(fs).__mro__)
+
+
+def _is_cache(fs: Any) -> bool:
+    return _is_kind(fs, "CachingFileSystem")
 
 
 # What filesystems tell of an object's version. The time of creation only where that is all.
