@@ -23,7 +23,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEIGHBOUR = re.compile(
     r"^(?:import|from) (?:tfwire\.)?"
     r"(accelerate|apache_beam|beam|daft|dask|datasets|duckdb|grain|huggingface|jax|keras|lance"
-    r"|lightning|pandas|polars|pyarrow|pyspark|spark|torch|torchdata)\b",
+    r"|lightning|pandas|polars|pyarrow|pyspark|ray|spark|torch|torchdata)\b",
     re.MULTILINE,
 )
 

@@ -283,6 +283,7 @@ def test_every_block_of_code_is_run():
     run |= {
         "beam.md",
         "huggingface.md",
+        "ray.md",
         "recipes-tables.md",
         "remote.md",
         "spark.md",

@@ -9,7 +9,7 @@ import pytest
 from paths import ROOT
 
 # Run by tests/neighbours and tests/engines.
-NEED_NEIGHBOURS = {"jax_training.py", "beam_features.py", "spark_table.py"}
+NEED_NEIGHBOURS = {"jax_training.py", "beam_features.py", "ray_features.py", "spark_table.py"}
 EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in NEED_NEIGHBOURS)
 SOURCE = ROOT / "src"
 
