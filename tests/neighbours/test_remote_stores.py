@@ -17,7 +17,7 @@ from upath import UPath
 
 import tfwire as tfw
 import tfwire.sharding
-from object_server import ObjectServer
+from object_server import ObjectServer, file_of
 from tfwire._records import remote_object, remote_source
 from tfwire._records.remote_sink import RemoteShardSink
 
@@ -240,6 +240,19 @@ def test_http(server, path):
     assert 1 < server.most_in_flight <= 8
     assert 1 == server.requests["HEAD"]
     no_threads_left()
+
+
+@pytest.mark.parametrize("fault", [None, "short"])
+def test_the_memory_of_ranges_is_used_again(server, monkeypatch, fault):
+    made, asked = [], set()
+    monkeypatch.setattr(
+        remote_source, "bytearray", lambda size: made.append(size) or bytearray(size), raising=False
+    )
+    server.add("/many", file_of(MANY))
+    server.faults = lambda path, begin, end: None if end in asked else asked.add(end) or fault
+    for found, expected in zip(tfw.read_records(server.url("/many", "http")), MANY, strict=True):
+        assert expected == found
+    assert 1 < len(made) <= 8 + 2 + 1  # in flight, waiting, and being read
 
 
 @pytest.mark.parametrize("fault", ["reset", "short", 503])

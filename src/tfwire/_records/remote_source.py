@@ -46,11 +46,13 @@ class RemoteSource(Source):
         self._object = RemoteObject(path)
         self._offset = 0  # of the next byte
         self._piece = memoryview(b"")
+        self._room: bytearray | None = None  # memory of the piece
         self._at_end = False
         self._interrupted = False
         self._following = path.following  # until it is prepared
         self._workers: Workers | None = None
         self._ranges: _Ranges | None = None  # of the threads
+        self._spare: list[bytearray] = []  # memory of ranges that were read
         self._dropped = weakref.finalize(self, self._object.stop)
         self._dropped.atexit = False
 
@@ -105,13 +107,15 @@ class RemoteSource(Source):
             if self._interrupted and isinstance(error, Exception):
                 raise ValueError(_CLOSED_WAITING) from None
             raise
-        self._piece, self._at_end = memoryview(piece.data), piece.last
+        if self._room is not None:
+            self._spare.append(self._room)
+        self._piece, self._at_end, self._room = memoryview(piece.data), piece.last, piece.room
 
     def _next(self) -> _Fetched:
         found, begin = self._object, self._offset
         if self._workers is None:
             if found.size is not None and found.size - begin <= _RANGE_BYTES:
-                return _Fetched(found.read(begin, max(begin, found.size)), True)
+                return _Fetched(found.read(begin, max(begin, found.size)), True, None)
             self._start(begin)
         assert self._workers is not None
         piece: _Fetched = self._workers.next()
@@ -148,7 +152,8 @@ class RemoteSource(Source):
         share = max(1, _IN_FLIGHT // (1 + len(_reading)))
         threads = min(share, ranges.count)
         most = threads + _WAITING_RANGES
-        self._workers = Workers(ranges.next, partial(_fetch, found), threads, most, owner=self)
+        fetch = partial(_fetch, found, self._spare)
+        self._workers = Workers(ranges.next, fetch, threads, most, owner=self)
         _reading.add(self)
 
     def _stop(self) -> None:
@@ -192,7 +197,8 @@ class RemoteSource(Source):
 
     def close(self) -> None:
         self._dropped.detach()
-        self._at_end, self._piece = True, memoryview(b"")
+        self._at_end, self._piece, self._room = True, memoryview(b""), None
+        self._spare.clear()
         self._stop()
 
 
@@ -201,10 +207,11 @@ _reading: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
 
 
 class _Fetched(NamedTuple):
-    """Some bytes, and whether they are the last ones."""
+    """Some bytes, whether they are the last ones, and memory to be used again after them."""
 
-    data: bytes
+    data: bytes | memoryview
     last: bool
+    room: bytearray | None
 
 
 class _Range(NamedTuple):
@@ -232,13 +239,19 @@ class _Ranges:
         return _Range(begin, end, begin == end)
 
 
-def _fetch(found: RemoteObject, part: _Range) -> _Fetched:
+def _fetch(found: RemoteObject, spare: list[bytearray], part: _Range) -> _Fetched:
     """The bytes of a range. After the last one: looks whether the object is the same."""
     if not part.last:
-        return _Fetched(found.read(part.begin, part.end), False)
+        if not found.can_read_into:
+            return _Fetched(found.read(part.begin, part.end), False, None)
+        try:
+            room = spare.pop()
+        except IndexError:
+            room = bytearray(_RANGE_BYTES)
+        return _Fetched(found.read_into(part.begin, part.end, memoryview(room)), False, room)
     if not found.answers_tell_version:
         found.check()
-    return _Fetched(b"", True)
+    return _Fetched(b"", True, None)
 
 
 class _Stream:
@@ -263,7 +276,7 @@ class _Stream:
         data = self._read(_RANGE_BYTES)
         if not data:
             self._file.close()
-        return _Fetched(data, not data)
+        return _Fetched(data, not data, None)
 
     def _read(self, size: int) -> bytes:
         try:
