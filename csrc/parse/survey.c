@@ -19,7 +19,9 @@ typedef struct feature {
 /* The value of a feature in the message at hand, which may yet turn out to be malformed. */
 typedef struct value {
     size_t feature;
-    unsigned kinds; /* a bit for each */
+    int32_t single;  /* the kind of its only value, of which number holds the bits or the length */
+    unsigned kinds;  /* else: a bit for each */
+    uint64_t number;
     uint64_t steps; /* 1, unless it is a list */
     uint64_t least_values;
     uint64_t most_values;
@@ -265,15 +267,114 @@ static value *place_of(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
     value *v = &s->values.of[f->place];
     v->feature = (size_t)(f - s->features.of);
     v->kinds = 0;
+    v->single = TFW_NONE;
     v->steps = v->most_values = 0;
     v->least_values = UINT64_MAX;
     return v;
+}
+
+/* ---- Single values -------------------------------------------------------------------------- */
+
+/* Bytes of an entry around its key and its value, if each length takes one byte. */
+enum { BEFORE_KEY = 4, AFTER_KEY = 6 };
+
+/* Whether an entry with this key is at p, whose lengths take one byte, and it may have a value. */
+TFWI_INLINE bool is_short_entry(const uint8_t *p, const uint8_t *end, const tfwi_key *key) {
+    const size_t left = (size_t)(end - p), least = BEFORE_KEY + key->len + AFTER_KEY;
+    return left >= least && p[0] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[1] < 0x80 &&
+           p[1] + (size_t)2 >= least && p[1] + (size_t)2 <= left &&
+           p[2] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[3] == key->len &&
+           memcmp(p + BEFORE_KEY, key->name, key->len) == 0;
+}
+
+/* The kind of a Feature with a single value, if it fills such an entry, whose key has this length;
+ * TFW_NONE: it does not, or is written in another way. *out_value: its bytes. */
+TFWI_INLINE int32_t single_kind(const uint8_t *p, size_t key_len, const uint8_t **out_value,
+                                size_t *out_len) {
+    const uint8_t *q = p + BEFORE_KEY + key_len;
+    const size_t rest = p[1] - (size_t)(BEFORE_KEY - 2) - key_len; /* from q on */
+    const bool nested = q[0] == TFWI_TAG(2, TFWI_WIRE_LEN) && q[1] == rest - 2 &&
+                        q[3] == rest - 4 && q[4] == TFWI_TAG(1, TFWI_WIRE_LEN) &&
+                        q[5] == rest - AFTER_KEY;
+    *out_value = q + AFTER_KEY;
+    *out_len = q[5];
+    if (!nested) {
+        return TFW_NONE;
+    }
+    switch (q[2]) {
+    case TFWI_TAG(TFW_BYTES, TFWI_WIRE_LEN): return TFW_BYTES;
+    case TFWI_TAG(TFW_FLOAT, TFWI_WIRE_LEN): return *out_len == 4 ? TFW_FLOAT : TFW_NONE;
+    case TFWI_TAG(TFW_INT64, TFWI_WIRE_LEN): return *out_len != 0 ? TFW_INT64 : TFW_NONE;
+    default: return TFW_NONE;
+    }
+}
+
+/* A single value's number; false: there are several. */
+TFWI_INLINE bool read_single(tfw_survey *s, int32_t kind, const uint8_t *p, size_t len,
+                             uint64_t *out) {
+    if (kind == TFW_INT64) {
+        tfwi_fault ignored; /* the complete walk finds it again */
+        int64_t number;
+        size_t count;
+        const uint8_t *next = tfwi_read_block(&s->blocks, p, p + len, &number, 1, &count, &ignored);
+        *out = (uint64_t)number;
+        return next == p + len && count == 1;
+    }
+    *out = kind == TFW_FLOAT ? tfwi_load32(p) : len;
+    return true;
+}
+
+/* Notes entries in the order of the message before, as long as each has a single value and is
+ * written in the usual way; returns where it stopped. The complete walk would find the same. */
+static const uint8_t *survey_singles(tfw_survey *s, const uint8_t *p, const uint8_t *end) {
+    while (s->values.count < s->before) {
+        value *v = &s->values.of[s->values.count];
+        feature *f = &s->features.of[v->feature];
+        if (f->found.is_list || f->message == s->message) {
+            break;
+        }
+        const tfwi_key *key = &s->names[0].keys.of[f->key];
+        if (!is_short_entry(p, end, key)) {
+            break;
+        }
+        const uint8_t *bytes;
+        size_t len;
+        v->single = single_kind(p, key->len, &bytes, &len);
+        if (v->single == TFW_NONE || !read_single(s, v->single, bytes, len, &v->number)) {
+            break;
+        }
+        v->steps = v->least_values = v->most_values = 1;
+        f->message = s->message;
+        f->place = s->values.count++;
+        p += p[1] + 2;
+    }
+    return p;
+}
+
+/* Adds a single value to those of its kind. */
+static void add_single(tfw_kind_survey *k, int32_t kind, uint64_t number) {
+    k->values++;
+    if (kind == TFW_FLOAT) {
+        const uint32_t bits = (uint32_t)number;
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        k->nans += x != x;
+        k->least_float = x < k->least_float ? x : k->least_float;
+        k->most_float = x > k->most_float ? x : k->most_float;
+        k->sum += x == x ? x : 0;
+        return;
+    }
+    const int64_t x = (int64_t)number;
+    k->least = x < k->least ? x : k->least;
+    k->most = x > k->most ? x : k->most;
+    k->sum += (double)x;
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
 static bool survey_entries(tfw_survey *s, const uint8_t *p, const uint8_t *end, bool is_list) {
     tfwi_field field;
+    p = is_list ? p : survey_singles(s, p, end);
     while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
         tfwi_entry entry;
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &s->fault)) {
@@ -283,6 +384,7 @@ static bool survey_entries(tfw_survey *s, const uint8_t *p, const uint8_t *end, 
         if (v == NULL || !(is_list ? survey_list : survey_feature)(s, &entry, v)) {
             return false;
         }
+        p = is_list ? p : survey_singles(s, p, end);
     }
     return p == end;
 }
@@ -310,6 +412,11 @@ static void keep_message(tfw_survey *s) {
         f->most_values = v->most_values > f->most_values ? v->most_values : f->most_values;
         f->least_steps = v->steps < f->least_steps ? v->steps : f->least_steps;
         f->most_steps = v->steps > f->most_steps ? v->steps : f->most_steps;
+        if (v->single != TFW_NONE) {
+            f->kinds[v->single].messages++;
+            add_single(&f->kinds[v->single], v->single, v->number);
+            continue;
+        }
         for (int kind = 0; kind < 4; kind++) {
             if (v->kinds >> kind & 1) {
                 f->kinds[kind].messages++;

@@ -1,5 +1,5 @@
 /* tfw_survey_*: what messages hold. */
-#include "proto.h"
+#include "kernels.h"
 
 #include <math.h>
 
@@ -187,6 +187,51 @@ static void memory_may_be_short(void) {
     }
 }
 
+/* Whether two surveys have found the same, up to their last bit. */
+static bool same(const tfw_survey *one, const tfw_survey *other) {
+    bool good = tfw_survey_count(one) == tfw_survey_count(other);
+    for (size_t i = 0; good && i < tfw_survey_count(one); i++) {
+        tfw_feature_survey a, b;
+        tfw_survey_get(one, i, &a);
+        tfw_survey_get(other, i, &b);
+        good = a.name_len == b.name_len && memcmp(a.name, b.name, (size_t)a.name_len) == 0;
+        a.name = b.name = NULL;
+        good = good && memcmp(&a, &b, sizeof a) == 0;
+    }
+    return good;
+}
+
+/* Entries in the order of the message before may take another way than those after an empty
+ * message. */
+static void both_ways_find_the_same(void) {
+    static const char *const names[] = {"i", "f", "s", "number", "", "name_of_some_length"};
+    enum { FEATURES = COUNT(names) };
+    tfw_feature features[FEATURES];
+    for (size_t i = 0; i < FEATURES; i++) {
+        features[i] = (tfw_feature){.name = names[i], .name_len = strlen(names[i]),
+                                    .kind = TFW_BYTES + (int32_t)(i % 3), .layout = TFW_DENSE,
+                                    .count = 1};
+    }
+    state = 3;
+    for (int round = 0; round < 50; round++) {
+        tfw_survey *usual = survey_new(), *complete = survey_new();
+        for (int i = 0; i < 50; i++) {
+            odd = one_in(3);
+            const unsigned flags = round % 2 == 0 ? 0 : TFW_SEQUENCE;
+            blob message = field(1, some_map(features, FEATURES, false));
+            message = flags == 0 ? message
+                                 : JOIN(message, field(2, some_map(features, FEATURES, true)));
+            message = one_in(8) ? damage(message) : message;
+            CHECK_EQ(TFW_OK, add(complete, (blob){0}, flags, NULL));
+            CHECK_EQ(add(complete, message, flags, NULL), add(usual, message, flags, NULL));
+            blobs_free();
+        }
+        CHECK(same(usual, complete));
+        tfw_survey_free(usual);
+        tfw_survey_free(complete);
+    }
+}
+
 int main(void) {
     RUN(values_of_every_kind);
     RUN(kinds_without_values);
@@ -195,6 +240,7 @@ int main(void) {
     RUN(many_values);
     RUN(a_malformed_message_adds_nothing);
     RUN(memory_may_be_short);
+    RUN(both_ways_find_the_same);
     blobs_free();
     return check_report("survey");
 }
