@@ -41,7 +41,7 @@ class RemoteObject:
 
     def __init__(self, url: ObjectPath, again: bool = False) -> None:
         self._begin(url, again)
-        self._http = _is_kind(self._fs, "HTTPFileSystem")
+        self._http = "HTTPFileSystem" in _kinds(self._fs)
         self._async = bool(type(self._fs).async_impl)
         info = self._try("it cannot be found", self._look)
         if info.get("type") == "directory":
@@ -51,7 +51,7 @@ class RemoteObject:
         base = import_fsspec(url).AbstractFileSystem
         own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
         ranges = (self._async or own) and not _is_cache(self._fs)
-        ranges = ranges and info.get("partial") is not False
+        ranges = (ranges or self._in_blocks) and info.get("partial") is not False
         self.num_bytes: int | None = info.get("size")
         self.size = self.num_bytes if ranges else None
         self.has_version = self.version != _version({"size": info.get("size")})
@@ -59,6 +59,7 @@ class RemoteObject:
     def _begin(self, url: ObjectPath, again: bool = False) -> None:
         self.url = url
         self._fs, self._path = url.locate(again)
+        self._in_blocks = _is_cache(self._fs) and "WholeFileCacheFileSystem" not in _kinds(self._fs)
         self._pid = os.getpid()
         self.stopped = threading.Event()
         self._futures: set[Future[Any]] = set()
@@ -68,13 +69,8 @@ class RemoteObject:
         """Bytes of an object, perhaps fewer, by one request: nothing is known of it."""
         found = cls.__new__(cls)
         found._begin(url)
-        fs, path = found._fs, found._path
-
-        def fetch() -> bytes:
-            data: bytes = fs.cat_file(path, start=begin, end=end)
-            return data
-
-        return found._try("it cannot be read", fetch)
+        fetch = found._cat_block_cache if found._in_blocks else found._cat
+        return found._try("it cannot be read", lambda: fetch(begin, end))
 
     @property
     def forked(self) -> bool:
@@ -175,7 +171,7 @@ class RemoteObject:
             except Exception as error:
                 if self.stopped.is_set():
                     break
-                if isinstance(error, OSError) and error.errno == errno.ESTALE:
+                if isinstance(error, OSError) and error.errno in (errno.ESTALE, errno.ENOTSUP):
                     raise
                 if tries == _TRIES or not is_retryable(error):
                     count = "1 try" if tries == 1 else f"{tries} tries"
@@ -184,12 +180,11 @@ class RemoteObject:
         raise RuntimeError("the source was closed")
 
     def _look(self) -> Mapping[str, Any]:
-        """What the filesystem knows of the object now."""
-        self._fs.invalidate_cache(self._path)
+        """What the filesystem knows of the object now. A cache would list the folder for it."""
         fs = self._fs
-        base = import_fsspec(self.url).AbstractFileSystem
-        if _is_cache(fs) and type(fs).info is base.info:
-            fs = fs.fs  # the cache would list the folder, which HTTP servers do not have
+        while _is_cache(fs):
+            fs = fs.fs
+        fs.invalidate_cache(self._path)
         info: Mapping[str, Any] = fs.info(self._path)
         return info
 
@@ -200,9 +195,30 @@ class RemoteObject:
             data = self._run(self._get(begin, end, room))
         elif self._async:
             data = self._run(self._fs._cat_file(self._path, start=begin, end=end))
+        elif self._in_blocks:
+            data = self._cat_block_cache(begin, end)
         else:
-            data = self._fs.cat_file(self._path, start=begin, end=end)
+            data = self._cat(begin, end)
         return data
+
+    def _cat(self, begin: int, end: int) -> bytes:
+        data: bytes = self._fs.cat_file(self._path, start=begin, end=end)
+        return data
+
+    def _cat_block_cache(self, begin: int, end: int) -> bytes:
+        """Bytes of a range by a cache of blocks. It maps a file that it may create and truncate:
+        threads take turns."""
+        with _block_caches.lock:
+            try:
+                return self._cat(begin, end)
+            except AttributeError as error:
+                if error.name != "blocksize":
+                    raise
+                text = (
+                    "fsspec's cache of blocks cannot hold this object, which is not read in "
+                    "blocks: use simplecache:: or filecache:: in place of blockcache::"
+                )
+                raise OSError(errno.ENOTSUP, text, str(self.url)) from error
 
     def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Runs a coroutine in the filesystem's loop; ``stop`` cancels it."""
@@ -255,12 +271,28 @@ async def _read_into(body: Any, room: memoryview) -> memoryview:
     return room[:size]
 
 
-def _is_kind(fs: Any, name: str) -> bool:
-    return any(kind.__name__ == name for kind in type(fs).__mro__)
+class _BlockCaches:
+    """The lock of all caches of blocks. A forked process has a new one."""
+
+    def __init__(self) -> None:
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
+
+
+_block_caches = _BlockCaches()
+
+
+def _kinds(fs: Any) -> list[str]:
+    return [kind.__name__ for kind in type(fs).__mro__]
 
 
 def _is_cache(fs: Any) -> bool:
-    return _is_kind(fs, "CachingFileSystem")
+    """Whether it is a local cache of another filesystem, its ``fs``."""
+    return "CachingFileSystem" in _kinds(fs)
 
 
 # What filesystems tell of an object's version. The time of creation only where that is all.
