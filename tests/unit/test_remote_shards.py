@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import warnings
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import tfwire as tfw
-from object_server import RECORDS, ObjectServer
+from object_server import RECORDS, ObjectServer, file_of
 from tfwire._records.markers import MARKER
 from tfwire._records.remote_sink import RemoteShardSink
 from tfwire.sharding import recover_shards
@@ -217,3 +219,82 @@ def test_a_filesystem_that_cannot_be_written():
 def test_urls_that_cannot_name_a_set(url):
     with pytest.raises(ValueError, match="memory://a/"):
         tfw.ShardedWriter(url, num_shards=2)
+
+
+# ---- Readers -----------------------------------------------------------------------------------
+
+
+READERS = [
+    lambda paths: list(tfw.read_records(paths)),
+    lambda paths: list(tfw.TFRecordDataset(paths)),
+    lambda paths: list(tfw.TFRecordFiles(paths)),
+]
+
+
+def half_published(folder):
+    """A set of which a killed writer named one object; and a neighbour."""
+    paths = written(folder, [b"old"] * 3).paths
+    fs, path = fsspec.core.url_to_fs(folder)
+    steps = [["draft", name.rsplit("/", 1)[1], [1], None] for name in paths]
+    fs.pipe_file(f"{path}/{MARKER}", json.dumps(steps).encode())
+    tfw.write_records(f"{folder}/other", [b"x"])
+    return paths
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_readers_tell_of_a_half_published_set_once(folder, read):
+    paths = half_published(folder)
+    for given in (paths, f"{folder}/train-*"):
+        with pytest.warns(tfw.TfwireWarning) as found:
+            assert [b"old"] * 3 == read(given)
+        assert 1 == len(found)
+        assert "/train-00-of-03: belongs to a set of shards" in str(found[0].message)
+        assert "recover_shards" in str(found[0].message)
+    with warnings_as_errors():
+        assert [b"x"] == read([f"{folder}/other"])
+    fs, path = fsspec.core.url_to_fs(folder)
+    for text in (b"[]", b"no json", b'[["a", "../b", [1], null]]', b""):
+        fs.pipe_file(f"{path}/{MARKER}", text)
+        with warnings_as_errors():
+            assert [b"old"] * 3 == read(paths)
+
+
+@contextlib.contextmanager
+def warnings_as_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_a_missing_object_of_a_half_published_set_is_explained():
+    paths = half_published("memory://folder")
+    fsspec.filesystem("memory").rm("/folder/train-00-of-03")
+    with pytest.warns(tfw.TfwireWarning, match="belongs to"), pytest.raises(FileNotFoundError):
+        list(tfw.read_records(paths))
+
+
+def test_a_marker_is_not_kept_by_a_cache(tmp_path):
+    paths = half_published("memory://folder")
+    cached = [f"simplecache::{path}" for path in paths]
+    options = {"simplecache": {"cache_storage": str(tmp_path)}}
+    with pytest.warns(tfw.TfwireWarning, match="simplecache::memory://folder/train-00-of-03: bel"):
+        list(tfw.read_records(cached, storage_options=options))
+    fsspec.filesystem("memory").rm(f"/folder/{MARKER}")
+    with warnings_as_errors():
+        list(tfw.read_records(cached, storage_options=options))
+
+
+def test_the_marker_takes_one_request_for_a_folder():
+    with ObjectServer() as server:
+        for name in "abc":
+            server.add(f"/set/{name}", file_of([b"x"]))
+        urls = [server.url(f"/set/{name}") for name in "abc"]
+        list(tfw.read_records(urls[0]))
+        assert 1 == server.requests.pop("GET")
+        with warnings_as_errors():
+            assert [b"x"] * 3 == list(tfw.read_records(urls))
+        assert 3 + 1 == server.requests["GET"]
+        steps = [["draft", "b", [1], None]]
+        server.add(f"/set/{MARKER}", json.dumps(steps).encode())
+        with pytest.warns(tfw.TfwireWarning, match="/set/b: belongs to a set"):
+            list(tfw.read_records(urls))

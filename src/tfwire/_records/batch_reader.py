@@ -191,7 +191,11 @@ class BatchReader:
         return self._file
 
     def _look_for_marker(self, path: Any) -> None:
-        if self._markers is not None and is_path(path) and not is_url(path):
+        if (
+            self._markers is not None
+            and is_path(path)
+            and (isinstance(path, ObjectPath) or not is_url(path))
+        ):
             problem = self._markers.find_problem(path)
             if problem is not None:
                 self.warn(problem)

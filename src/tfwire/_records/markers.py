@@ -11,6 +11,7 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from tfwire._base.arguments import show_path
+from tfwire._records.urls import ObjectPath, below_caches
 
 __all__ = ["MARKER", "Markers", "Step", "read_marker", "steps_of"]
 
@@ -63,8 +64,8 @@ def steps_of(text: bytes) -> list[Step]:
 
 
 class Markers:
-    """Finds files that belong to a half-published set. Looks once into every folder, and reports
-    every set once.
+    """Finds files that belong to a half-published set. Looks once into every folder, also of
+    a store, and reports every set once.
     """
 
     def __init__(self) -> None:
@@ -74,8 +75,11 @@ class Markers:
         """What is wrong with the set of a file; None: nothing, or it was reported before.
 
         Args:
-            path: The file, which may be missing; not a URL.
+            path: The file, which may be missing. Of URLs, only those of a list or a pattern are
+                looked at: this takes one request for every folder.
         """
+        if isinstance(path, ObjectPath):
+            return self._find_remote_problem(path) if path.listed else None
         folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split is slow
         folder += slash
         names = self._names.get(folder)
@@ -91,12 +95,38 @@ class Markers:
             "for a writer that is still publishing them"
         )
 
+    def _find_remote_problem(self, path: ObjectPath) -> str | None:
+        key, _, name = path.partition("?")[0].rpartition("/")
+        names = self._names.get(key)
+        if names is None:
+            names = self._names[key] = _half_published_objects(path)
+        if name not in names:
+            return None
+        self._names[key] = ()
+        return (
+            f"{show_path(path)}: belongs to a set of shards that is being published, or is half "
+            "published: some of its objects may be new, others old or missing; if no writer runs, "
+            "tfwire.sharding.recover_shards of the folder puts the old objects back"
+        )
+
 
 class _Everything:
     """A container of every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
+
+
+def _half_published_objects(path: ObjectPath) -> Container[str]:
+    """The names of the objects that belong to a half-published set, in the folder of an object: no
+    name, if the marker cannot be read. Many stores forbid to look for what is not there."""
+    try:
+        fs, file = path.locate()
+        folder, slash, _ = file.rpartition("/")
+        data = below_caches(fs).cat_file(folder + slash + MARKER, start=0, end=_MARKER_BYTES)
+        return frozenset(step.name for step in steps_of(data))
+    except Exception:  # of any library; whoever opens the object gets its error
+        return ()
 
 
 def _half_published(folder: str) -> Container[str]:

@@ -383,8 +383,6 @@ def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
 
 
 def _warn_if_half_published(path: Any, markers: Markers) -> None:
-    if isinstance(path, ObjectPath):
-        return
     if (problem := markers.find_problem(path)) is not None:
         warn(problem)
 

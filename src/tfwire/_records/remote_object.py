@@ -12,7 +12,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from tfwire._records.urls import ObjectPath, import_fsspec, is_retryable, raise_naming
+from tfwire._records.urls import (
+    ObjectPath,
+    below_caches,
+    import_fsspec,
+    is_retryable,
+    raise_naming,
+)
 
 __all__ = ["RangesIgnoredError", "RemoteObject"]
 
@@ -50,7 +56,7 @@ class RemoteObject:
         self._etag = info.get("ETag")
         base = import_fsspec(url).AbstractFileSystem
         own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
-        ranges = (self._async or own) and not _is_cache(self._fs)
+        ranges = (self._async or own) and not self._is_cache
         ranges = (ranges or self._in_blocks) and info.get("partial") is not False
         self.num_bytes: int | None = info.get("size")
         self.size = self.num_bytes if ranges else None
@@ -59,7 +65,8 @@ class RemoteObject:
     def _begin(self, url: ObjectPath, again: bool = False) -> None:
         self.url = url
         self._fs, self._path = url.locate(again)
-        self._in_blocks = _is_cache(self._fs) and "WholeFileCacheFileSystem" not in _kinds(self._fs)
+        self._is_cache = below_caches(self._fs) is not self._fs
+        self._in_blocks = self._is_cache and "WholeFileCacheFileSystem" not in _kinds(self._fs)
         self._pid = os.getpid()
         self.stopped = threading.Event()
         self._futures: set[Future[Any]] = set()
@@ -181,9 +188,7 @@ class RemoteObject:
 
     def _look(self) -> Mapping[str, Any]:
         """What the filesystem knows of the object now. A cache would list the folder for it."""
-        fs = self._fs
-        while _is_cache(fs):
-            fs = fs.fs
+        fs = below_caches(self._fs)
         fs.invalidate_cache(self._path)
         info: Mapping[str, Any] = fs.info(self._path)
         return info
@@ -288,11 +293,6 @@ _block_caches = _BlockCaches()
 
 def _kinds(fs: Any) -> list[str]:
     return [kind.__name__ for kind in type(fs).__mro__]
-
-
-def _is_cache(fs: Any) -> bool:
-    """Whether it is a local cache of another filesystem, its ``fs``."""
-    return "CachingFileSystem" in _kinds(fs)
 
 
 # What filesystems tell of an object's version. The time of creation only where that is all.

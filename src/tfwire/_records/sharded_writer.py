@@ -71,8 +71,8 @@ class ShardedWriter(WriterBase):
     removes the marker. A failure puts the copies back. With ``num_shards``, objects are uploads,
     and naming one completes it: one request. With ``shard_size``, names are known at the end, and a
     temporary object (``.tfwire-*.tmp``) is copied within the store. Stores have no
-    transactions: until the marker is gone, readers, which do not look for it there, may find
-    objects of both sets. They have no locks either: where a marker is found, a ShardedWriter
+    transactions: until the marker is gone, readers may find objects of both sets; readers of lists
+    and patterns warn of that. Stores have no locks either: where a marker is found, a ShardedWriter
     refuses to begin, and ``recover_shards`` restores the old objects when you say that no writer
     runs. What a killed process uploaded in part is removed by a rule of the bucket.
 

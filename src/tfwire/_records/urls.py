@@ -15,6 +15,7 @@ from tfwire._base.errors import Error
 __all__ = [
     "INDEX_SUFFIX",
     "ObjectPath",
+    "below_caches",
     "expand",
     "import_fsspec",
     "is_object_path",
@@ -51,6 +52,7 @@ class ObjectPath(str):
         options: fsspec's options of its filesystem.
         fs: Its filesystem; None: fsspec chooses it.
         path: Its path in ``fs``.
+        listed: Whether it came in a list or by a pattern: it may belong to a set of shards.
 
     Attributes:
         following: The object that is read after this one, where that is known.
@@ -60,6 +62,7 @@ class ObjectPath(str):
     options: dict[str, Any]
     fs: Any
     path: str | None
+    listed: bool
     following: ObjectPath | None
     prepared: Any
 
@@ -69,15 +72,17 @@ class ObjectPath(str):
         options: Mapping[str, Any] | None = None,
         fs: Any = None,
         path: str | None = None,
+        listed: bool = False,
     ) -> ObjectPath:
         made = super().__new__(cls, url)
         made.options, made.fs, made.path = dict(options or {}), fs, path
+        made.listed = listed
         made.following = made.prepared = None
         return made
 
     def alone(self) -> ObjectPath:
         """A copy that knows no other object: no object after it is fetched ahead."""
-        return ObjectPath(self, self.options, self.fs, self.path)
+        return ObjectPath(self, self.options, self.fs, self.path, self.listed)
 
     def forget_following(self) -> None:
         """Closes what reads the following object already: nobody will open it."""
@@ -87,7 +92,7 @@ class ObjectPath(str):
                 prepared.close()
 
     def __reduce__(self) -> Any:
-        return ObjectPath, (str(self), self.options, self.fs, self.path)
+        return ObjectPath, (str(self), self.options, self.fs, self.path, self.listed)
 
     @property
     def is_pattern(self) -> bool:
@@ -119,6 +124,13 @@ class ObjectPath(str):
             return _locate(str(self), self.options)
         fs = type(self.fs)(*self.fs.storage_args, **self.fs.storage_options) if again else self.fs
         return fs, self.path or ""
+
+
+def below_caches(fs: Any) -> Any:
+    """The filesystem that a local cache of fsspec is a cache of; any other is itself."""
+    while any(kind.__name__ == "CachingFileSystem" for kind in type(fs).__mro__):
+        fs = fs.fs
+    return fs
 
 
 def is_url(path: Any) -> bool:
@@ -224,7 +236,7 @@ def linked(paths: Iterable[Any]) -> list[Any]:
     following: Any = None
     for path in reversed(list(paths)):
         if isinstance(path, ObjectPath):
-            path = ObjectPath(path, path.options, path.fs, path.path)
+            path = ObjectPath(path, path.options, path.fs, path.path, listed=True)
             path.following = following if isinstance(following, ObjectPath) else None
         following = path
         found.append(path)
