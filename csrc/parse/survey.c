@@ -314,8 +314,8 @@ TFWI_INLINE bool read_single(tfw_survey *s, int32_t kind, const uint8_t *p, size
                              uint64_t *out) {
     if (kind == TFW_INT64) {
         tfwi_fault ignored; /* the complete walk finds it again */
-        int64_t number;
-        size_t count;
+        int64_t number = 0;
+        size_t count = 0;
         const uint8_t *next = tfwi_read_block(&s->blocks, p, p + len, &number, 1, &count, &ignored);
         *out = (uint64_t)number;
         return next == p + len && count == 1;

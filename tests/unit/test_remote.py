@@ -382,10 +382,6 @@ def test_caches_and_archives_are_read(tmp_path):
     url = "simplecache::memory://set/a"
     options = {"simplecache": {"cache_storage": str(tmp_path / "cache")}}
     assert RECORDS == list(tfw.read_records(url, storage_options=options))
-    with serving_records() as server:
-        url = f"filecache::{server.url('/a')}"  # of a filesystem that lists no folder
-        options = {"filecache": {"cache_storage": str(tmp_path / "files")}}
-        assert RECORDS == list(tfw.read_records(url, storage_options=options))
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("b", file_of(RECORDS))
     assert RECORDS == list(tfw.read_records(f"zip://b::file://{tmp_path}/x.zip"))

@@ -221,7 +221,7 @@ class RemoteObject:
                     raise
                 text = (
                     "fsspec's cache of blocks cannot hold this object, which is not read in "
-                    "blocks: use simplecache:: or filecache:: in place of blockcache::"
+                    "blocks: use simplecache:: or filecache:: instead"
                 )
                 raise OSError(errno.ENOTSUP, text, str(self.url)) from error
 
