@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from tfwire._records.sources import FileSource
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
-    from tfwire._records.index import RecordIndex
 
 __all__ = ["check_index", "fingerprint_of_file", "fingerprint_of_object"]
 
@@ -23,8 +22,20 @@ _SAMPLES = 64  # places that the fingerprint of a file is computed from
 _SAMPLE_BYTES = 16  # bytes of each
 
 
+class _Index(Protocol):
+    """What a RecordIndex says of its file."""
+
+    offsets: Array
+    compression: Compression
+    size: int
+    mtime_ns: int
+    fingerprint: int
+    version: str | None
+    _identity: str | None
+
+
 def check_index(
-    index: RecordIndex,
+    index: _Index,
     source: FileSource | RemoteFile,
     index_path: Any = None,
     ignore_mtime: bool = False,
@@ -60,7 +71,7 @@ def check_index(
     return identity is not None and identity == index._identity
 
 
-def _check_object(index: RecordIndex, file: RemoteFile, name: Any) -> bool:
+def _check_object(index: _Index, file: RemoteFile, name: Any) -> bool:
     """As check_index. The fingerprint takes many requests: it is compared only where the version
     says too little."""
     if index.version not in (None, file.version):
@@ -85,7 +96,7 @@ def fingerprint_of_file(fd: int, offsets: Array, compression: Compression, size:
 
 
 def fingerprint_of_object(file: RemoteFile, offsets: Array, compression: Compression) -> int:
-    """As _fingerprint; equal for equal bytes."""
+    """As fingerprint_of_file; equal for equal bytes."""
     places = _sampled(offsets, compression, file.size)
     ranges = [(place, min(place + _SAMPLE_BYTES, file.size)) for place in places]
     data = b"".join(file.read([part for part in ranges if part[0] < part[1]]))
