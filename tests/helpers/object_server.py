@@ -12,17 +12,19 @@ import socket
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import fsspec
+from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFile
 
 import tfwire as tfw
 from tfwire._records import remote_access, remote_object, remote_source
 
-PROTOCOL = "objects"
+PROTOCOL, ASYNC_PROTOCOL = "objects", "async-objects"
 # Five of the small ranges.
 RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 
@@ -245,4 +247,31 @@ class ObjectFileSystem(fsspec.AbstractFileSystem):
         return MemoryFile(None, path, self._request("GET", path)[1])
 
 
+class AsyncObjectFileSystem(AsyncFileSystem):
+    """The same as an asynchronous filesystem, whose event loop is fsspec's."""
+
+    protocol = ASYNC_PROTOCOL
+    cachable = False
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self._blocking = ObjectFileSystem()
+        self._threads = ThreadPoolExecutor(40, "objects")
+
+    _strip_protocol = ObjectFileSystem._strip_protocol
+
+    def unstrip_protocol(self, name):
+        return name
+
+    async def _info(self, path, **kwargs):
+        return await self._call(self._blocking.info, path)
+
+    async def _cat_file(self, path, start=None, end=None, **kwargs):
+        return await self._call(self._blocking.cat_file, path, start, end)
+
+    def _call(self, function, *arguments):
+        return self.loop.run_in_executor(self._threads, function, *arguments)
+
+
 fsspec.register_implementation(PROTOCOL, ObjectFileSystem, clobber=True)
+fsspec.register_implementation(ASYNC_PROTOCOL, AsyncObjectFileSystem, clobber=True)

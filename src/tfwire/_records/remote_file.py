@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Generator, Sequence
+from queue import SimpleQueue
 
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
@@ -31,10 +33,10 @@ class RemoteFile:
         url: The object.
 
     Attributes:
-        path: It.
+        path: The object.
         size: Its bytes.
         version: Its size and version, as the filesystem tells it.
-        has_version: Whether there is more in it than the size.
+        has_version: Whether the version says more than the size.
 
     Raises:
         OSError: It is missing, cannot be read, or the filesystem does not know its size.
@@ -62,20 +64,19 @@ class RemoteFile:
         num_bytes = sum(end - begin for begin, end in ranges)
         short = num_bytes < _SHORT_RANGE * len(ranges)
 
-        def read(part: _Range, check: Check) -> bytes:
-            return _read(found, part)
-
         most = _SHORT_IN_FLIGHT if short else _IN_FLIGHT
         others = sum(pid == os.getpid() for pid, _ in list(_reading))
-        parts = ParallelMap(read, ranges, max(2, most // (1 + others)))
+        most = max(2, most // (1 + others))
         token = os.getpid(), found
         _reading.add(token)
         try:
-            yield from parts
+            if short and found.has_loop:
+                yield from _read_in_loop(found, ranges, most)
+            else:
+                yield from _read_in_threads(found, ranges, most)
         finally:
             _reading.discard(token)
             found.stop()
-            parts.close()
 
     def check_unchanged(self) -> None:
         """Looks at the object again.
@@ -105,9 +106,70 @@ class RemoteFile:
         return self._object
 
 
+def _read_in_threads(
+    found: RemoteObject, ranges: Sequence[_Range], most: int
+) -> Generator[bytes, None, None]:
+    """Ranges in their order, each by one of some threads."""
+
+    def read(part: _Range, check: Check) -> bytes:
+        return _read(found, part)
+
+    parts = ParallelMap(read, ranges, most)
+    try:
+        yield from parts
+    finally:
+        found.stop()
+        parts.close()
+
+
+def _read_in_loop(
+    found: RemoteObject, ranges: Sequence[_Range], most: int
+) -> Generator[bytes, None, None]:
+    """Ranges in their order, by tasks of the event loop: waking a thread for each short range takes
+    as long as fetching it."""
+    done: SimpleQueue[tuple[int, bytes | Exception]] = SimpleQueue()
+    numbers = iter(range(len(ranges)))
+    room = asyncio.Semaphore(2 * most)  # in flight, or waiting for their turn
+
+    async def fetch_some() -> None:
+        for number in numbers:
+            await room.acquire()
+            try:
+                done.put((number, await found.fetch(*ranges[number])))
+            except Exception as error:
+                done.put((number, error))
+                return
+
+    async def fetch_all() -> None:
+        await asyncio.gather(*[fetch_some() for _ in range(most)])
+
+    def make_room() -> None:
+        for _ in range(most):
+            room.release()
+
+    found.start(fetch_all())
+    waiting: dict[int, bytes | Exception] = {}
+    for number in range(len(ranges)):
+        while number not in waiting:
+            other, data = done.get()
+            waiting[other] = data
+        data = waiting.pop(number)
+        if isinstance(data, RangesIgnoredError):
+            raise _no_ranges(found)
+        if isinstance(data, Exception):
+            raise data
+        if number % most == most - 1:
+            found.call(make_room)
+        yield data
+
+
 def _read(found: RemoteObject, part: _Range) -> bytes:
     try:
         return found.read(*part)
     except RangesIgnoredError:
-        text = "random access needs ranges of bytes, which the server ignores"
-        raise OSError(errno.ENOTSUP, text, str(found.url)) from None
+        raise _no_ranges(found) from None
+
+
+def _no_ranges(found: RemoteObject) -> OSError:
+    text = "random access needs ranges of bytes, which the server ignores"
+    return OSError(errno.ENOTSUP, text, str(found.url))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import errno
+import itertools
 import os
 import random
 import threading
@@ -37,11 +38,11 @@ class RemoteObject:
     """An object of a filesystem; it holds no reference to its source.
 
     Attributes:
-        url: It.
+        url: The object.
         size: Its bytes; None: it is best read from its beginning.
         num_bytes: Its bytes, also then; None: unknown.
         version: Its size and version, as the filesystem tells it.
-        has_version: Whether there is more in it than the size.
+        has_version: Whether the version says more than the size.
         stopped: Set while its threads are to end.
     """
 
@@ -86,7 +87,7 @@ class RemoteObject:
 
     @property
     def answers_tell_version(self) -> bool:
-        """Whether every answer is compared with the version at hand."""
+        """Whether every answer is compared with the known version."""
         return self._http and bool(self._etag)
 
     def renewed(self) -> RemoteObject:
@@ -128,20 +129,47 @@ class RemoteObject:
         return self._read(begin, end, room)
 
     def _read(self, begin: int, end: int, room: memoryview | None) -> bytes | memoryview:
-        parts: list[bytes | memoryview] = []
+        body = _Body(begin, end)
 
         def fetch_rest() -> bytes | memoryview:
-            at = begin + sum(map(len, parts))
-            rest = None if room is None else room[at - begin :]
-            part = self._request(at, end, rest) if at < end else b""
-            if len(part) > end - at:
-                raise RangesIgnoredError
-            parts.append(part)
-            if len(part) < end - at:
-                raise EOFError(f"expected {end - at} bytes at {at}, found {len(part)}")
-            return b"".join(parts) if len(parts) > 1 else part
+            if body.at < end:
+                rest = None if room is None else room[body.at - begin :]
+                body.add(self._request(body.at, end, rest))
+            return body.joined()
 
         return self._try(f"bytes {begin} to {end} cannot be read", fetch_rest)
+
+    # ---- In the event loop of an asynchronous filesystem ----------------------------------------
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether ``fetch`` may be used."""
+        return self._async
+
+    async def fetch(self, begin: int, end: int) -> bytes:
+        """As ``read``, in the event loop."""
+        body, what = _Body(begin, end), f"bytes {begin} to {end} cannot be read"
+        for tries in itertools.count(1):
+            try:
+                if body.at < end:
+                    body.add(await self._request_in_loop(body.at, end, None))
+                break
+            except Exception as error:
+                pause = self._pause_after(error, tries, what)
+            await asyncio.sleep(pause)
+        return bytes(body.joined())
+
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Starts a coroutine in the event loop; ``stop`` cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._fs.loop)
+        self._futures.add(future)
+        if self.stopped.is_set():  # before this future was seen
+            future.cancel()
+        return future
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Calls a function in the event loop."""
+        self._fs.loop.call_soon_threadsafe(function)
 
     def open(self) -> Any:
         """A file object, at the beginning of the object."""
@@ -168,23 +196,28 @@ class RemoteObject:
 
     def _try(self, what: str, attempt: Callable[[], Result]) -> Result:
         """Makes a request again after a pause while that may help."""
-        for tries in range(1, _TRIES + 1):
+        for tries in itertools.count(1):
             if self.stopped.is_set():
                 break
             try:
                 return attempt()
-            except RangesIgnoredError:
-                raise
             except Exception as error:
                 if self.stopped.is_set():
                     break
-                if isinstance(error, OSError) and error.errno in (errno.ESTALE, errno.ENOTSUP):
-                    raise
-                if tries == _TRIES or not is_retryable(error):
-                    count = "1 try" if tries == 1 else f"{tries} tries"
-                    raise_naming(self.url, f"{what} ({count})", error)
-            self.stopped.wait(_FIRST_PAUSE * 2 ** (tries - 1) * random.uniform(0.5, 1))
+                pause = self._pause_after(error, tries, what)
+            self.stopped.wait(pause)
         raise RuntimeError("the source was closed")
+
+    def _pause_after(self, error: Exception, tries: int, what: str) -> float:
+        """Seconds to wait before the next try; raises an error that another try cannot help."""
+        if isinstance(error, RangesIgnoredError):
+            raise error
+        if isinstance(error, OSError) and error.errno in (errno.ESTALE, errno.ENOTSUP):
+            raise error
+        if tries == _TRIES or not is_retryable(error):
+            count = "1 try" if tries == 1 else f"{tries} tries"
+            raise_naming(self.url, f"{what} ({count})", error)
+        return _FIRST_PAUSE * 2.0 ** (tries - 1) * random.uniform(0.5, 1)
 
     def _look(self) -> Mapping[str, Any]:
         """What the filesystem knows of the object now. A cache would list the folder for it."""
@@ -195,15 +228,16 @@ class RemoteObject:
 
     def _request(self, begin: int, end: int, room: memoryview | None) -> bytes | memoryview:
         """Bytes of a range, perhaps fewer."""
-        data: bytes | memoryview
+        if self._async:
+            return self._run(self._request_in_loop(begin, end, room))
+        return self._cat_block_cache(begin, end) if self._in_blocks else self._cat(begin, end)
+
+    async def _request_in_loop(
+        self, begin: int, end: int, room: memoryview | None
+    ) -> bytes | memoryview:
         if self._http:
-            data = self._run(self._get(begin, end, room))
-        elif self._async:
-            data = self._run(self._fs._cat_file(self._path, start=begin, end=end))
-        elif self._in_blocks:
-            data = self._cat_block_cache(begin, end)
-        else:
-            data = self._cat(begin, end)
+            return await self._get(begin, end, room)
+        data: bytes = await self._fs._cat_file(self._path, start=begin, end=end)
         return data
 
     def _cat(self, begin: int, end: int) -> bytes:
@@ -226,13 +260,10 @@ class RemoteObject:
                 raise OSError(errno.ENOTSUP, text, str(self.url)) from error
 
     def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Runs a coroutine in the filesystem's loop; ``stop`` cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._fs.loop)
-        self._futures.add(future)
+        future = self.start(coroutine)
         try:
-            if self.stopped.is_set():  # before this future was seen
-                future.cancel()
-            return future.result()
+            result: Result = future.result()
+            return result
         except BaseException:
             future.cancel()
             raise
@@ -264,9 +295,31 @@ class RemoteObject:
             return await _read_into(answer.content, room)
 
 
+class _Body:
+    """The bytes of a range, of which a request may give only the first."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.at = begin
+        self._end = end
+        self._parts: list[bytes | memoryview] = []
+
+    def add(self, part: bytes | memoryview) -> None:
+        """Adds what a request gave; raises EOFError if that was not all."""
+        missing = self._end - self.at
+        if len(part) > missing:
+            raise RangesIgnoredError
+        self._parts.append(part)
+        self.at += len(part)
+        if len(part) < missing:
+            raise EOFError(f"expected {missing} bytes at {self._end - missing}, found {len(part)}")
+
+    def joined(self) -> bytes | memoryview:
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
 async def _read_into(body: Any, room: memoryview) -> memoryview:
-    """The body of an answer in memory that is at hand: the pages of new memory, which the system
-    must clear, would take a third of the time."""
+    """Reads the body of an answer into the given memory: new memory, whose pages the system must
+    clear, would take a third of the time."""
     size = 0
     async for chunk, _ in body.iter_chunks():
         if len(chunk) > len(room) - size:
