@@ -6,23 +6,23 @@
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
  *    object among its arguments is pure: it depends on its arguments alone (tfw_walk, tfw_fetch and
  *    tfw_read_ahead also on the file). The exception is tfw_crc32c_select.
- * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary news (TFW_END,
- *    TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with pinned numbers. Functions
- *    with another result cannot fail.
+ * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary outcomes
+ *    (TFW_END, TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with fixed numbers.
+ *    Functions with another result type cannot fail.
  * 3. Errors. A tfw_error belongs to the caller and is the last argument; it may be NULL. A failure
- *    writes it, news only where the function says so, success never. Functions without it
- *    (tfw_crc32c_select, tfw_gather, and those of tfwire_python.h for byte strings) explain no
- *    failure beyond the status. There is no global or thread-local error.
+ *    writes it, success never does, other outcomes only where the function says so. Functions
+ *    without it (tfw_crc32c_select, tfw_gather, and those of tfwire_python.h for byte strings)
+ *    explain a failure only by the status. There is no global or thread-local error.
  * 4. Ownership. Opaque objects come from tfw_X_create and go to tfw_X_free, which accepts NULL.
  *    Memory that a function hands over is released with tfw_free. Borrowed pointers live until
  *    the next call on the same object.
  * 5. Threads. Pure functions, and a tfw_schema once created, serve any number of threads. Every
  *    other object is for one thread at a time; different objects are independent. The library
  *    starts no threads and takes no locks.
- * 6. Manners. The library never prints, aborts or reads the environment. Its only global state is
- *    the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select).
- * 7. Trust. A length is used only after its checksum, memory is reserved only for bytes that are
- *    present, and no caller's buffer is read or written outside its stated bounds.
+ * 6. Side effects. The library never prints, aborts or reads the environment. Its only global state
+ *    is the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select).
+ * 7. Trust. A length is used only once its checksum verifies, memory is reserved only for bytes
+ *    that are present, and no caller's buffer is read or written outside its stated bounds.
  * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A
  *    pointer may be NULL where its count or length is 0. Arrays of numbers and of structs are
  *    aligned as their types must be. Unknown flags are TFW_E_ARGUMENT.
@@ -148,7 +148,7 @@ typedef struct tfw_span {
     uint64_t length;
 } tfw_span;
 
-/* What a reader does at damage. Values pinned.
+/* What a reader does at damage. The values are fixed.
  *
  * Skipping: if a record's payload is damaged and its length leads to another header or to the end,
  * exactly this record is left out. Otherwise reading goes on at the next place whose header and
@@ -329,7 +329,7 @@ TFW_API int tfw_reader_seek(tfw_reader *reader, uint64_t offset, uint64_t record
                             tfw_error *error);
 
 /* Fed source: room for input, *out_len >= 1 bytes at *out_data. It grows with the bytes that have
- * arrived, never with a length that a header merely declares. */
+ * arrived, never with a length that a header only declares. */
 TFW_API int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
                                tfw_error *error);
 
@@ -543,7 +543,7 @@ TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const u
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
 
-/* ---- Examples: what messages hold ------------------------------------------------------------ */
+/* ---- Examples: surveys of messages ----------------------------------------------------------- */
 
 /* The values of one kind that a feature has. */
 typedef struct tfw_kind_survey {
@@ -660,7 +660,7 @@ TFW_API int tfw_pad(const void *values, size_t value_count, const int64_t *split
 
 /* ---- Shuffling ------------------------------------------------------------------------------ */
 
-/* Exchanges what a buffer holds for what comes in, one after the other: element i of others with
+/* Exchanges elements of a buffer for incoming ones, one after the other: element i of others with
  * element slots[i] of held, and likewise the number that belongs to each. An element has 8 or 16
  * bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was
  * exchanged. */
@@ -705,7 +705,7 @@ typedef struct tfw_input {
  * payload with headroom bytes before and tailroom bytes after it in out (for the caller to fill).
  * *out_done records were written, taking *out_len bytes, payload i at out_spans[i].
  * TFW_NEED_SPACE: the next record might not fit; error->expected is room enough for it.
- * TFW_E_ARGUMENT: splits or offsets that decrease or leave their values, an unknown presence, or a
+ * TFW_E_ARGUMENT: splits or offsets that decrease or exceed their values, an unknown presence, or a
  * message of 2 GiB; error->record and error->feature say where. */
 TFW_API int tfw_encode(const tfw_input *inputs, size_t input_count, size_t first, size_t count,
                        size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
@@ -725,7 +725,8 @@ struct ArrowSchema;
 struct ArrowArray;
 struct ArrowArrayStream;
 
-/* A table on its way to tfw_encode. For one thread at a time, as everything that it lends. */
+/* A table whose records become the inputs of tfw_encode. The import and all that it lends are for
+ * one thread at a time. */
 typedef struct tfw_import tfw_import;
 
 /* Begins to import a stream, or one batch: then the stream is NULL. What the structs hold moves to
@@ -744,9 +745,9 @@ TFW_API int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error
 /* The name of a column, also of one that was refused. */
 TFW_API const char *tfw_import_name(const tfw_import *import, size_t column);
 
-/* Makes the inputs of the next records of a batch: one at least, and as many as can be converted
+/* Makes the inputs of the next records of a batch: at least one, and as many as can be converted
  * with room bytes of memory. The inputs live until the next call. Numbers of the right type are
- * used where they lie. Null is an absent feature.
+ * used in place. Null is an absent feature.
  * TFW_END: there are none left. TFW_E_UNSUPPORTED: null in a list, or a row that is null.
  * TFW_E_ARGUMENT: a value outside of int64, or a struct that is not as the interface says. Both:
  * error->feature is the column, error->record the record in the table. TFW_E_IO: as before. After a

@@ -1,9 +1,10 @@
 /* tfwire: columns and record files as Arrow data, by the conventions of tfwire.h.
  *
  * The structs of the Arrow C interfaces are in arrow/abi.h, and in the headers of every Arrow
- * library. They come here in memory of their own, which tfw_arrow_X_free releases with what they
- * hold; what a struct holds may be moved out of it before. Every function that they point to is C
- * and may be called by any thread, one at a time for each struct; buffers are shared by counting.
+ * library. The functions here return each struct in its own memory, which tfw_arrow_X_free releases
+ * with its contents; the contents may be moved out before. Every function that the structs point to
+ * is C and may be called by any thread, by one at a time for each struct. Buffers are
+ * reference-counted.
  */
 #ifndef TFWIRE_ARROW_H
 #define TFWIRE_ARROW_H
@@ -75,7 +76,7 @@ enum tfw_arrow_flags {
 };
 
 /* Copies everything but the schemas (either may be NULL), which belong to the layout on success.
- * TFW_E_ARGUMENT: a field asks for a column that there is not, or not so. */
+ * TFW_E_ARGUMENT: a field asks for a column that does not exist, or not in this form. */
 TFW_API int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count,
                                     tfw_schema *context, tfw_schema *lists, unsigned flags,
                                     tfw_arrow_layout **out_layout, tfw_error *error);
@@ -109,8 +110,8 @@ TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *
                                    const tfw_arrow_positions *positions,
                                    struct ArrowArray **out_array, tfw_error *error);
 
-/* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT:
- * there are not so many. REQUIRES: tfw_arrow_array_create or this function made it. */
+/* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT: it
+ * has fewer records. REQUIRES: tfw_arrow_array_create or this function made it. */
 TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64_t count,
                                   struct ArrowArray **out_array, tfw_error *error);
 TFW_API void tfw_arrow_array_free(struct ArrowArray *array);

@@ -1,4 +1,4 @@
-/* tfwire: what only the Python package needs of the C library, by the conventions of tfwire.h.
+/* tfwire: functions that only the Python package needs, by the conventions of tfwire.h.
  *
  * Byte strings, dicts and rows cross between Python and C in Python's own formats: pickle streams
  * that pickle.loads reads, streams of pickle.dumps and marshal.dumps, and objects where CPython
@@ -51,7 +51,7 @@ typedef struct tfw_object_layout {
     size_t data_at;
 } tfw_object_layout;
 
-/* The bytes of byte strings: spans with addresses for offsets, as TFW_ADDRESSES takes them.
+/* The bytes of byte strings, as spans whose offsets are addresses, for TFW_ADDRESSES.
  * TFW_E_UNSUPPORTED: an object is of another type.
  * REQUIRES: the objects live, and have this layout. */
 TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,

@@ -1,10 +1,10 @@
 /* The Arrow C data interface and C stream interface: the structs by which libraries hand columns to
- * each other within a process, without linking to each other. Their layout is fixed for ever:
+ * each other within a process, without linking to each other. Their layout is fixed:
  * https://arrow.apache.org/docs/format/CDataInterface.html
  * https://arrow.apache.org/docs/format/CStreamInterface.html
  *
- * A struct of which release is NULL holds nothing. Whoever is done with one calls its release,
- * which sets release to NULL; whoever moves one copies it and sets release of the old one to NULL.
+ * A struct whose release is NULL holds nothing. Its last user calls release, which sets release to
+ * NULL. To move a struct, copy it and set release of the old one to NULL.
  */
 #ifndef TFWIRE_ABI_H
 #define TFWIRE_ABI_H

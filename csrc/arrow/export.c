@@ -3,7 +3,7 @@
 #include "arrow/export.h"
 #include "parse/columns.h"
 
-/* A column on its way: what is in it, and shares of its memory. */
+/* A column being exported: its contents, and references to its memory. */
 typedef struct source {
     tfw_column column;
     tfwi_buffer *values;
@@ -14,7 +14,7 @@ typedef struct source {
 
 typedef struct exporter {
     const tfw_arrow_layout *layout;
-    tfw_columns *parts[2]; /* context, or of an Example all; lists */
+    tfw_columns *parts[2]; /* the context or the whole Example; the feature lists */
     source *sources[2];
     size_t records;
     tfw_error *error;
@@ -78,7 +78,7 @@ static void end_part(exporter *e, size_t part, bool taken) {
 
 /* ---- Which record --------------------------------------------------------------------------- */
 
-/* The row in which the item is: splits has rows + 1 entries. */
+/* The row that holds the item. splits has rows + 1 entries. */
 static size_t row_of(const int64_t *splits, size_t rows, int64_t item) {
     size_t low = 0, high = rows;
     while (low + 1 < high) {
@@ -235,8 +235,8 @@ static int check_steps(const exporter *e, const source *s, const source *numbers
     return TFW_OK;
 }
 
-/* Rows without values take no bytes in a message that has row ids: one could ask for any number of
- * them. */
+/* In a message with row ids, rows without values take no bytes: a few bytes could ask for any
+ * number of rows. */
 #define MOST_EMPTY_ROWS ((int64_t)1 << 24)
 
 static int wrap_partitions(const exporter *e, const tfwi_table_field *field, const source *s,

@@ -1,4 +1,4 @@
-/* What the makers of Arrow data share: nodes with counted buffers, and layouts. */
+/* Shared by the files that make Arrow data: nodes with reference-counted buffers, and layouts. */
 #ifndef TFWIRE_EXPORT_H
 #define TFWIRE_EXPORT_H
 
@@ -19,14 +19,14 @@ typedef struct tfwi_buffer {
 /* A buffer over memory, of which it becomes the owner; NULL: out of memory, and it does not. */
 tfwi_buffer *tfwi_buffer_over(void *memory);
 
-/* A buffer of size bytes that hold anything; NULL: out of memory. */
+/* An uninitialised buffer of size bytes; NULL: out of memory. */
 tfwi_buffer *tfwi_buffer_new(size_t size);
 
 tfwi_buffer *tfwi_buffer_share(tfwi_buffer *buffer);
 void tfwi_buffer_drop(tfwi_buffer *buffer); /* NULL is allowed */
 
 /* ---- Nodes ----------------------------------------------------------------------------------
- * Each function that makes one returns false when memory is short; *out then holds nothing. */
+ * Each function that makes one returns false when out of memory; *out then holds nothing. */
 
 /* An array with so many buffers, of which it takes a share each (NULL: no such buffer), and room
  * for children that hold nothing yet. */
@@ -52,7 +52,7 @@ bool tfwi_schema_init(struct ArrowSchema *out, const char *format, size_t child_
  * released. */
 bool tfwi_schema_wrap(struct ArrowSchema *schema, const char *format);
 
-/* Moves *values to where the type of indices has those of its dictionary. */
+/* Moves *values into the type of indices, as the type of its dictionary. */
 void tfwi_schema_set_dictionary(struct ArrowSchema *indices, struct ArrowSchema *values);
 
 /* Names a node, with copies. metadata may be NULL. */
@@ -111,7 +111,7 @@ int tfwi_export(const tfw_arrow_layout *layout, tfw_columns *context, tfw_column
 bool tfwi_export_positions(const tfw_arrow_positions *positions, size_t count,
                            struct ArrowArray **out);
 
-/* Rows of each cell of a column: at first its values, then what partitions make of them. */
+/* The rows of each cell of a column: at first its values, then the rows that partitions make. */
 typedef struct tfwi_rows {
     int64_t *counts; /* how many each cell has */
     size_t cells;
@@ -120,13 +120,13 @@ typedef struct tfwi_rows {
     size_t cell;       /* which */
 } tfwi_rows;
 
-/* Replaces the rows by those that a partition makes of them. numbers: those of the partition (not
- * needed for TFW_UNIFORM_ROW_LENGTH); most: row ids make no more rows than that. *out_offsets:
- * where each new row begins among the old ones. TFW_E_COUNT: they do not fit. */
+/* Replaces the rows by those that a partition makes of them. numbers: the partition's numbers (not
+ * needed for TFW_UNIFORM_ROW_LENGTH); most: the most rows that row ids may make. *out_offsets:
+ * where each new row begins among the old ones. TFW_E_COUNT: the numbers do not fit the rows. */
 int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_column *numbers,
                    int64_t most, tfwi_buffer **out_offsets);
 
-/* Whether every string is UTF-8; else which is not. */
+/* Whether every string is UTF-8; if not, *out_wrong is the first that is not. */
 bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
                            size_t *out_wrong);
 

@@ -1,4 +1,4 @@
-/* Arrays in memory of their own, for callers. */
+/* Arrays that are handed to callers, each in its own memory. */
 #include "arrow/export.h"
 #include "parse/columns.h"
 
@@ -37,7 +37,8 @@ int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
     return TFW_OK;
 }
 
-/* Keeps some records alone. The fields move, not the struct: some consumers want it at offset 0. */
+/* Keeps only some of the records. The fields move, not the struct: some consumers want it at offset
+ * 0. */
 static void slice(struct ArrowArray *array, int64_t first, int64_t count) {
     if (count == array->length) {
         return;
@@ -56,7 +57,7 @@ int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64
     const uint64_t length = (uint64_t)array->length;
     *out_array = NULL;
     if (first > length || count > length - first) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "more records than there are");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "the array has fewer records");
     }
     struct ArrowArray *shared = tfwi_calloc(1, sizeof *shared);
     if (shared == NULL || !tfwi_array_share(array, shared)) {

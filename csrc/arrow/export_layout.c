@@ -14,7 +14,7 @@ static void free_field(tfwi_table_field *field) {
     tfw_free(field->index_columns);
 }
 
-/* Fields alone: schemas are the caller's until the layout is made. */
+/* Frees the fields only: the schemas are the caller's until the layout is complete. */
 static void free_fields(tfw_arrow_layout *layout) {
     for (size_t i = 0; layout->fields != NULL && i < layout->count; i++) {
         free_field(&layout->fields[i]);
@@ -24,7 +24,7 @@ static void free_fields(tfw_arrow_layout *layout) {
 }
 
 tfw_arrow_layout *tfwi_layout_share(const tfw_arrow_layout *layout) {
-    tfw_arrow_layout *shared = (tfw_arrow_layout *)(uintptr_t)layout; /* all but the count stays */
+    tfw_arrow_layout *shared = (tfw_arrow_layout *)(uintptr_t)layout; /* only the count changes */
     (void)atomic_fetch_add_explicit(&shared->shares, 1, memory_order_relaxed);
     return shared;
 }

@@ -156,8 +156,8 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
 
 static bool continues(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* The length of the character at p; 0: it is none. By table 3-7 of the Unicode standard: no longer
- * forms, no surrogates, nothing above U+10FFFF. */
+/* The length of the character at p; 0: not a valid one. By table 3-7 of the Unicode standard: no
+ * overlong forms, no surrogates, nothing above U+10FFFF. */
 static size_t character(const uint8_t *p, size_t len) {
     const uint8_t first = p[0];
     if (first < 0x80) {

@@ -1,4 +1,4 @@
-/* Tables of Arrow data: batch by batch, and of each as many records as memory may be taken for. */
+/* Tables of Arrow data, batch by batch. A large batch is converted in parts that fit the memory. */
 #include "arrow/import_parts.h"
 
 #include "base/memory.h"
@@ -16,10 +16,10 @@ struct tfw_import {
     size_t count;     /* of columns */
     uint64_t before;  /* records of the batches before this one */
     uint64_t at;      /* the next record of this one */
-    uint64_t records; /* how many to take of it next, as far as memory goes */
+    uint64_t records; /* how many to try next, by the memory that earlier ones took */
     tfwi_arena arena;
     bool stream_failed;
-    bool ended; /* or failed: nothing is asked for any more */
+    bool ended; /* or failed: the stream is not asked again */
 };
 
 /* ---- Owning --------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static int ask_for_schema(tfw_import *import, tfw_error *error) {
                : tfwi_fail(error, TFW_E_ARGUMENT, "a stream without a schema");
 }
 
-/* The next batch of a stream, which has the place of this one. */
+/* The next batch of a stream, which replaces this one. */
 static int ask_for_batch(tfw_import *import, tfw_error *error) {
     struct ArrowArrayStream *stream = &import->stream;
     import->before += import->at;
@@ -133,7 +133,7 @@ static int read_types(tfw_import *import, tfw_error *error) {
     }
     if (schema->n_children < 0 || schema->n_children > MAX_COLUMNS ||
         (schema->n_children != 0 && schema->children == NULL)) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "a number of columns that cannot be");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible number of columns");
     }
     import->columns = tfwi_calloc((size_t)schema->n_children, sizeof *import->columns);
     import->inputs = tfwi_calloc((size_t)schema->n_children, sizeof *import->inputs);
@@ -171,7 +171,7 @@ const char *tfw_import_name(const tfw_import *import, size_t column) {
     return name != NULL ? name : "";
 }
 
-/* Makes the inputs of so many records. TFW_NEED_SPACE: they take more than the room. */
+/* Makes the inputs of that many records. TFW_NEED_SPACE: they take more memory than allowed. */
 static int import_columns(tfw_import *import, uint64_t records, uint64_t room, tfw_error *error) {
     tfwi_arena_begin(&import->arena, room);
     const uint64_t first = (uint64_t)import->batch.offset + import->at;
@@ -191,7 +191,7 @@ static int import_columns(tfw_import *import, uint64_t records, uint64_t room, t
     return TFW_OK;
 }
 
-/* How many records the next call tries, if these took so much memory. */
+/* How many records the next call tries, by the memory that these took. */
 static uint64_t records_for(uint64_t records, uint64_t room, uint64_t used) {
     const uint64_t factor = used == 0 ? 16 : room / used;
     return records * (factor > 16 ? 16 : factor > 1 ? factor : 1);

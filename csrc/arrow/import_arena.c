@@ -1,4 +1,4 @@
-/* Memory for what is converted: blocks, of which one is left after some batches. */
+/* Memory for converted values: blocks, which become a single one after some batches. */
 #include "arrow/import_parts.h"
 
 #include "base/memory.h"
@@ -53,7 +53,7 @@ void *tfwi_arena_take(tfwi_arena *arena, uint64_t count, size_t size) {
         return NULL;
     }
     bytes = (bytes + 15) & ~(size_t)15;
-    arena->used += bytes; /* each is below 2^63, and the first above the room ends it */
+    arena->used += bytes; /* each is below 2^63; the first above the room ends the call */
     if (arena->used > arena->room) {
         return NULL;
     }

@@ -24,7 +24,7 @@ static int note_null(tfwi_column *c, uint64_t at) {
     return TFW_OK;
 }
 
-/* Checks indices, in place, and makes those of null -1. */
+/* Checks indices in place; those of null become -1. */
 static int check_indices(tfwi_column *c, const struct ArrowArray *array, int64_t *indices) {
     const struct ArrowArray *dictionary = array->dictionary;
     const uint8_t *index_bits = tfwi_bitmap(array);
@@ -39,7 +39,7 @@ static int check_indices(tfwi_column *c, const struct ArrowArray *array, int64_t
             continue;
         }
         if (indices[i] < 0 || indices[i] >= dictionary->length) {
-            return tfwi_fail_at(c, i, "an index that leaves the dictionary");
+            return tfwi_fail_at(c, i, "an index outside of the dictionary");
         }
         at = (uint64_t)dictionary->offset + (uint64_t)indices[i];
         if (all_null || (bits != NULL && !tfwi_bit(bits, at))) {

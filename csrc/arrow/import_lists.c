@@ -55,7 +55,7 @@ int tfwi_refuse(tfwi_column *c, tfwi_finder *find, const void *of, int status, c
 
 /* ---- Nulls ---------------------------------------------------------------------------------- */
 
-/* The first of count bits, from bit first on, that is 0; count: none. */
+/* The first 0 among count bits from bit first on; count: there is none. */
 static uint64_t find_zero(const uint8_t *bits, uint64_t first, uint64_t count) {
     for (uint64_t i = 0; i < count;) {
         if (((first + i) & 7) == 0 && count - i >= 8 && bits[(first + i) >> 3] == 0xff) {
@@ -144,7 +144,7 @@ static int enter_fixed(tfwi_column *c, const struct ArrowArray *array, uint64_t 
     return TFW_OK;
 }
 
-/* Lists that lie one after the other, as the offsets of an array say. */
+/* Lists that lie one after the other, by the offsets of an array. */
 static int enter_contiguous(tfwi_column *c, const struct ArrowArray *array, bool is_64) {
     tfwi_cells next = {.records = c->cells.records};
     int64_t *inner = tfwi_arena_take(c->arena, c->cells.total + 1, sizeof *inner);
@@ -164,7 +164,7 @@ static int enter_contiguous(tfwi_column *c, const struct ArrowArray *array, bool
         last = end;
     }
     if (last > array->children[0]->length) {
-        return tfwi_fail_at(c, c->cells.total - 1, "offsets of lists that leave the elements");
+        return tfwi_fail_at(c, c->cells.total - 1, "offsets of lists outside of the elements");
     }
     next.begin = (uint64_t)first;
     next.total = (uint64_t)(last - first);
@@ -180,7 +180,7 @@ static bool locate_list(const struct ArrowArray *array, const tfwi_list_type *li
     if (list->kind == TFWI_LIST_FIXED) {
         *out_begin = (int64_t)i * list->size;
         *out_size = list->size;
-        return true; /* as was checked */
+        return true; /* checked before */
     }
     *out_begin = tfwi_load_int(array->buffers[1], is_64, i);
     if (list->kind >= TFWI_LIST_VIEW_32) {
@@ -211,7 +211,7 @@ static int locate_lists(tfwi_column *c, const struct ArrowArray *array, const tf
         const uint64_t at = offset + (uint64_t)position;
         if (position >= 0 && (bits == NULL || tfwi_bit(bits, at)) &&
             !locate_list(array, list, at, &begins[i], &size)) {
-            return tfwi_fail_at(c, i, "offsets or sizes of lists that leave the elements");
+            return tfwi_fail_at(c, i, "offsets or sizes of lists outside of the elements");
         }
         if (size > INT64_MAX / 16 - inner[i]) {
             return tfwi_fail_at(c, i, "more elements than memory can hold");

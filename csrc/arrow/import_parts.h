@@ -1,9 +1,9 @@
 /* Arrow data as the columns that are encoded.
  *
- * A column is lists, one in the other, of values. Its array is walked from the outside to the
- * inside; on the way, cells say which positions of the array at hand belong to which record. An
- * array says no sizes of its buffers, so these are taken from its length; everything else that it
- * says is checked before it is used, and loaded once, as another thread may change it. */
+ * A column holds values in nested lists. Its array is walked from the outside to the inside; on the
+ * way, cells say which positions of the current array belong to which record. An array does not say
+ * how large its buffers are, so their sizes follow from its length. Everything else that it says is
+ * loaded once, since another thread may change it, and checked before it is used. */
 #ifndef TFWIRE_IMPORT_PARTS_H
 #define TFWIRE_IMPORT_PARTS_H
 
@@ -12,13 +12,13 @@
 
 /* ---- Types ---------------------------------------------------------------------------------- */
 
-enum { TFWI_MAX_LISTS = 16 }; /* one in the other */
+enum { TFWI_MAX_LISTS = 16 }; /* nested */
 
 typedef enum tfwi_list_kind {
     TFWI_LIST_32,
     TFWI_LIST_64,
     TFWI_LIST_FIXED,
-    TFWI_LIST_VIEW_32, /* offset and size of each: in any order, also one over the other */
+    TFWI_LIST_VIEW_32, /* offset and size of each: in any order, and they may overlap */
     TFWI_LIST_VIEW_64
 } tfwi_list_kind;
 
@@ -57,12 +57,12 @@ typedef struct tfwi_type {
     int32_t index; /* of a dictionary: the type of its indices; otherwise TFWI_NULLS */
 } tfwi_type;
 
-/* Reads the type of a column. TFW_E_UNSUPPORTED: one that no feature holds; TFW_E_ARGUMENT: not as
- * the format says. */
+/* Reads the type of a column. TFW_E_UNSUPPORTED: a type that no feature holds; TFW_E_ARGUMENT: not
+ * a valid type. */
 int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error);
 
-/* Checks that an array, with all inside of it, is of a type and has at least so many elements: what
- * can be known without a look into its buffers. */
+/* Checks that an array and its children are of a type and have at least that many elements, as far
+ * as that can be known without reading the buffers. */
 int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int64_t elements,
                      tfw_error *error);
 
@@ -70,7 +70,7 @@ int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int6
 int tfwi_check_table(const struct ArrowArray *array, const tfwi_type *columns, size_t count,
                      tfw_error *error);
 
-/* ---- Memory for what is converted ----------------------------------------------------------- */
+/* ---- Memory for converted values ------------------------------------------------------------ */
 
 typedef struct tfwi_arena {
     struct tfwi_block *last;
@@ -79,18 +79,19 @@ typedef struct tfwi_arena {
     uint64_t room; /* bytes that may be taken */
 } tfwi_arena;
 
-/* Forgets what was taken; so many bytes may be taken next. */
+/* Forgets what was taken, and sets how many bytes may be taken next. */
 void tfwi_arena_begin(tfwi_arena *arena, uint64_t room);
 
-/* count elements of a size, aligned for any number. NULL: above the room, or out of memory. */
+/* count elements of a size, aligned for any number. NULL: more than may be taken, or out of
+ * memory. */
 void *tfwi_arena_take(tfwi_arena *arena, uint64_t count, size_t size);
 
 void tfwi_arena_free(tfwi_arena *arena);
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-/* Which positions of an array each of some records has. With splits, record i has those from
- * begin + splits[i] to begin + splits[i + 1]; otherwise count each, one record after the other. */
+/* The positions of an array that belong to each record. With splits, record i has those from begin
+ * + splits[i] to begin + splits[i + 1]; without, each record has count, one after the other. */
 typedef struct tfwi_cells {
     uint64_t records;
     uint64_t begin;
@@ -101,7 +102,7 @@ typedef struct tfwi_cells {
                               no element if negative */
 } tfwi_cells;
 
-/* A column on its way from the array to the input of the encoder. */
+/* A column while its array becomes the input of the encoder. */
 typedef struct tfwi_column {
     const tfwi_type *type;
     tfwi_arena *arena;
@@ -121,29 +122,29 @@ int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, ui
 /* From a list to its elements. */
 int tfwi_enter_list(tfwi_column *c, const struct ArrowArray *array, const tfwi_list_type *list);
 
-/* From indices to what they stand for. */
+/* From indices to the entries of the dictionary. */
 int tfwi_enter_dictionary(tfwi_column *c, const struct ArrowArray *array);
 
-/* The values, which are numbers; which are strings. */
+/* The values: numbers; strings. */
 int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array);
 int tfwi_import_strings(tfwi_column *c, const struct ArrowArray *array);
 
 /* Marks records without a value, where depth is 0, as absent; refuses null elsewhere. */
 int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array, size_t depth);
 
-/* The first position that something is wrong with, from one on; total: none. */
+/* The first bad position from one on; total: there is none. */
 typedef uint64_t tfwi_finder(const void *of, const tfwi_cells *cells, uint64_t from);
 
 /* Fails with a text if a position is found that belongs to a record which is not absent. */
 int tfwi_refuse(tfwi_column *c, tfwi_finder *find, const void *of, int status, const char *text);
 
-/* ---- Small things --------------------------------------------------------------------------- */
+/* ---- Helpers -------------------------------------------------------------------------------- */
 
 TFWI_INLINE bool tfwi_has_nulls(const struct ArrowArray *a) {
     return a->null_count != 0 && a->n_buffers != 0 && a->buffers[0] != NULL;
 }
 
-/* The bitmap of an array that has nulls, NULL of one that has none. */
+/* The validity bitmap of an array with nulls; NULL: it has none. */
 TFWI_INLINE const uint8_t *tfwi_bitmap(const struct ArrowArray *a) {
     return tfwi_has_nulls(a) ? a->buffers[0] : NULL;
 }
@@ -175,10 +176,10 @@ uint64_t tfwi_record_of(const tfwi_cells *cells, uint64_t at, uint64_t *out_end)
 /* TFW_E_ARGUMENT at a position. */
 int tfwi_fail_at(tfwi_column *c, uint64_t at, const char *text);
 
-/* Whether so many elements, or bytes, are too many for a record, and why. */
+/* Whether that many elements, or bytes, are too many for a record, and why. */
 int tfwi_check_record(tfwi_column *c, uint64_t total);
 
-/* Why the arena gave no memory. */
+/* The status, and the error, for an arena that gave no memory. */
 TFWI_INLINE int tfwi_no_memory(tfwi_column *c) {
     return c->arena->used > c->arena->room
                ? TFW_NEED_SPACE

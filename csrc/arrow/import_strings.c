@@ -1,4 +1,4 @@
-/* Strings of Arrow data: where they lie if they lie one after the other, and else copied. */
+/* Strings of Arrow data: used in place if they lie one after the other, otherwise copied. */
 #include "arrow/import_parts.h"
 
 /* A string, anywhere. */
@@ -113,7 +113,7 @@ static int locate_all(tfwi_column *c, const struct ArrowArray *array, text *stri
         strings[i] = (text){NULL, 0};
         if (position >= 0 && (bits == NULL || tfwi_bit(bits, at)) &&
             !locate(array, c->type, at, &strings[i])) {
-            return tfwi_fail_at(c, i, "strings that leave their buffers");
+            return tfwi_fail_at(c, i, "strings outside of their buffers");
         }
         if (strings[i].len > (uint64_t)(INT64_MAX / 16 - offsets[i])) {
             return tfwi_fail_at(c, i, "more bytes than memory can hold");

@@ -1,9 +1,9 @@
-/* What types Arrow data has, and whether arrays are of them. */
+/* The types of Arrow data, and whether arrays are of these types. */
 #include "arrow/import_parts.h"
 
 #include <limits.h>
 
-/* No array is longer: sizes and positions of whatever it holds stay within size_t. */
+/* The longest array that is accepted: sizes and positions of its contents stay within size_t. */
 #define LONGEST ((int64_t)((SIZE_MAX < INT64_MAX ? SIZE_MAX : INT64_MAX) / 64))
 
 /* ---- Types ---------------------------------------------------------------------------------- */
@@ -19,10 +19,10 @@ static const struct {
     {"tD", "a duration has no encoding; cast it to int64"},
     {"ti", "an interval has no encoding; cast it to a string"},
     {"d:", "a decimal has no encoding; cast it to float64 or to a string"},
-    {"+s", "a struct is no feature; make its fields columns"},
-    {"+m", "a map is no feature; make lists of its keys and of its values"},
+    {"+s", "a struct cannot be a feature; make its fields columns"},
+    {"+m", "a map cannot be a feature; make lists of its keys and of its values"},
     {"+u", "a union has no encoding; cast it to one of its types"},
-    {"+r", "runs have no encoding; cast the column to the type of its values"},
+    {"+r", "run-end encoded values have no encoding; cast the column to the type of its values"},
 };
 
 static int refuse(const char *format, tfw_error *error) {
@@ -31,10 +31,10 @@ static int refuse(const char *format, tfw_error *error) {
             return tfwi_fail(error, TFW_E_UNSUPPORTED, REFUSED[i].text);
         }
     }
-    return tfwi_fail(error, TFW_E_UNSUPPORTED, "a type of Arrow's that is not known here");
+    return tfwi_fail(error, TFW_E_UNSUPPORTED, "an Arrow type that is not supported");
 }
 
-/* A number in decimal digits up to INT32_MAX; false: anything else. */
+/* Reads a decimal number up to INT32_MAX; false: anything else. */
 static bool read_size(const char *digits, int32_t *out) {
     int64_t size = 0;
     const char *p = digits;
@@ -129,14 +129,14 @@ int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *
 /* How many buffers, and children, an array of some type has. */
 typedef struct shape {
     int64_t buffers;
-    int64_t needed; /* these are there if there is an element; but for the bitmap, the first */
+    int64_t needed; /* the first ones; all but the bitmap exist if there is an element */
     int64_t children;
     bool more_buffers; /* or some more */
     bool all_null;
     bool dictionary;
 } shape;
 
-/* What holds for arrays of every type. */
+/* The checks for arrays of every type. */
 static int check_shape(const struct ArrowArray *a, shape expected, int64_t elements,
                        tfw_error *error) {
     if (a == NULL) {
@@ -152,11 +152,11 @@ static int check_shape(const struct ArrowArray *a, shape expected, int64_t eleme
     if (a->n_buffers < expected.buffers || a->n_buffers > INT_MAX ||
         (a->n_buffers > expected.buffers && !expected.more_buffers) ||
         (a->n_buffers != 0 && a->buffers == NULL)) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "not the buffers of its type");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "other buffers than its type has");
     }
     if (a->n_children != expected.children || (a->n_children != 0 && a->children == NULL) ||
         (a->dictionary != NULL) != expected.dictionary) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "not the children of its type");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "other children than its type has");
     }
     if (a->n_buffers != 0 && a->buffers[0] == NULL && a->null_count > 0 && !expected.all_null) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "nulls without a bitmap");

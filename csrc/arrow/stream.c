@@ -2,8 +2,8 @@
  * stream itself: consumers call them from any thread, without an interpreter.
  *
  * A call of get_next collects the records of a batch in columns, file after file, and exports them.
- * What ends the stream is kept in errno_value and message, and told once the records before it were
- * delivered, again and again. */
+ * An error is kept in errno_value and message. It is reported once the records before it were
+ * delivered, and again by every later call. */
 #include "arrow/stream.h"
 #include "parse/columns.h"
 #include "records/read_at.h"
@@ -25,7 +25,7 @@ typedef struct stream {
     size_t array_count;
     size_t next_array;
 
-    size_t file; /* that is read; path_count: none is left */
+    size_t file; /* being read; path_count: none is left */
     int fd;
     tfw_reader *reader; /* NULL: the file is not open */
     bool is_expected;   /* whether the columns were told how many records come */
@@ -38,7 +38,7 @@ typedef struct stream {
 
     int errno_value; /* 0: nothing has ended the stream early */
     char message[TFWI_MESSAGE_SIZE];
-    const char *told; /* the text of the last call that failed */
+    const char *told; /* of the last call that failed */
 } stream;
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static void close_file(stream *s) {
     s->fd = -1;
 }
 
-/* Opens the file that is next. */
+/* Opens the next file. */
 static bool open_file(stream *s) {
     tfw_error error;
     int status = tfwi_open_file(s->paths[s->file], &s->fd, &error);
@@ -133,7 +133,7 @@ static void parse(stream *s, const tfw_batch *batch) {
         fail_memory(s);
         return;
     }
-    if (s->layout->count == 0) { /* nothing is asked for but how many there are */
+    if (s->layout->count == 0) { /* only the number of records is asked for */
         note_positions(s, batch, count);
         return;
     }
@@ -149,7 +149,7 @@ static void parse(stream *s, const tfw_batch *batch) {
     }
 }
 
-/* Reads some records more, or goes to the next file. */
+/* Reads some more records, or goes to the next file. */
 static void read_more(stream *s) {
     tfw_batch batch;
     tfw_error error;
@@ -170,7 +170,7 @@ static void read_more(stream *s) {
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-/* Forgets all records but the first so many. */
+/* Keeps only the first records, that many. */
 static void truncate_to(stream *s, size_t records) {
     s->records = records;
     if (s->context != NULL) {

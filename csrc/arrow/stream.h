@@ -1,4 +1,4 @@
-/* A stream of arrays from the inside. */
+/* The internals of a stream of arrays: its errors. */
 #ifndef TFWIRE_STREAM_H
 #define TFWIRE_STREAM_H
 
@@ -11,7 +11,7 @@ enum { TFWI_MESSAGE_SIZE = 6144 }; /* a path, a key and some words */
 int tfwi_stream_message(char out[TFWI_MESSAGE_SIZE], const tfw_error *error, const char *name,
                         const tfw_arrow_layout *layout, bool by_field);
 
-/* Writes a text, as much as there is room for. */
+/* Writes a text, as much of it as fits. */
 void tfwi_stream_message_copy(char out[TFWI_MESSAGE_SIZE], const char *text);
 
 #endif /* TFWIRE_STREAM_H */

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Text that grows within its bounds; what has no room is left out. */
+/* Text that grows within bounds; what does not fit is left out. */
 typedef struct writer {
     char *out;
     size_t end;
@@ -26,8 +26,8 @@ static size_t size_of_character(const char *text) {
     return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
 }
 
-/* Leaves out the last character if only the first of its bytes had room: some consumers end the
- * process at text that is not UTF-8. */
+/* Drops the last character if its bytes did not all fit: some consumers end the process at text
+ * that is not UTF-8. */
 static void end_whole(writer *w) {
     size_t first = w->end;
     while (first != 0 && ((uint8_t)w->out[first - 1] & 0xc0) == 0x80) {
@@ -45,8 +45,8 @@ static void put_number(writer *w, const char *before, int64_t number) {
     put(w, digits);
 }
 
-/* Whether a terminal shows a character as it is, and does not obey it: no controls, no marks that
- * change the direction of text, or that are not seen. */
+/* Whether a terminal shows a character as it is: not a control character, not a mark that changes
+ * the direction of text, not an invisible one. */
 static bool is_shown(const char *text, size_t size) {
     const uint8_t *p = (const uint8_t *)text;
     switch (size) {
@@ -62,7 +62,7 @@ static bool is_shown(const char *text, size_t size) {
 
 enum { SHOWN_CHARACTERS = 60, SHOWN_FIRST = 29, SHOWN_LAST = 28 }; /* with "..." between */
 
-/* A key as the Python package shows it, but for '?' where that escapes: a long one loses its
+/* A key as the Python package shows it, but with '?' for what that escapes. A long one loses its
  * middle. */
 static void put_key(writer *w, const char *key, size_t len) {
     const int64_t offsets[2] = {0, (int64_t)len};

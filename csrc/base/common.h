@@ -1,4 +1,4 @@
-/* What every source file shares: portability, little-endian loads, checked sizes, errors. */
+/* Shared by every source file: portability, little-endian loads, checked sizes, errors. */
 #ifndef TFWIRE_COMMON_H
 #define TFWIRE_COMMON_H
 
@@ -88,8 +88,8 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* The core reports failure in two ways: by a status, or, within a message, by false (readers: NULL)
- * with the reason in a fault (wire/wire.h). Where a bool or NULL comes without a fault, memory is
- * short, as with the allocator. */
+ * with the reason in a fault (wire/wire.h). A false or NULL without a fault means out of memory, as
+ * with the allocator. */
 
 /* Resets every field, sets status and text; error may be NULL. Returns status. */
 int tfwi_fail(tfw_error *error, int status, const char *text);

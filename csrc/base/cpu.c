@@ -62,7 +62,7 @@ static unsigned detected(void) { return 0; }
 #endif
 
 #ifdef TFW_TEST_FAULTS
-unsigned tfwi_test_cpu = ~0u; /* a test may take features away */
+unsigned tfwi_test_cpu = ~0u; /* a test may hide features */
 
 unsigned tfwi_cpu_features(void) { return detected() & tfwi_test_cpu; }
 #else

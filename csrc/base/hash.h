@@ -1,5 +1,5 @@
 /* The hash of keys. The writer of a file chooses its keys, so the hash depends on a secret seed:
- * without it, colliding keys cannot be chosen. */
+ * without knowing it, nobody can choose keys that collide. */
 #ifndef TFWIRE_HASH_H
 #define TFWIRE_HASH_H
 

@@ -1,4 +1,4 @@
-/* Choosing among the implementations of one thing for different CPUs ("kernels"). */
+/* Choosing among implementations of one function for different CPUs ("kernels"). */
 #ifndef TFWIRE_KERNELS_H
 #define TFWIRE_KERNELS_H
 

@@ -1,7 +1,7 @@
 /* Keys by number: a hash table with open addressing. */
 #include "base/keys.h"
 
-#define MAX_PROBES 64 /* only keys that were made to collide need more */
+#define MAX_PROBES 64 /* only keys that were chosen to collide need more */
 
 bool tfwi_has_surrogates(const uint8_t *text, size_t len) {
     const uint8_t *end = text + len;

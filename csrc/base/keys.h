@@ -1,4 +1,4 @@
-/* Keys by number: every byte string that has been seen gets the next one. */
+/* Numbers for keys: each new byte string gets the next number. */
 #ifndef TFWIRE_KEYS_H
 #define TFWIRE_KEYS_H
 
@@ -10,7 +10,7 @@ typedef struct tfwi_key {
     size_t len;
     uint64_t hash;
     uint64_t stamp; /* for the owner's use; 0 at first */
-    bool no_text;   /* it has surrogates, so that only bytes can be this key, and text cannot */
+    bool no_text;   /* it has surrogates: only bytes, never text, can be this key */
 } tfwi_key;
 
 typedef struct tfwi_keys {

@@ -40,7 +40,7 @@ static void prefer_huge_pages(void *memory, size_t size) {
     uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     uintptr_t end = ((uintptr_t)memory + size) & ~(HUGE_PAGE - 1);
     if (size >= LARGE_ARRAY && begin < end) {
-        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* without it, it works too */
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a failure does no harm */
     }
 #else
     (void)memory;

@@ -20,7 +20,7 @@ void *tfwi_calloc(size_t count, size_t size);
 typedef TFWI_ARRAY(uint8_t) tfwi_bytes;
 typedef TFWI_ARRAY(int64_t) tfwi_int64s;
 
-/* Makes room for a number of elements in all, or for more of them; false: out of memory. */
+/* Makes room for a total number of elements, or for that many more; false: out of memory. */
 #define TFWI_RESERVE(array, total)               \
     (TFWI_LIKELY((total) <= (array).capacity) || \
      tfwi_grow(&(array), (total), sizeof *(array).of))

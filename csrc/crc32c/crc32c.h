@@ -13,7 +13,7 @@ typedef struct tfwi_crc32c_kernel {
     /* As tfw_crc32c, but data must not be NULL, even if len is 0. */
     uint32_t (*crc)(uint32_t crc, const void *data, size_t len);
 
-    /* Of exactly 8 bytes, beginning with 0: the length in a record's header. */
+    /* The checksum of exactly 8 bytes, from crc 0: the length in a record's header. */
     uint32_t (*crc8)(const void *data);
 
     /* The product of two polynomials modulo P. */

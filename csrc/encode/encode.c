@@ -1,8 +1,8 @@
 /* Columns to messages.
  *
  * Bounds: before a feature is written, the room left is compared with the most that it can take.
- * Counts and offsets are loaded once and the loaded numbers checked, so a thread that changes the
- * columns meanwhile can spoil a message, but never cause a wrong access. */
+ * Counts and offsets are loaded once, and the loaded numbers are checked: a thread that changes the
+ * columns during the call can spoil a message, but never cause a wrong access. */
 #include "encode/plans.h"
 
 #include <limits.h>
@@ -189,7 +189,7 @@ static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t 
             for (uint64_t cell = cells.begin; cell < cells.end; cell++) {
                 range v, bytes;
                 if (!load_cell(&p->in, cell, &v, &bytes)) {
-                    v = bytes = (range){0, 0}; /* it may be one that is not looked at */
+                    v = bytes = (range){0, 0}; /* absent, or bad: encoding reports it */
                 }
                 bound += bound_of(f, p->in.kind, v, bytes);
             }
@@ -233,7 +233,7 @@ static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_secti
     } else if (status == TFW_E_TOO_LARGE) {
         status = tfwi_fail(error, TFW_E_ARGUMENT, "a message above 2 GiB, the limit of protobuf");
     } else {
-        tfwi_fail(error, status, "splits, steps or offsets decrease or leave their values");
+        tfwi_fail(error, status, "splits, steps or offsets decrease or exceed their values");
     }
     TFWI_SET(error, record, (int64_t)record);
     if (status == TFW_NEED_SPACE) {

@@ -9,7 +9,7 @@
 
 #define TARGET __attribute__((target("avx2,bmi,bmi2")))
 
-/* Sevens of bits are spread by one instruction, and the bytes that others follow by another. */
+/* One instruction spreads the groups of seven bits, another sets the continuation bits. */
 TARGET TFWI_INLINE uint8_t *put_varint(uint8_t *p, uint64_t v, size_t size) {
     uint64_t low = _pdep_u64(v, UINT64_C(0x7f7f7f7f7f7f7f7f));
     uint64_t more = _bzhi_u64(UINT64_C(0x8080808080808080), (unsigned)(8 * (size - 1)));

@@ -26,8 +26,8 @@ TFWI_INLINE void put_template(uint8_t *p, const tfwi_scalar *s, size_t len) {
 
 #include "encode/numbers_loop.h"
 
-/* The low 56 bits of two values, seven to a byte; as tfwi_spread_sevens, but what is moved too far
- * stays until the end. */
+/* The low 56 bits of two values, seven to a byte. As tfwi_spread_sevens, but bits that were moved
+ * too far are cleared only at the end. */
 TFWI_INLINE uint64x2_t spread_two(uint64x2_t v) {
     v = vbslq_u64(vdupq_n_u64(UINT64_C(0xffffffff)), v, vshlq_n_u64(v, 4));
     v = vbslq_u64(vdupq_n_u64(UINT64_C(0x0000ffff0000ffff)), v, vshlq_n_u64(v, 2));
@@ -46,7 +46,7 @@ TFWI_INLINE uint8_t *put_two(uint8_t *p, uint64x2_t v) {
     return put_spread(p, vgetq_lane_u64(v, 1), vgetq_lane_u64(spread, 1));
 }
 
-/* Whether eight values take a byte each. */
+/* Whether each of eight values takes one byte. */
 TFWI_INLINE bool are_short(const uint64x2_t v[4]) {
     uint64x2_t any = vorrq_u64(vorrq_u64(v[0], v[1]), vorrq_u64(v[2], v[3]));
     return (vgetq_lane_u64(any, 0) | vgetq_lane_u64(any, 1)) < 0x80;

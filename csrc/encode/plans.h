@@ -1,5 +1,4 @@
-/* Columns prepared for encoding: what tfw_input says, checked, with the prefixes of its features.
- */
+/* Columns prepared for encoding: checked inputs with the prefixes of their features. */
 #ifndef TFWIRE_PLANS_H
 #define TFWIRE_PLANS_H
 

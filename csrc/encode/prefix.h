@@ -1,11 +1,11 @@
 /* A Feature on the wire: prefix and values.
  *
- * In a message a length stands before what it counts, four of them around the values of a
- * feature. All that stands before the values (tags, key, lengths) is called the prefix here: its
- * bytes are known when the key and the kind are, except for the lengths, and these follow from the
- * length of the values. So every feature is written in one pass. Where the length of the values is
- * known beforehand, the prefix comes first. Where it is not, the values are written after room
- * for a prefix as long as the last one, and moved if that was wrong. */
+ * In a message a length precedes what it counts, and four lengths surround the values of a feature.
+ * Everything before the values (tags, key, lengths) is called the prefix here. The key and the kind
+ * determine its bytes, except for the lengths, which follow from the length of the values. So every
+ * feature is written in one pass. If the length of the values is known, the prefix is written
+ * first. If not, the values are written after a gap as long as the last prefix, and moved if the
+ * prefix turns out to have another length. */
 #ifndef TFWIRE_PREFIX_H
 #define TFWIRE_PREFIX_H
 

@@ -6,8 +6,8 @@
  *     0 ......... begin ............... end ........... capacity
  *     used up     the file from offset on    room for more of it
  *
- * Nothing unusual is handled here: damage, a record that does not fit the columns and one that is
- * longer than the buffer end the call, at that record. All before it are in the columns.
+ * Nothing unusual is handled here. Damage, a record that does not fit the columns, or one that is
+ * longer than the buffer ends the call at that record. All records before it are in the columns.
  */
 #include "parse/record.h"
 #include "records/read_at.h"
@@ -34,12 +34,12 @@ static int check_stretch(const tfw_stretch *s, tfw_error *error) {
     return tfwi_check_flags(s->flags, TFW_NO_DATA_CRC, error);
 }
 
-/* Where the buffer's byte is; a buffer of no bytes may be NULL. */
+/* The address of a byte of the buffer; an empty buffer may be NULL. */
 static uint8_t *byte_at(const tfw_stretch *s, size_t at) {
     return at == 0 ? s->buffer : s->buffer + at;
 }
 
-/* How many of len bytes after the buffer's may be read of the file. */
+/* How many of the next len bytes of the file may be read. */
 static size_t readable(const tfw_stretch *s, size_t len) {
     const uint64_t stop = s->stop < INT64_MAX ? s->stop : INT64_MAX;
     const uint64_t have = s->end - s->begin;
@@ -168,9 +168,9 @@ static int take(reading *r, const tfw_span *spans, size_t count, tfw_error *erro
     return status;
 }
 
-/* Gets more of the incomplete record at begin, which takes needed bytes as far as known. What there
- * is moves to the front, so that the same memory is used again while it is in the cache. A long
- * record is read to its end and the next header: then there is little to move. */
+/* Gets more of the incomplete record at begin, which takes needed bytes as far as known. The bytes
+ * present move to the front, so that the same memory is reused while it is in the cache. A long
+ * record is read up to its end and the next header, so that little has to be moved. */
 static int read_on(reading *r, uint64_t needed, tfw_error *error) {
     tfw_stretch *s = r->s;
     const size_t have = s->end - s->begin;
@@ -286,7 +286,7 @@ int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *s
                                   flags & ~steps, tally, out_done, error);
     }
     if (status == TFW_OK && (steps & TFW_FINISH) != 0) {
-        /* Both can be finished, or neither is. */
+        /* Both are finished, or neither is. */
         status = peek(context, error);
         status = status == TFW_OK ? peek(lists, error) : status;
         status = status == TFW_OK ? finish(context, error) : status;

@@ -117,7 +117,7 @@ size_t tfw_columns_records(const tfw_columns *columns) { return (size_t)columns-
 
 /* Bytes of the values of that many records; true on overflow. */
 static bool dense_size(const tfwi_column *column, uint64_t records, size_t *out_size) {
-    size_t record = (size_t)column->count * column->value_size; /* the schema saw to it */
+    size_t record = (size_t)column->count * column->value_size; /* checked by the schema */
     return records > SIZE_MAX || tfwi_mul_overflows(record, (size_t)records, out_size);
 }
 
@@ -178,14 +178,14 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
     return TFW_OK;
 }
 
-/* count, of which the records held have so many, for more records like them. */
+/* What count, which belongs to the records held, may be for a number of records like them. */
 static uint64_t scaled(const tfw_columns *columns, uint64_t count, uint64_t records) {
     const double each = (double)count / (double)columns->records;
     const double wanted = each * (double)records * 1.125;
     return wanted < (double)(SIZE_MAX / 64) ? (uint64_t)wanted : 0;
 }
 
-enum { WORTHWHILE = 1 << 22 }; /* bytes; smaller arrays are moved at little cost */
+enum { WORTHWHILE = 1 << 22 }; /* bytes; moving smaller arrays costs little */
 
 void tfwi_columns_expect(tfw_columns *columns, uint64_t records) {
     for (size_t i = 0; i < columns->schema->count && columns->records != 0; i++) {
@@ -232,7 +232,7 @@ int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_colum
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or taken already");
     }
     tfwi_column *column = &columns->columns[feature];
-    /* Arrays that were never needed are made, so that no pointer is NULL. */
+    /* Allocates arrays that were never needed, so that no pointer is NULL. */
     if (!reserve_column(column, columns->records, columns->records == 0) ||
         !TFWI_RESERVE(column->values, 1)) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
@@ -288,7 +288,7 @@ int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_
         return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
     }
     if (values == NULL && capacity != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no memory that can be given");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no memory to give back");
     }
     columns->columns[feature].values.of = values;
     columns->columns[feature].values.capacity = capacity;

@@ -1,9 +1,8 @@
-/* Columns from the inside. A column is a row of cells, and a cell is what one Feature holds: of a
- * record, or in feature lists of one step.
+/* The internals of columns. A column is a row of cells. A cell holds the values of one Feature: of
+ * a record or, in feature lists, of one step.
  *
  * Nothing is rolled back: splits, steps and offsets say where each cell ends, records says how many
- * records there are, and nothing past that exists.
- */
+ * records there are, and nothing past that exists. */
 #ifndef TFWIRE_COLUMNS_H
 #define TFWIRE_COLUMNS_H
 
@@ -65,11 +64,12 @@ struct tfw_columns {
 /* Whether the columns can take count records more; reserves what is written per record. */
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 
-/* Makes room for so many records as those held are, where memory allows. For callers that know how
- * many will come: an array that doubles is moved again and again. */
+/* Makes room for that many records like those held, where memory allows. For callers that know how
+ * many will come: an array that grows by doubling is moved again and again. */
 void tfwi_columns_expect(tfw_columns *columns, uint64_t records);
 
-/* Peeks at every grown column; zeros for bound ones. After this tfw_columns_take cannot fail. */
+/* Writes every grown column to out, as tfw_columns_peek; zeros for bound ones. After this
+ * tfw_columns_take cannot fail. */
 int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error);
 
 /* Reports a misfit. */

@@ -6,10 +6,10 @@
 /* Keys of larger schemas are not guessed: neither their columns nor the table would be cached. */
 #define MOST_FEATURES 4096
 
-/* So that one of the multipliers leads 40 keys to 40 slots, and 300 keys to nearly as many. */
+/* Enough that one of them leads 40 keys to 40 slots, and 300 keys to nearly as many. */
 #define SLOTS_PER_FEATURE 16
 
-/* And so that few of the keys that are not asked for share a slot with one that is. */
+/* Enough slots that few of the keys not asked for share a slot with one that is. */
 enum { LEAST_SHIFT = 64 - 10, LEAST_SLOTS = 1 << 10 };
 
 #define WORD sizeof(uint64_t)
@@ -17,7 +17,7 @@ enum { LEAST_SHIFT = 64 - 10, LEAST_SLOTS = 1 << 10 };
 /* Keys mostly differ at their end. Where they do not, the windows move towards the beginning. */
 enum { STEP_BACK = 4, MULTIPLIERS = 8, CHOICES = 12 * MULTIPLIERS };
 
-/* Windows that end so many bytes before the end of a key, if it is long enough. */
+/* Windows that end this many bytes before the end of a key, if it is long enough. */
 static void set_windows(tfwi_guesses *guesses, size_t back) {
     for (size_t len = 0; len < TFWI_GUESSED_LEN; len++) {
         guesses->windows[len] = (tfwi_key_bytes){

@@ -1,13 +1,13 @@
-/* Guesses whose key it is, where keys come in any order: eight bytes of the key choose a slot of a
- * table, without a branch on the key or on its length. The caller compares the whole key, and looks
- * it up by its seeded hash if the guess was wrong. So keys that share a slot, by chance or by
+/* Guesses the feature of a key where keys come in any order: eight bytes of the key choose a slot
+ * of a table, without a branch on the key or on its length. The caller compares the whole key, and
+ * looks it up by its seeded hash if the guess was wrong. So keys that share a slot, by chance or by
  * choice, cost one comparison each and no more. */
 #ifndef TFWIRE_GUESS_H
 #define TFWIRE_GUESS_H
 
 #include "base/hash.h"
 
-/* Keys that are guessed are shorter. So many bytes are read at a key of any length. */
+/* Only shorter keys are guessed. This many bytes are read at a key of any length. */
 #define TFWI_GUESSED_LEN 128
 
 /* Which bytes of a key are taken. */

@@ -18,11 +18,11 @@ typedef struct tfwi_column tfwi_column;
 
 #define TFWI_TEMPLATE_SIZE 64 /* bytes of the longest prefix that a template can hold */
 
-/* The most bytes that a kernel reads from the beginning of an entry on, without looking for its
- * end. */
+/* The most bytes that a kernel reads from the beginning of an entry without knowing where it
+ * ends. */
 #define TFWI_MATCH_ROOM 192
 
-/* What the value after a prefix is. */
+/* The shape of the value after a prefix. */
 enum tfwi_shape {
     TFWI_SHAPE_OTHER = 0, /* no usual shape: never matched */
     TFWI_SHAPE_FLOATS = 1,
@@ -78,8 +78,8 @@ extern const tfwi_matcher tfwi_matcher_avx512;
 extern const tfwi_matcher tfwi_matcher_neon;
 #endif
 
-/* Of the 64 bytes of a window some end a varint; whether eight or ten in a row do not. Without
- * that, none has more than eight or ten bytes. */
+/* Of the 64 bytes of a window, some end a varint. Whether eight, or ten, in a row do not; if not,
+ * no varint has more than eight, or ten, bytes. */
 TFWI_INLINE bool tfwi_has_eight(uint64_t ends) {
     uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
     return (four & four >> 4) != 0;

@@ -16,7 +16,7 @@
 #define WINDOW 64 /* bytes of a block that are read at once */
 #define LANES 8   /* values that are put together at once */
 
-/* 64 bytes, of which some end a varint each. */
+/* 64 bytes of varints. */
 typedef struct window {
     __m512i sevens; /* the bytes without the bit that says whether another one follows */
     __m512i firsts; /* byte j: where value j begins */

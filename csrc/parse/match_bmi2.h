@@ -45,7 +45,7 @@ static const struct {
     .followed = {1 << 16, 0, 1, 3, 7, 0xf, 0x1f, 0x3f, 0x7f, 0xff, 0x1ff, 0},
 };
 
-/* The number at p, where 8 bytes can be read, or 16 if it may be wide: a varint of 9 or 10. */
+/* The number at p, where 8 bytes can be read, or 16 if wide: then it may be a varint of 9 or 10. */
 TARGET TFWI_INLINE int64_t join_bits(const uint8_t *p, size_t row, bool wide) {
     uint64_t value = _pext_u64(tfwi_load64(p), numbers.low[row]);
     if (wide) {

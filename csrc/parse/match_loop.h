@@ -16,7 +16,7 @@
 
 #define NO_MATCH SIZE_MAX
 
-/* Strings up to these lengths are copied as if they had them: 4 times faster than memcpy. */
+/* Strings are copied as if they had one of these lengths: 4 times as fast as memcpy. */
 #define SHORT_STRING 32
 #define LONG_STRING 128
 
@@ -239,10 +239,10 @@ TARGET TFWI_NOINLINE static const uint8_t *store_long(tfw_columns *columns, cons
     return end;
 }
 
-/* ---- Entries that nobody asks for ----------------------------------------------------------- */
+/* ---- Entries that are not asked for --------------------------------------------------------- */
 
 /* Skips entries of the usual shape whose keys are not asked for; returns where it stopped. The next
- * entry waits for one load alone: what is compared is predicted. */
+ * entry waits for a single load: the comparisons are predicted. */
 TARGET TFWI_NOINLINE static const uint8_t *skip_unasked(const tfw_columns *columns,
                                                         const uint8_t *p, const uint8_t *stop,
                                                         const uint8_t *end) {
@@ -263,10 +263,10 @@ TARGET TFWI_NOINLINE static const uint8_t *skip_unasked(const tfw_columns *colum
 
 /* ---- Entries in any order ------------------------------------------------------------------- */
 
-/* Columns are looked up so many entries ahead, as many as are stored in the time that it takes. */
+/* How many entries ahead columns are looked up: as many as are stored while a lookup takes. */
 #define LOOKED_UP 4
 
-/* After so many entries it is asked whether they have come to be in the order expected. */
+/* After this many entries, checks whether they now come in the expected order. */
 #define UNORDERED 32
 
 /* The end of an entry of the usual shape, whatever its value is, or NULL. */
@@ -323,9 +323,9 @@ TARGET TFWI_INLINE const uint8_t *store_single(tfwi_column *column, uint64_t cel
     return value + len;
 }
 
-/* Stores and skips entries until another way may be better; returns where it stopped. Nothing that
- * is random is branched on: not the key, its length, the kind or the length of a number. Lookups do
- * not wait for what is before them, since the first bytes of an entry say where it ends. */
+/* Stores and skips entries until another loop may be faster; returns where it stopped. No branch
+ * depends on what is random: the key, its length, the kind or the length of a number. Lookups do
+ * not wait for earlier entries, since the first bytes of an entry say where it ends. */
 TARGET TFWI_NOINLINE static const uint8_t *match_unordered(tfw_columns *columns, const uint8_t *p,
                                                            const uint8_t *stop, const uint8_t *end,
                                                            const uint8_t *limit) {
@@ -366,7 +366,7 @@ TARGET TFWI_NOINLINE static const uint8_t *match_unordered(tfw_columns *columns,
             next = store_single(column, cell, value, len, end);
         } else {
             next = store_usual(column, cell, p, end, limit);
-            stop = p[1] < 0x80 ? stop : p; /* else what was looked up ahead is of other entries */
+            stop = p[1] < 0x80 ? stop : p; /* otherwise the lookups ahead are of other entries */
         }
         if (TFWI_UNLIKELY(next == NULL)) {
             break;
@@ -383,7 +383,7 @@ TARGET TFWI_NOINLINE static const uint8_t *match_unordered(tfw_columns *columns,
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Entries and steps that begin before it have the room after them that a kernel wants. */
+/* Entries and steps that begin before this have enough readable bytes after them for a kernel. */
 TARGET TFWI_INLINE const uint8_t *stop_of(const uint8_t *p, const uint8_t *end,
                                           const uint8_t *limit) {
     ptrdiff_t usable = limit - p - TFWI_MATCH_ROOM + 1;
@@ -427,7 +427,7 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
     return p;
 }
 
-/* The steps of one shape: a loop of its own each, with nothing to ask that all steps share. */
+/* The steps of one shape: each shape has its own loop, which does not test it at every step. */
 TARGET TFWI_INLINE const uint8_t *steps_of(uint8_t shape, tfwi_column *column, uint64_t cell,
                                            const uint8_t *p, const uint8_t *end,
                                            const uint8_t *limit) {

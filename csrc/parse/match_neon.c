@@ -13,7 +13,7 @@
 
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 
-/* Sixteen bytes of a prefix: 0 where they are as expected. */
+/* Sixteen bytes of a prefix: 0 where a byte is as expected. */
 TFWI_INLINE uint8x16_t differences(const tfwi_template *t, const uint8_t *p, size_t i,
                                    uint8x16_t lens) {
     uint8x16_t grown = vandq_u8(vld1q_u8(t->grows + i), lens);
@@ -45,7 +45,7 @@ TFWI_INLINE bool prefix_is(const tfwi_template *t, const uint8_t *p, size_t len)
 
 /* ---- Blocks of varints ---------------------------------------------------------------------- */
 
-/* Those of 16 bytes that end a varint, each as the bit of its place in eight. */
+/* Which of 16 bytes end a varint; each is the bit of its place among eight. */
 TFWI_INLINE uint8x16_t end_bits(const uint8_t *p) {
     const uint8x16_t places = vreinterpretq_u8_u64(vdupq_n_u64(UINT64_C(0x8040201008040201)));
     return vandq_u8(vcgezq_s8(vreinterpretq_s8_u8(vld1q_u8(p))), places);

@@ -28,7 +28,7 @@ int tfw_pad(const void *values, size_t value_count, const int64_t *splits, size_
     const bool zero = is_zero(padding, value_size);
     uint64_t begin = (uint64_t)once[0]; /* negative ones are large */
     if (begin > value_count) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "rows leave their values");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "rows exceed their values");
     }
     for (size_t i = 1; i <= rows; i++) {
         const uint64_t end = (uint64_t)once[i];

@@ -14,7 +14,7 @@ static bool cell_bytes(void *self, const uint8_t *data, size_t len) {
     return tfwi_cell_append_bytes(parser->column, data, len);
 }
 
-/* Room for the cell's next values: wanted, or fewer where the cell takes no more; NULL: out of
+/* Room for the cell's next values: as many as wanted, or as the cell still takes; NULL: out of
  * memory. REQUIRES: the cell has room. */
 static void *cell_reserve(tfwi_column *column, size_t wanted, size_t *out_room) {
     uint64_t room = tfwi_cell_room(column);
@@ -89,8 +89,8 @@ bool tfwi_parse_feature(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-/* Whether an entry without a kind makes an earlier entry of its key void. TensorFlow has three
- * parsers, and each has an answer of its own. */
+/* Whether an entry without a kind voids an earlier entry of its key. TensorFlow has three parsers,
+ * and each answers differently. */
 static bool kindless_replaces(const tfwi_column *column, unsigned flags) {
     bool variable = column->feature->layout == TFW_VARIABLE;
     return (flags & TFWI_CONTEXT) != 0 || (variable && (flags & TFW_SINGLE) == 0);
@@ -197,7 +197,7 @@ int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
         *m = (tfwi_messages){.spans = spans, .prefetched = are_short ? count : 0};
         return TFW_OK;
     }
-    if (data == NULL) { /* pointers into no bytes are compared, too */
+    if (data == NULL) { /* also compares pointers into empty data */
         data = nothing;
         data_len = 0;
     }

@@ -52,8 +52,8 @@ typedef struct tfwi_message {
 int tfwi_messages_init(tfwi_messages *m, const uint8_t *data, size_t data_len,
                        const tfw_span *spans, size_t count, unsigned flags, tfw_error *error);
 
-/* Short messages that lie anywhere are prefetched while others, so many records before, are parsed:
- * a processor foresees the next cache lines only within longer ones. */
+/* Short messages that lie anywhere are prefetched this many records ahead: only within longer ones
+ * does the CPU prefetch the next cache lines itself. */
 enum { TFWI_PREFETCH_AHEAD = 8, TFWI_PREFETCH_BYTES = 192 };
 
 TFWI_INLINE void tfwi_prefetch_message(const tfwi_messages *m, size_t i) {

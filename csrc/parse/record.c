@@ -1,4 +1,4 @@
-/* A record on its way into columns: its features are found, its cells filled and judged. */
+/* A record while it is parsed into columns: finding its features, filling and judging its cells. */
 #include "parse/record.h"
 
 /* ---- Finding and filling -------------------------------------------------------------------- */

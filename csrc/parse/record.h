@@ -1,11 +1,11 @@
-/* A record on its way into columns: the only place that knows how its cells are marked.
+/* A record while it is parsed into columns: the only place that knows how its cells are marked.
  *
  * In each column the record's cell is in one of three states, told by the column's serial and that
  * of the columns:
  *
  *     ABSENT  column < columns       no entry of its key was met so far
- *     OPEN    column == columns      the complete parser has met entries, which are judged last
- *     FILLED  column == columns + 1  a kernel has stored its only entry, whole and right
+ *     OPEN    column == columns      the complete parser met entries, which are judged at the end
+ *     FILLED  column == columns + 1  a kernel has stored its only entry, complete and valid
  *
  *     tfwi_record_begin    all -> ABSENT, by adding 2 to the serial of the columns
  *     tfwi_cell_fill       ABSENT -> FILLED
@@ -60,7 +60,7 @@ TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {
     columns->records++;
 }
 
-/* Makes room for noting that the record does not have the feature; false: out of memory. */
+/* Makes room to note that the record does not have the feature; false: out of memory. */
 TFWI_INLINE bool tfwi_reserve_absent(const tfw_columns *columns, tfwi_column *column) {
     return !columns->note_absent || TFWI_RESERVE_MORE(column->absent, 1);
 }

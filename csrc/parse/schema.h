@@ -1,4 +1,4 @@
-/* A schema from the inside: the features asked for, and the index of their keys. */
+/* The internals of a schema: the features asked for, and the index of their keys. */
 #ifndef TFWIRE_SCHEMA_H
 #define TFWIRE_SCHEMA_H
 

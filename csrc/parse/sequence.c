@@ -4,7 +4,7 @@
 
 /* ---- Feature lists -------------------------------------------------------------------------- */
 
-/* Begins the list again: an earlier entry of its key is forgotten, and its misfit too. */
+/* Begins the list again: an earlier entry of its key is dropped, with its misfit. */
 static void list_begin(tfwi_column *column, const tfw_columns *lists) {
     column->serial = lists->serial;
     column->steps_found = 0;
@@ -141,7 +141,7 @@ static int finish_lists(tfw_columns *lists, tfw_error *error) {
 
 /* ---- Records -------------------------------------------------------------------------------- */
 
-/* What one call works on; context or lists may be NULL. */
+/* The arguments of one call; context or lists may be NULL. */
 typedef struct sequence {
     tfw_columns *context;
     tfw_columns *lists;
@@ -209,7 +209,7 @@ int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *
         *out_done = 0;
     }
     if ((context != NULL && context->lists) || (lists != NULL && !lists->lists)) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "columns of the other sort");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "context and feature lists exchanged");
     }
     int status = tfwi_check_flags(flags, TFWI_PARSE_FLAGS, error);
     if (status == TFW_OK) {

@@ -8,7 +8,7 @@
 static const tfw_kind_survey no_values = {
     .least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY};
 
-/* A feature, and where the message at hand has it. */
+/* A feature, and where the current message has it. */
 typedef struct feature {
     tfw_feature_survey found;
     uint32_t key;
@@ -16,7 +16,7 @@ typedef struct feature {
     size_t place;     /* of its value in that message */
 } feature;
 
-/* The value of a feature in the message at hand, which may yet turn out to be malformed. */
+/* The value of a feature in the current message, which may still turn out to be malformed. */
 typedef struct value {
     size_t feature;
     int32_t single;  /* the kind of its only value, of which number holds the bits or the length */
@@ -46,9 +46,9 @@ struct tfw_survey {
     names names[2]; /* of features, of feature lists */
     TFWI_ARRAY(feature) features;
     TFWI_ARRAY(value) values; /* of the message at hand */
-    size_t before;            /* how many the message before has: they are still there */
+    size_t before;            /* how many the previous message has: they are still there */
     uint64_t message;
-    step step; /* the Feature at hand */
+    step step; /* the current Feature */
     tfwi_blocks blocks;
     tfwi_fault fault;
 };
@@ -151,7 +151,7 @@ static void add_values(tfw_kind_survey *to, const tfw_kind_survey *more) {
 
 /* ---- Features ------------------------------------------------------------------------------- */
 
-/* Adds the Feature at hand to a value. */
+/* Adds the current Feature to a value. */
 TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
     const unsigned bit = 1u << kind;
     const uint64_t count = s->step.of.values;
@@ -238,7 +238,7 @@ static feature *find_feature(tfw_survey *s, bool is_list, const tfwi_entry *entr
     return &s->features.of[n->features.of[key]];
 }
 
-/* The feature that the message before has at this place, if it is that of the key; else NULL. */
+/* The feature that the previous message has at this place, if it has this key; else NULL. */
 TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
     if (s->values.count >= s->before) {
         return NULL;
@@ -250,7 +250,7 @@ TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry
     return same ? f : NULL;
 }
 
-/* The place for the value of a key in the message at hand; NULL: a fault. */
+/* The place for the value of a key in the current message; NULL: a fault. */
 static value *place_of(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
     feature *f = guess_feature(s, is_list, entry);
     if (f == NULL && (f = find_feature(s, is_list, entry)) == NULL) {
@@ -278,7 +278,7 @@ static value *place_of(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
 /* Bytes of an entry around its key and its value, if each length takes one byte. */
 enum { BEFORE_KEY = 4, AFTER_KEY = 6 };
 
-/* Whether an entry with this key is at p, whose lengths take one byte, and it may have a value. */
+/* Whether an entry with this key, whose lengths take one byte, is at p and may have a value. */
 TFWI_INLINE bool is_short_entry(const uint8_t *p, const uint8_t *end, const tfwi_key *key) {
     const size_t left = (size_t)(end - p), least = BEFORE_KEY + key->len + AFTER_KEY;
     return left >= least && p[0] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[1] < 0x80 &&
@@ -324,7 +324,7 @@ TFWI_INLINE bool read_single(tfw_survey *s, int32_t kind, const uint8_t *p, size
     return true;
 }
 
-/* Notes entries in the order of the message before, as long as each has a single value and is
+/* Notes entries in the order of the previous message, as long as each has a single value and is
  * written in the usual way; returns where it stopped. The complete walk would find the same. */
 static const uint8_t *survey_singles(tfw_survey *s, const uint8_t *p, const uint8_t *end) {
     while (s->values.count < s->before) {
@@ -402,7 +402,7 @@ static bool survey_map(tfw_survey *s, const tfwi_message *m, bool is_list) {
     return p == end;
 }
 
-/* Adds the message at hand to the totals. */
+/* Adds the current message to the totals. */
 static void keep_message(tfw_survey *s) {
     for (size_t i = 0; i < s->values.count; i++) {
         const value *v = &s->values.of[i];

@@ -12,7 +12,7 @@
 
 #define SOME 64 /* elements of every array, at first */
 
-/* A point that a failure can go back to. */
+/* A state to return to after a failure. */
 typedef struct position {
     size_t pickle;
     size_t int64s;
@@ -214,7 +214,7 @@ static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsign
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-/* Decodes messages until one is malformed; nothing of that one remains. */
+/* Decodes messages until one is malformed; nothing of that one is kept. */
 static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count, unsigned flags,
                          size_t *out_done) {
     for (*out_done = 0; *out_done < count; ++*out_done) {
@@ -229,7 +229,7 @@ static bool put_messages(decoder *d, const tfwi_messages *messages, size_t count
     return true;
 }
 
-/* An array of the last call, unless the caller has kept it. */
+/* The array of the last call, to be reused unless the caller has kept it. */
 #define LENT(data, room) {.of = (data), .capacity = (data) != NULL ? (room) : 0}
 
 static decoder decoder_of(const tfw_dicts *dicts) {
@@ -258,7 +258,7 @@ static void give_back(const decoder *d, tfw_dicts *out_dicts) {
     };
 }
 
-/* Opens the list, and reserves some of every array so that no pointer is NULL. */
+/* Opens the list, and reserves a little of every array so that no pointer is NULL. */
 static bool begin(decoder *d) {
     bool reserved = TFWI_RESERVE(d->pickle.stream, SOME) && TFWI_RESERVE(d->int64s, SOME) &&
                     TFWI_RESERVE(d->floats, SOME) && TFWI_RESERVE(d->buffers, SOME);

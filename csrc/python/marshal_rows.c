@@ -1,4 +1,4 @@
-/* Rows out of marshal.dumps(list, 4): numbers, text, and lists of them.
+/* Rows from marshal.dumps(list, 4): numbers, text, and lists of them.
  *
  * An object is a type code and its content. A code with the flag gives the object the next number,
  * by which a later 'r' refers to it. */
@@ -210,7 +210,7 @@ TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
     tfwi_element scalar;
     int status = read_scalar(u, code, &scalar, &out->type, &list);
     if (TFWI_LIKELY(status == TFW_OK)) {
-        out->a = scalar.a; /* of numbers nothing else is looked at */
+        out->a = scalar.a; /* numbers need no other field */
         out->b = scalar.b;
         return TFW_OK;
     }
@@ -254,7 +254,7 @@ static int read_row(tfwi_unpickler *u) {
     return TFWI_UNKNOWN;
 }
 
-/* A row that occurs again. */
+/* A row that occurred before. */
 static int reread_row(tfwi_unpickler *u) {
     const tfwi_memo *row = recall(u);
     if (row == NULL || row->type != TFWI_ROW) {

@@ -1,4 +1,4 @@
-/* Byte strings from Python, thousands at a time: the objects themselves, where they lie. */
+/* Byte strings from Python, thousands at a time: read in place, from the objects themselves. */
 #include "tfwire_python.h"
 
 #include "records/frame.h"

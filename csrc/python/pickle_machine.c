@@ -183,7 +183,7 @@ static bool pop_mark(tfwi_unpickler *u, tfwi_mark *out) {
     return true;
 }
 
-/* ---- Markers: how Python's side puts values that pickle has no opcode for ------------------- */
+/* ---- Markers: how the Python side writes values that pickle has no opcode for --------------- */
 
 static bool is_named(const tfwi_unpickler *u, const tfwi_item *item, const char *name) {
     size_t len = strlen(name);
@@ -191,7 +191,7 @@ static bool is_named(const tfwi_unpickler *u, const tfwi_item *item, const char 
            memcmp(u->stream + item->a, name, len) == 0;
 }
 
-/* The global that is our marker. */
+/* Pushes the marker for the global that stands for it. */
 static int push_native(tfwi_unpickler *u) {
     if (u->items.count < 2) {
         return TFWI_UNKNOWN;
@@ -289,8 +289,8 @@ static bool is_memoised_as(const tfwi_item *item, size_t index) {
     return item->type == TFWI_LIST && item->memo == index + 1;
 }
 
-/* Whether a list is still being made, so that it would hold itself: it stands below a mark or on
- * top, where APPENDS or APPEND will find it. */
+/* Whether a list is still being built, so that it would contain itself: it stands below a mark or
+ * on top, where APPENDS or APPEND will find it. */
 static bool is_open(const tfwi_unpickler *u, size_t index) {
     for (size_t i = 0; i < u->mark_count; i++) {
         size_t items = u->marks[i].items;

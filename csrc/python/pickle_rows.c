@@ -1,4 +1,4 @@
-/* Rows out of a pickle: the opcodes around them, keys and values, rows that occur again. */
+/* Rows from a pickle: the opcodes around them, keys and values, rows that occurred before. */
 #include "python/unpickler.h"
 
 /* SETITEM, SETITEMS: the items on the stack become pairs of the row. */
@@ -106,7 +106,7 @@ static int read_row(tfwi_unpickler *u) {
     return status;
 }
 
-/* A row that occurs again. */
+/* A row that occurred before. */
 static int reread_row(tfwi_unpickler *u, size_t size) {
     if (!tfwi_has(u, size)) {
         return TFWI_UNKNOWN;

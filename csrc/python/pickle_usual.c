@@ -3,7 +3,7 @@
  * slower. */
 #include "python/unpickler.h"
 
-/* Strings have their length in 1, 4 or 8 bytes; 0: no string. */
+/* The size of a string's length, 1, 4 or 8 bytes; 0: not a string. */
 TFWI_INLINE size_t length_size(uint8_t op) {
     switch (op) {
     case OP_SHORT_BINUNICODE:
@@ -94,7 +94,7 @@ TFWI_INLINE int skip_string(tfwi_unpickler *u, const tfwi_item *string, uint32_t
     return tfwi_memoize(u, (tfwi_memo){TFWI_STRING, 0, key, string->a, string->b});
 }
 
-/* What the memo has at the index of size bytes here, NULL: nothing. */
+/* The memo's entry for the index of size bytes at this place; NULL: there is none. */
 TFWI_INLINE const tfwi_memo *read_memo(tfwi_unpickler *u, size_t size, uint32_t *out_number) {
     if (!tfwi_has(u, size)) {
         return NULL;
@@ -218,7 +218,7 @@ static int read_known_value(tfwi_unpickler *u, size_t size, tfwi_item *out) {
 TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t op, tfwi_item *out) {
     tfwi_element number;
     if (read_number(u, op, &number)) {
-        out->type = (uint8_t)number.b; /* nothing else of it is looked at */
+        out->type = (uint8_t)number.b; /* it needs no other field */
         out->a = number.a;
         return TFW_OK;
     }

@@ -1,11 +1,11 @@
-/* Opcodes of strings, and the memo that spares writing the same keys again. */
+/* Opcodes of strings, and the memo by which a key is written only once. */
 #include "python/pickle_writer.h"
 #include "base/hash.h"
 
-#define MAX_OPCODE 9 /* bytes of an opcode with its argument, payload aside */
+#define MAX_OPCODE 9 /* bytes of an opcode with its argument, without the payload */
 
-/* The most probes for the slot of a key. A key that finds none is written out each time: no choice
- * of keys makes the search long. */
+/* The most probes for the slot of a key. A key that finds no slot is written out each time, so no
+ * choice of keys makes the search long. */
 #define MEMO_PROBES 8
 static const tfwi_seed unseeded = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)};
 #define MEMO_SLOTS 64 /* at first */
@@ -53,7 +53,7 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len) {
 
 static bool is_continuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* Bytes of the UTF-8 character at p, 0 if there is none: by Python's rules, without surrogates. */
+/* Bytes of the UTF-8 character at p, by Python's rules, without surrogates; 0: not a valid one. */
 static size_t utf8_len(const uint8_t *p, const uint8_t *end) {
     size_t left = (size_t)(end - p);
     if (p[0] < 0x80) {
@@ -159,7 +159,7 @@ static bool is_key(const tfwi_pickle *pickle, const tfwi_memo_key *slot, const u
            memcmp(pickle->stream.of + slot->offset, key, len) == 0;
 }
 
-/* The slot of a key, the free one for it, or NULL where neither is near. */
+/* The slot of a key, or the free slot for it; NULL: neither is near. */
 static tfwi_memo_key *memo_find(const tfwi_pickle *pickle, const uint8_t *key, size_t len,
                                 uint64_t hash) {
     for (size_t i = 0; i < MEMO_PROBES; i++) {

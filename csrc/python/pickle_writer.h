@@ -1,6 +1,5 @@
-/* Pickles (protocol 5), written opcode by opcode: bytes of a message are only ever payload of
- * counted strings. Functions return false when they are out of memory.
- */
+/* Pickles (protocol 5), written opcode by opcode: bytes of a message only ever become the payload
+ * of counted strings. Functions return false when out of memory. */
 #ifndef TFWIRE_PICKLE_WRITER_H
 #define TFWIRE_PICKLE_WRITER_H
 

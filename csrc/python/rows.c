@@ -235,7 +235,7 @@ static int describe(int status, tfw_error *error) {
     switch (status) {
     case TFW_END: return TFW_OK;
     case TFW_E_MEMORY: return tfwi_fail(error, status, "no memory for the values of a row");
-    case TFWI_UNKNOWN: return tfwi_fail(error, status, "a row of other than plain values");
+    case TFWI_UNKNOWN: return tfwi_fail(error, status, "a row with values that are not plain");
     default: return tfwi_fail(error, status, "the output is full");
     }
 }
@@ -260,7 +260,7 @@ int tfw_rows_encode(tfw_rows *r, const uint8_t *stream, size_t len, unsigned fla
     bool sort_keys = (flags & TFW_KEEP_ORDER) == 0;
     if (r->sort_keys != sort_keys) {
         r->sort_keys = sort_keys;
-        r->u.pairs.count = 0; /* no guesses: the order must be found again */
+        r->u.pairs.count = 0; /* no guesses: find the order again */
     }
     tfwi_unpickle_begin(&r->u, stream, len);
     while ((status = tfwi_unpickle_row(&r->u)) == TFW_OK) {

@@ -24,7 +24,7 @@ struct tfw_rows {
     size_t guess; /* bytes of the last message's length */
 };
 
-/* A key's use from which on its template pays. */
+/* From this use of a key on, its template pays. */
 #define TFWI_TEMPLATE_USES 4
 
 /* Finds the order of the pairs, whose keys are not those of the row before. TFWI_UNKNOWN: a key
@@ -37,7 +37,7 @@ int tfwi_rows_prepare(tfw_rows *r, uint32_t key, int32_t kind);
 /* Forgets all keys. */
 void tfwi_rows_forget(tfw_rows *r);
 
-/* The prefix for a key and a kind; NULL: no memory. */
+/* The prefix for a key and a kind; NULL: out of memory. */
 TFWI_INLINE tfwi_prefix *tfwi_rows_prefix(tfw_rows *r, uint32_t key, int32_t kind) {
     bool ready = key < r->prefixes.count &&
                  r->prefixes.of[key].uses[kind - 1] > TFWI_TEMPLATE_USES;

@@ -1,11 +1,11 @@
-/* Rows of Python, out of a stream of pickle or marshal: names and values, without Python objects.
+/* Python's rows from a stream of pickle or marshal: names and values, without Python objects.
  *
  * pickle.dumps is the fastest way to hand over many Python objects: 40 ns for an item of a dict.
  * For dicts of plain values it uses few opcodes. The usual row is read straight through
  * (pickle_usual.c); any other is read again from its beginning by a stack machine like pickle's own
- * (pickle_machine.c). What the machine does not know is encoded by Python. marshal takes a third
- * less time, but writes bytes like any object with a buffer: it serves rows of numbers and text
- * (marshal_rows.c).
+ * (pickle_machine.c). Rows that the machine does not know are encoded in Python. marshal takes a
+ * third less time, but does not distinguish bytes from other objects with a buffer, so it is used
+ * for rows of numbers and text only (marshal_rows.c).
  *
  * The stream is not trusted: every length is checked against the bytes present, every reference
  * against the memo. */
@@ -17,7 +17,7 @@
 #include "base/keys.h"
 #include "python/opcodes.h"
 
-#define TFWI_UNKNOWN TFW_E_UNSUPPORTED /* a row for Python */
+#define TFWI_UNKNOWN TFW_E_UNSUPPORTED /* a row that Python must encode */
 #define TFWI_UNUSUAL 100               /* a row for the machine; no value of enum tfw_status */
 
 #define TFWI_PICKLE_FRAME_SIZE 9 /* the opcode, and a length that is not needed here */
@@ -55,7 +55,7 @@ typedef struct tfwi_element {
 
 /* What MEMOIZE keeps. Lists and rows are run again from their opcodes [a, b). */
 typedef struct tfwi_memo {
-    uint8_t type; /* 0: nothing that can be used again */
+    uint8_t type; /* 0: nothing that can be referred to */
     uint8_t kind;
     uint32_t key; /* string: 1 + number of the key that it was found to be */
     uint64_t a;
@@ -80,7 +80,7 @@ typedef struct tfwi_unpickler {
     size_t at;
     size_t end;       /* of what is being run */
     bool is_marshal;
-    uint64_t rows_left; /* marshal: that its list holds */
+    uint64_t rows_left; /* marshal: items that its list still holds */
     unsigned replays; /* memoised opcodes that are being run again; these are not memoised again */
     size_t mark_count;
     tfwi_mark marks[TFWI_MAX_MARKS];
@@ -96,11 +96,11 @@ typedef struct tfwi_unpickler {
 
 /* ---- Reading rows --------------------------------------------------------------------------- */
 
-/* Begins a stream. Keys and the row read last stay known. */
+/* Begins a stream. Keys and the last row are still remembered. */
 void tfwi_unpickle_begin(tfwi_unpickler *u, const uint8_t *stream, size_t len);
 
 /* Reads the next row into u->pairs. TFW_END: there are no more; TFWI_UNKNOWN: it holds something
- * that is not known here; TFW_E_MEMORY. A key may be there twice (as str and as bytes). */
+ * that only Python can encode; TFW_E_MEMORY. A key may occur twice (as str and as bytes). */
 int tfwi_unpickle_row(tfwi_unpickler *u);
 
 /* Forgets everything and releases the memory. */
@@ -120,12 +120,12 @@ int tfwi_run(tfwi_unpickler *u);
 
 /* ---- For all of these: keys (pickle_keys.c), the stream, the memo --------------------------- */
 
-/* The key that a string is, with a guess that is compared first. Text may have surrogates, which
- * make it TFWI_UNKNOWN, also where bytes are known as a key that are the same. */
+/* The number of a string as a key; the guess is compared first. Text with surrogates is
+ * TFWI_UNKNOWN, even if the same bytes are a known key. */
 int tfwi_guess_key(tfwi_unpickler *u, const tfwi_item *name, bool is_text, uint32_t guess,
                    uint32_t *out_key);
 
-/* The key that a string is. */
+/* The number of a string as a key. */
 int tfwi_find_key(tfwi_unpickler *u, const tfwi_item *string, uint32_t *out_key);
 
 TFWI_INLINE bool tfwi_has(const tfwi_unpickler *u, uint64_t bytes) {

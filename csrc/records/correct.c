@@ -135,7 +135,7 @@ static unsigned lowest_bit(uint32_t v) {
     return bit;
 }
 
-/* Enough steps that a few dozen logarithms below bits cost about as much as the table. */
+/* So many steps that a few dozen logarithms below bits cost about as much as the table. */
 static uint32_t table_size(uint64_t bits) {
     uint32_t steps = SMALLEST_TABLE;
     while (steps < LARGEST_TABLE && (uint64_t)steps * steps < 64 * bits) {

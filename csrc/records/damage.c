@@ -5,8 +5,8 @@
 #include "records/scan.h"
 #include "records/window.h"
 
-/* Room for one more item. Beyond a limit only the newest is kept in addition to the first ones, so
- * that memory stays bounded however much is damaged. */
+/* Room for one more item. Beyond a limit, only the first items and the newest are kept, so that
+ * memory stays bounded however much is damaged. */
 #define ROOM_FOR_ONE(items)                                           \
     ((items).count -= (items).count == TFW_MOST_REGIONS ? 1 : 0, TFWI_RESERVE_MORE(items, 1))
 
@@ -160,7 +160,7 @@ static int apply_flip(tfw_reader *reader, tfw_flip flip) {
     return TFW_OK;
 }
 
-/* Finds out whether the damage at begin is one flipped bit. */
+/* Checks whether the damage at begin is one flipped bit. */
 int tfwi_reader_correct_damage(tfw_reader *reader) {
     uint64_t limit = tfwi_reader_input_end(reader);
     tfwi_damaged damaged = {

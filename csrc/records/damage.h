@@ -4,10 +4,10 @@
 
 #include "records/reader_state.h"
 
-/* Treats the damage of the record at begin as the policy says. */
+/* Handles the damage of the record at begin as the policy says. */
 int tfwi_reader_meet_damage(tfw_reader *reader);
 
-/* Whether the damage at begin may be a flipped bit; finds out, and flips it back. */
+/* Whether the damage at begin may be a flipped bit. If it is one, flips it back. */
 bool tfwi_reader_may_be_corrected(const tfw_reader *reader);
 int tfwi_reader_correct_damage(tfw_reader *reader);
 

@@ -1,6 +1,5 @@
-/* Random access: where the records of a file lie, and any of them by number. Nothing here keeps
- * state, so any number of threads may read one file.
- */
+/* Random access: finding the records of a file, and reading any of them by number. Nothing here
+ * keeps state, so any number of threads may read one file. */
 #include "records/read_at.h"
 #include "records/scan.h"
 
@@ -206,7 +205,7 @@ static int check_group(const group *g, const int64_t *offsets, const int64_t *nu
         const int64_t size = p.size;
         if (TFWI_UNLIKELY(begin < g->begin || begin > g->end || size < TFWI_FRAME_SIZE ||
                           size > g->end - begin)) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that change meanwhile");
+            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets changed during the call");
         }
         const size_t at = (size_t)(begin - g->begin);
         const uint8_t *record = data + at;

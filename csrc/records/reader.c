@@ -1,4 +1,4 @@
-/* The buffered sequential reader: a window that moves over a file or over bytes that are fed.
+/* The buffered sequential reader: a window that moves over a file, or over bytes that it is fed.
  *
  * The window, in offsets from data:
  *

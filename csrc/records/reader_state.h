@@ -1,5 +1,5 @@
-/* The state of the sequential reader. window.c gets its input, damage.c does what the policy says,
- * and above them reader.c goes from record to record. */
+/* The state of the sequential reader. window.c gets its input, damage.c applies the policy, and
+ * reader.c, above both, goes from record to record. */
 #ifndef TFWIRE_READER_STATE_H
 #define TFWIRE_READER_STATE_H
 
@@ -37,7 +37,7 @@ struct tfw_reader {
     bool has_gaps;     /* there is damage between the spans */
 
     tfw_error damage;  /* of the record at begin; TFW_OK: no damage is known */
-    bool examined;     /* it was looked at for a flipped bit */
+    bool examined;     /* checked for a flipped bit */
     tfw_error outcome; /* once status is not TFW_OK, the answer to every further call */
 
     bool searching;    /* for the next record after damage; the last region is still open */

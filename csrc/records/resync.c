@@ -4,8 +4,8 @@
  * length is plausible and whose payload verifies too is a record, or a copy of one inside another
  * record's payload; the two cannot be distinguished.
  *
- * Hostile input may hold a header that verifies every 12 bytes, each promising a payload of all
- * that follows. Checksumming each of them would take quadratic time. But the CRC of [a, b) follows
+ * Hostile input may hold a header that verifies every 12 bytes, each claiming all that follows as
+ * its payload. Checksumming each of them would take quadratic time. But the CRC of [a, b) follows
  * from those of [base, a) and [base, b). So the CRC from base on is kept every STRIDE bytes; each
  * byte is checksummed once for these, and a candidate costs two partial strides and one
  * combination.

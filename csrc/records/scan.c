@@ -1,5 +1,5 @@
-/* Finding records in memory: the choice of a scanner, and what is wrong with a record in words.
- * Nothing here keeps state. */
+/* Finding records in memory: the choice of a scanner, and the texts for damaged records. Nothing
+ * here keeps state. */
 #include "records/scan.h"
 
 #include <inttypes.h>

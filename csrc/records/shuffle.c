@@ -1,4 +1,4 @@
-/* The buffer of a shuffle: exchanging elements, and copying strings together. */
+/* The buffer of a shuffle: exchanging elements, and copying strings side by side. */
 #include "base/common.h"
 
 /* Inlined for each size, so that a copy is a move or two. */
@@ -35,7 +35,7 @@ int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *other
         exchange(held, held_numbers, others, other_numbers, slots, count, 16);
         return TFW_OK;
     default:
-        return tfwi_fail(error, TFW_E_ARGUMENT, "elements that are not a word or two");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "elements of other than 8 or 16 bytes");
     }
 }
 

@@ -1,4 +1,4 @@
-/* A summary of the records that a reader finds: one call reads, verifies and adds up very many. */
+/* A summary of the records that a reader finds: one call reads, verifies and adds up many. */
 #include "records/frame.h"
 
 static void add_batch(tfw_summary *summary, const tfw_batch *batch) {

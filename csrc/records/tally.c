@@ -1,5 +1,5 @@
 /* Totals of records: a fingerprint that does not depend on their order, and the CRC of the file
- * that they make. Both follow from the CRCs that the records carry. */
+ * that they form. Both follow from the CRCs stored with the records. */
 #include "records/frame.h"
 
 /* From about this length on, combining is faster than reading the payload again. */

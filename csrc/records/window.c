@@ -1,4 +1,4 @@
-/* The window of the sequential reader, and where its input comes from: a file that is read here, or
+/* The window of the sequential reader and the source of its input: a file that is read here, or
  * bytes that the caller feeds. */
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
@@ -11,7 +11,7 @@
 
 /* ---- The window ----------------------------------------------------------------------------- */
 
-/* Forgets used bytes, if there are at least as many as must be moved for that. */
+/* Drops used bytes, if there are at least as many as must be moved for that. */
 static void compact(tfw_reader *reader) {
     size_t live = reader->end - reader->begin;
     if (reader->begin == 0 || reader->begin < live || tfwi_spans_pending(reader)) {
@@ -78,7 +78,7 @@ static void arrived(tfw_reader *reader, size_t len) {
 /* ---- The file source ------------------------------------------------------------------------ */
 
 #ifdef TFW_TEST_FAULTS
-/* Test builds may put a source that misbehaves in the place of pread. */
+/* Test builds may replace pread by a source that misbehaves. */
 ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset) = pread;
 #define pread tfwi_test_pread
 #endif
@@ -185,7 +185,7 @@ int tfw_reader_reserve(tfw_reader *reader, uint8_t **out_data, size_t *out_len,
 
 int tfw_reader_commit(tfw_reader *reader, size_t len, tfw_error *error) {
     if (reader->fd >= 0 || reader->ended || len > reader->reserved) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "more was committed than had been reserved");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "more bytes were committed than reserved");
     }
     reader->reserved = 0;
     if (len != 0) {

@@ -1,4 +1,4 @@
-/* The window of the sequential reader on its input. */
+/* The sequential reader's window on its input. */
 #ifndef TFWIRE_WINDOW_H
 #define TFWIRE_WINDOW_H
 

@@ -31,7 +31,7 @@ TFWI_INLINE bool tfwi_read_entry(const uint8_t *p, const uint8_t *end, tfwi_entr
 /* The next piece of the value (pieces of a message are merged); false after the last. */
 TFWI_INLINE bool tfwi_next_piece(tfwi_entry *entry, const uint8_t **out_begin,
                                  const uint8_t **out_end) {
-    tfwi_fault none; /* tfwi_read_entry has been here */
+    tfwi_fault none; /* tfwi_read_entry has checked it */
     tfwi_field field;
     if (!tfwi_find_field(&entry->next, entry->end, TFWI_TAG(2, TFWI_WIRE_LEN), &field, &none)) {
         return false;

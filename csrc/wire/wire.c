@@ -1,4 +1,4 @@
-/* The parts of the wire format that are rare or long. */
+/* Reading the rare or long parts of the wire format. */
 #include "wire/wire.h"
 
 const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text) {
@@ -45,7 +45,7 @@ static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field 
 static const uint8_t *take_bytes(const uint8_t *p, const uint8_t *end, uint64_t len,
                                  tfwi_field *field, const uint8_t *at, tfwi_fault *fault) {
     if (len > (uint64_t)(end - p)) {
-        return tfwi_malformed(fault, at, "a field leaves its message");
+        return tfwi_malformed(fault, at, "a field exceeds its message");
     }
     field->data = p;
     field->len = (size_t)len;
@@ -64,7 +64,7 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
     case TFWI_WIRE_LEN:
         p = tfwi_read_long_varint(p, end, TFWI_MAX_TAG, &len, fault);
         return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
-    case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends that has not begun");
+    case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends without a beginning");
     default: return tfwi_malformed(fault, p, "not a wire type");
     }
 }

@@ -27,7 +27,7 @@ enum tfwi_wire_type {
 #define TFWI_MAX_TAG 5     /* bytes of a varint that is a tag or a length, as in protobuf */
 #define TFWI_MAX_NESTING 100  /* groups within groups, as in protobuf */
 
-/* A field's number and type in one, as they are written. */
+/* A field's number and type in one number, as they are written. */
 #define TFWI_TAG(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
 
 /* A field as it lies in a message. */
@@ -41,7 +41,7 @@ typedef struct tfwi_field {
 /* Notes a malformed message; returns NULL, for readers to return. */
 const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text);
 
-/* Notes failing memory; returns false. */
+/* Notes that memory is short; returns false. */
 bool tfwi_out_of_memory(tfwi_fault *fault);
 
 /* A varint of any length up to max_len bytes; bits above the 64th are dropped. */

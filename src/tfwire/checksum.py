@@ -197,7 +197,7 @@ def _check_numbers(bits: int = 32, **numbers: Any) -> None:
 
 
 def _index(name: str, value: Any) -> int:
-    """An integer of any type as Python's. C would cut the scalars of numpy that are no integers."""
+    """An integer of any type as Python's. C would cut scalars of numpy that are not integers."""
     try:
         return operator.index(value)
     except TypeError:

@@ -84,7 +84,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
         specification: The features as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: ``infer_schema`` of the files; of URLs 16
             of each split are looked at. Features that no record at the beginning of a file has are
-            not found so.
+            not found.
         columns: The names of the features to read; others are not parsed. None: those of
             ``features``, or all.
         features: A ``datasets.Features`` to which the columns are cast.

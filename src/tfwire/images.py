@@ -136,7 +136,7 @@ _GREY_WITH_ALPHA = 4
 # ---- Large images -----------------------------------------------------------------------------
 
 # Held while the filters of warnings, which all threads share, differ. A signal handler may decode
-# an image in the midst of another, and so may a process that was forked then.
+# an image in the middle of another, and so may a process that was forked then.
 _filters = threading.RLock()
 
 
@@ -152,7 +152,7 @@ if hasattr(os, "register_at_fork"):
 @contextmanager
 def _no_warning_of_size(pixels: int | None) -> Iterator[None]:
     """Pillow warns of images that have more than half the pixels which it refuses. Only for these
-    are the filters of warnings changed: each change makes warnings appear that came already.
+    are the filters of warnings changed: each change makes earlier warnings appear again.
 
     Args:
         pixels: How many the image has; None: unknown.

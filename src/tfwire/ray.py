@@ -204,7 +204,7 @@ class TFRecordDatasink(Datasink):
     Args:
         path: A folder that all workers see. It is made if it is missing.
         compression_type: None or "", "GZIP" or "ZLIB".
-        min_rows_per_file: Rows of a file at least, as far as there are so many.
+        min_rows_per_file: The fewest rows of a file, unless there are fewer in all.
 
     Raises:
         ValueError, TypeError: An argument is not valid.
@@ -224,7 +224,7 @@ class TFRecordDatasink(Datasink):
 
     @property
     def min_rows_per_write(self) -> int | None:
-        """Rows of a file at least."""
+        """The fewest rows of a file."""
         return self._min_rows
 
     def get_name(self) -> str:

@@ -66,8 +66,8 @@ def recover_shards(
 ) -> list[str]:
     """Puts back the files that a killed ShardedWriter was replacing.
 
-    A ShardedWriter gives its files their names one by one. While it does, a few milliseconds long,
-    a file called ``.tfwire-publishing`` (``MARKER``) is in the folder. If the writer is killed in
+    A ShardedWriter gives its files their names one by one. During these few milliseconds, a file
+    called ``.tfwire-publishing`` (``MARKER``) is in the folder. If the writer is killed in
     that time, the marker stays, and the files of the set may be partly old and partly new: tfwire's
     readers warn of it. This function, and the next ShardedWriter in the folder, restores the old
     files and removes the marker. If a ShardedWriter is publishing its files right now, this waits

@@ -82,7 +82,7 @@ class SparkSource(DataSource):
     that a record lacks is null.
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
-    their names when all tasks have ended; a task that is tried again is there once.
+    their names when all tasks have ended; the rows of a task that is tried again are there once.
 
     Args:
         options: ``compression_type``, ``on_corrupt``, ``storage_options`` (JSON): as for
@@ -227,7 +227,7 @@ def _features(schema: pyarrow.Schema, *, complete: bool) -> Any:
 
     Args:
         schema: The columns.
-        complete: Every record has one value for each column that is no array, which is parsed
+        complete: Every record has one value for each column that is not an array: parsed
             twice as fast. Otherwise it may lack it.
     """
     flat: dict[str, Any] = {}

@@ -91,7 +91,7 @@ def test_fixed_length_is_a_multiple_of_the_size(fixed_length):
 
 
 def test_a_length_that_does_not_divide_is_named():
-    with pytest.raises(ValueError, match="3 bytes, which is no multiple of 2, the size of int16"):
+    with pytest.raises(ValueError, match="3 bytes, which is not a multiple of 2, the size of"):
         tfw.decode_raw(b"abc", "int16")
 
 

@@ -202,7 +202,7 @@ def test_ragged_columns_may_be_made_of_lists():
 def test_a_sparse_tensor_is_no_column():
     """Its three parts are not three records."""
     sparse = SparseTensor(np.array([[0, 0]]), np.array([1]), np.array([1, 1]))
-    with pytest.raises(TypeError, match="feature 'x': a SparseTensor is no column"):
+    with pytest.raises(TypeError, match="feature 'x': a SparseTensor cannot be a column"):
         encode_columns({"x": sparse})
 
 

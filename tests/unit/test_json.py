@@ -168,7 +168,7 @@ def test_a_zero_in_quotes_keeps_its_sign():
 
 
 def test_bytes_that_are_no_example_have_no_json():
-    with pytest.raises(tfw.ParseError, match="no valid Example"):
+    with pytest.raises(tfw.ParseError, match="not a valid Example"):
         tfw.example_to_json(b"\xff\xff")
 
 

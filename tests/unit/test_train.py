@@ -331,7 +331,7 @@ def test_to_dict_gives_plain_lists():
 
 
 def test_to_dict_says_what_it_cannot_read():
-    with pytest.raises(tfw.ParseError, match="3 bytes that are no valid Example"):
+    with pytest.raises(tfw.ParseError, match="3 bytes that are not a valid Example"):
         train.to_dict(b"\xff\xff\xff")
     with pytest.raises(TypeError, match=r"found tensorflow\.Feature"):
         train.to_dict(train.Feature())

@@ -77,7 +77,7 @@ Compression: TypeAlias = Literal["", "GZIP", "ZLIB"]
 CompressionType: TypeAlias = (
     Literal["", "GZIP", "ZLIB", "gzip", "zlib", 0, 1, 2] | SupportsCompressionType | None
 )
-"""A compression to use; None is none. The numbers are TensorFlow's TFRecordCompressionType."""
+"""A compression to use; None: none. The numbers are TensorFlow's TFRecordCompressionType."""
 DetectedCompressionType: TypeAlias = CompressionType | Literal["auto"]
 """A compression, or "auto", which looks at the file."""
 

@@ -172,8 +172,8 @@ def _is_ours(module: object) -> bool:
 def copied(error: Exception) -> Exception:
     """A copy of an error, to be raised while the error itself is kept for later.
 
-    What is raised refers to the frames on its way: with an error that a thread keeps, the thread
-    would keep the iterator, and an error that is raised again and again would grow."""
+    A raised error refers to the frames that it passed through. A thread that keeps it would keep
+    the iterator alive, and an error that is raised repeatedly would grow."""
     try:
         return copy.copy(error).with_traceback(error.__traceback__)
     except Exception:  # of a class that cannot be copied

@@ -1,8 +1,9 @@
 """Which threads work for which iterators: those that an iterator may wait for.
 
 A function or a file object of the user's that runs in such a thread may ask the iterator for a
-result, or for a state. The iterator must not wait then: it would wait for itself. What else has a
-lock, like a writer whose file object draws from the iterator, must not have such a thread wait.
+result, or for a state. The iterator must not wait then: it would wait for itself. Other objects
+with a lock, like a writer whose file object draws from the iterator, must not make such a thread
+wait.
 """
 
 from __future__ import annotations

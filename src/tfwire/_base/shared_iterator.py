@@ -206,7 +206,7 @@ class SharedIterator(Iterator[Item]):
 
     def _leave(self) -> None:
         """Releases, where the iterator was closed while this thread was inside, and tells those who
-        wait in close: another thread may have released it already, and they not know."""
+        wait in close: another thread may have released it already without waking them."""
         if self._exits.qsize() < _MOST_WAITING:
             self._exits.put(None)
         self._release_once()

@@ -139,7 +139,7 @@ class AheadCursor(GatheringPieces):
         work: Makes elements of what was drawn; any thread. None: they are the elements.
         num_threads: How many threads.
         depth: The number of stages of the pass, where pieces have several elements: a position in
-            the midst of a piece says whose it is.
+            the middle of a piece says whose it is.
         count: How many pieces to make ahead; None: one more than threads.
     """
 

@@ -119,7 +119,7 @@ class Transformations(Regrouping[Element]):
 
         Args:
             map_func: The function.
-            num_parallel_calls: Above 1, so many threads call it ahead. That pays if it takes
+            num_parallel_calls: Above 1, this many threads call it ahead. That pays if a call takes
                 milliseconds without Python's lock. None, 1 or -1 (AUTOTUNE): the thread that asks
                 for elements calls it.
             deterministic, name: Ignored.

@@ -1,6 +1,6 @@
 """Tables of Arrow data, of whatever library: the encoder's inputs, batch by batch.
 
-Objects hand them over in capsules (Arrow's PyCapsule interface); no library of Arrow's is needed.
+Objects hand them over in capsules (Arrow's PyCapsule interface); no Arrow library is needed.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ _CAPSULE_NAMES = {
 
 
 def _struct(capsule: Any, name: str, table: Any) -> Any:
-    """The struct in a capsule of Arrow's."""
+    """The struct in an Arrow capsule."""
     import ctypes  # the stable ABI has the function, cffi's API mode no way to call it
 
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
@@ -163,6 +163,6 @@ def _struct(capsule: Any, name: str, table: Any) -> Any:
         return ffi.cast(f"struct {name} *", address_of(capsule, _CAPSULE_NAMES[name]))
     except ValueError:
         raise TypeError(
-            f"{type(table).__name__} must hand over a capsule of Arrow's with a {name}, "
+            f"{type(table).__name__} must hand over an Arrow capsule with a {name}, "
             f"found {type(capsule).__name__}"
         ) from None

@@ -117,7 +117,7 @@ def _common_length(lengths: Array, dtype: Dtype) -> int:
     width = int(lengths[0]) if len(lengths) else 0
     if width % dtype.itemsize:
         raise ValueError(
-            f"decode_raw found a string of {width} bytes, which is no multiple of "
+            f"decode_raw found a string of {width} bytes, which is not a multiple of "
             f"{dtype.itemsize}, the size of {dtype.name}"
         )
     if (lengths != width).any():

@@ -177,7 +177,7 @@ def _input(value: Any, name: Name) -> tuple[Input, int]:
     if hasattr(value, "row_splits"):
         return _from_ragged(value, name)
     if hasattr(value, "dense_shape"):  # a tuple, which would be taken for three records
-        raise TypeError(f"{show(name)}: a SparseTensor is no column; use a RaggedTensor")
+        raise TypeError(f"{show(name)}: a SparseTensor cannot be a column; use a RaggedTensor")
     if hasattr(value, "offsets"):
         return _from_bytes_column(value, name)
     if hasattr(value, "numpy"):

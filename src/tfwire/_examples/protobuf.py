@@ -130,14 +130,14 @@ def parse_message(cls: Any, serialized: Any) -> Any:
         return cls.FromString(data)
     except DecodeError:
         raise ParseError(
-            f"{len(data)} bytes that are no valid {cls.DESCRIPTOR.name} message",
+            f"{len(data)} bytes that are not a valid {cls.DESCRIPTOR.name} message",
             reason="malformed",
         ) from None
 
 
 def field_numbers(data: bytes, most: int) -> list[int]:
-    """The numbers of the first ``most`` fields of a message of any type, sorted; none if bytes are
-    no message, as far as they were looked at. protobuf's UnknownFieldSet makes objects of all
+    """The numbers of the first ``most`` fields of a message of any type, sorted; none if the bytes
+    read for them are not a message. protobuf's UnknownFieldSet makes objects of all
     fields: 100 bytes of memory for each byte.
     """
     numbers, at = set(), 0

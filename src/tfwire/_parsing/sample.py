@@ -147,7 +147,7 @@ class RecordSample:
             self._records[self._random.randrange(_SAMPLED_RECORDS)] = record
 
     def _skip(self) -> int:
-        """How far behind the last record that was drawn the next one lies."""
+        """How many records after the last one drawn the next one comes."""
         self._weight *= math.exp(math.log(1 - self._random.random()) / _SAMPLED_RECORDS)
         left_out = math.log(1 - self._random.random()) / math.log1p(-self._weight)
         return 1 + int(min(left_out, 2.0**62))
@@ -196,7 +196,7 @@ def _features(record: bytes) -> _Features:
 
 
 def _some(values: Any) -> Any:
-    """At most so many of the values of a feature, in memory of their own."""
+    """At most this many of the values of a feature, copied."""
     if isinstance(values, list):
         return _Strings(*measure_strings(_spread(values)))
     return _spread(values).copy()
@@ -213,5 +213,5 @@ def _is_short(length: int) -> bool:
 
 
 def _spread(values: Any) -> Any:
-    """At most so many values, evenly spread over all."""
+    """At most this many values, evenly spread over all."""
     return values[:: -(-len(values) // _SAMPLED_VALUES) or 1]

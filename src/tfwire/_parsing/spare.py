@@ -52,7 +52,7 @@ class Spare:
         self.limit = IDLE_LIMIT
         self._most = _NUM_BLOCKS
         self._readers: weakref.WeakSet[object] = weakref.WeakSet()
-        # Whoever looks at a block takes it out first: two threads never find the same one unseen.
+        # A thread takes a block out before it looks at it: no two find the same block unused.
         self._blocks: deque[Array] = deque()
         self._grown: deque[tuple[Any, int]] = deque()
 

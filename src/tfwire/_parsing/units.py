@@ -105,7 +105,8 @@ class Unit(NamedTuple):
 
     Attributes:
         block: The records.
-        marks: Pairs: after so many records of the block, so many regions were skipped.
+        marks: Pairs of a number of records and a number of regions: so many regions had been
+            skipped before the block's records from that number on.
         error: The error that ended the reading, or None.
         last: True if no unit comes after this one.
         place: Where the records after it begin.

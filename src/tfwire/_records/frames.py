@@ -228,8 +228,8 @@ class Payloads:
 
 
 def joined(blocks: Iterable[Payloads], least: int) -> Iterator[Payloads]:
-    """Blocks with at least so many bytes, of blocks that are valid until the next is asked for. The
-    last one may be smaller; it also comes before an error."""
+    """Joins blocks, each valid until the next is asked for, to blocks of at least this many bytes.
+    The last one may be smaller; it also comes before an error."""
     parts: list[Payloads] = []
     size = 0
     try:

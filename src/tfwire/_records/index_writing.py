@@ -47,8 +47,8 @@ class Indexing:
     """The lengths of the records that are written to a file.
 
     Args:
-        path: The file, or the object; None: it has no name yet, and the one who names it makes and
-            saves its index.
+        path: The file, or the object; None: it has no name yet, and its index is made and saved by
+            what names it.
         compression: "", "ZLIB" or "GZIP".
     """
 

@@ -216,7 +216,7 @@ def _num_cores() -> int:
 
 # Inflated units of each file that wait for the reader.
 _WAITING = 16
-# Of files that inflate to more than so many times their size. Inflating them is little work, but
+# Of files that inflate to more than this many times their size. Inflating them is little work, but
 # fresh memory, out of the cache: with many units it takes half as long again (W7).
 _LARGE_RATIO = 4
 _FEW_WAITING = 2

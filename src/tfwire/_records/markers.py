@@ -125,7 +125,7 @@ def _half_published_objects(path: ObjectPath) -> Container[str]:
         folder, slash, _ = file.rpartition("/")
         data = below_caches(fs).cat_file(folder + slash + MARKER, start=0, end=_MARKER_BYTES)
         return frozenset(step.name for step in steps_of(data))
-    except Exception:  # of any library; whoever opens the object gets its error
+    except Exception:  # of any library; opening the object raises it again
         return ()
 
 

@@ -96,7 +96,7 @@ def _open_to_write(path: Path) -> FileSink:
 
 
 def _access(path: Path) -> int:
-    """How to open a file: also for reading, if that is allowed and it is no pipe or device."""
+    """How to open a file: also for reading, if that is allowed and it is not a pipe or device."""
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError:

@@ -69,7 +69,7 @@ class RemoteSink(Sink):
                 raise IsADirectoryError(self._path)
             return self._fs.open(self._draft, "wb")
         file = self._fs.open(self._draft, "wb", autocommit=False)
-        with contextlib.suppress(ValueError):  # it is no part of a transaction of the filesystem
+        with contextlib.suppress(ValueError):  # not in a transaction of the filesystem
             self._fs.transaction.files.remove(file)
         return file
 

@@ -135,7 +135,7 @@ class RemoteSource(Source):
         if following is None or following.is_pattern:
             return
         _reading.discard(self)  # what is left of this one is in flight
-        with suppress(Exception):  # whoever opens it gets the error
+        with suppress(Exception):  # opening it raises the error
             source = RemoteSource(following)
             if source.size():
                 source._start(0)

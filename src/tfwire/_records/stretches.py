@@ -1,4 +1,4 @@
-"""Stretches: records that lie without gaps in a file, on their way into columns."""
+"""Stretches: records that lie without gaps in a file, which C parses into columns in one call."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ObjectPath(str):
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it is the pattern of many. The query of a web page is none."""
+        """Whether it is a pattern. The question mark before the query of a web page makes none."""
         first = next(link for link in self.split("::") if "://" in link)
         if first.startswith(("http://", "https://")):
             return "*" in first.split("?")[0]

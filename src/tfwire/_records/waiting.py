@@ -14,7 +14,7 @@ class Waiting:
     """Waits for the input of a pipe, a socket or a device."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a signal handler may call end() in the midst of wait()
+        self._lock = threading.RLock()  # a signal handler may call end() during wait()
         self._ended = False
         self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
 

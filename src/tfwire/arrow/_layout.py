@@ -164,7 +164,7 @@ def _check_shape(field: TableField) -> None:
     lists = shape[: shape.index(0)] if 0 in shape else shape if field.is_flat else ()
     if max(*shape, math.prod(lists), 0) > _MAX_LIST_SIZE:
         raise ValueError(
-            f"feature {quoted(name)}: a fixed size list of Arrow's holds at most 2**31 - 1 values, "
+            f"feature {quoted(name)}: an Arrow fixed size list holds at most 2**31 - 1 values, "
             f"found the shape {list(shape)}"
         )
 

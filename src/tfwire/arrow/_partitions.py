@@ -206,12 +206,12 @@ def count_records(
 def fitting_batch_size(
     partition: FilePartition, num_bytes: int, compression_type: DetectedCompressionType = "auto"
 ) -> int:
-    """How many records of the length of the first ones have so many bytes; 1 or more."""
+    """How many records as long as the first ones take this many bytes; 1 or more."""
     compression = compression_type if partition.stop is None else ""
     with _opened(partition) as inputs:
         options: dict[str, Any] = {"on_corrupt": "stop", "start": partition.start}
         with BatchReader(inputs, compression, **options) as reader:
-            reader.warn = lambda text: None  # whoever reads the partition warns
+            reader.warn = lambda text: None  # reading the partition warns
             batch = reader.next(_SAMPLE)
             mean = 1 if batch is None else batch.payload_bytes // batch.count
     return max(1, num_bytes // max(1, mean))

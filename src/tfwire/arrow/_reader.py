@@ -1,4 +1,4 @@
-"""open_reader and read_table: record files as tables, for all that speaks Arrow."""
+"""open_reader and read_table: record files as tables, for every library that speaks Arrow."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class ArrowReader:
     ``pandas.DataFrame.from_arrow(reader)``, and in DuckDB's SQL the name of the variable. Each
     reads the files from their beginning, as often as it likes. Iterating gives RecordBatches.
 
-    A consumer reads plain files batch by batch, and calls nothing of Python for it: from any
-    thread, without the GIL. Where Python must take part (compressed files, URLs and pipes,
+    A consumer reads plain files batch by batch without calling Python: from any thread, without
+    the GIL. Where Python must take part (compressed files, URLs and pipes,
     ``num_threads`` above 1, ``on_corrupt`` other than "raise"), the stream holds all batches from
     the beginning: they are read when it is opened. Iterating needs the memory of a few batches in
     every case.
 
     At damage, and at a record that does not fit, the records before are delivered; then the
-    consumer raises an error of its own with our message: the file, the record, the feature, what
-    was expected and what was found. Iterating raises ours.
+    consumer raises an error of its own with tfwire's message: the file, the record, the feature,
+    what was expected and what was found. Iterating raises a DataLossError or ParseError.
 
     Attributes:
         paths: The files.

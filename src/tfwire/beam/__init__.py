@@ -120,7 +120,7 @@ class ReadAllFromTFRecord(PTransform):
 
     Args:
         coder, compression_type, with_filename, on_corrupt: As for :class:`ReadFromTFRecord`. A
-            pattern that matches nothing is no error.
+            pattern that matches nothing is not an error.
 
     Example:
         >>> _ = tfw.write_records("words.tfrecord", [b"to", b"be"])

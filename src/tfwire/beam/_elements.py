@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowBatches", "Elements", "NumpyBatches", "RecordElements"]
 
-# A file is split at the first record in each stretch of so many bytes: a reader for each takes a
+# A file is split at the first record in each stretch of this many bytes: a reader for each takes a
 # few per cent of the time that Beam takes for its elements.
 _SPLIT_BYTES = 1 << 16
 

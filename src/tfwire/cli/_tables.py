@@ -108,7 +108,7 @@ def table_batches(path: str, format_name: str, budget: int) -> Iterator[tuple[An
 
 
 def _rows_of_budget(metadata: Any, budget: int) -> int:
-    """How many rows have at most so many bytes in every row group."""
+    """How many rows take at most this many bytes in every row group."""
     rows = _MAX_ROWS
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)

@@ -89,7 +89,7 @@ def _values(features: Any) -> str:
 
 
 def text_of_record(message: Any, record: bytes, shorten: bool) -> str:
-    """A record in protobuf's text format; one that is no message (None) as a comment in it."""
+    """A record in protobuf's text format; one that is not a message (None) as a comment."""
     if message is None:
         content = likely_content(record)
         hint = "" if content is None else f"# maybe {content}\n"
@@ -111,7 +111,7 @@ def _octal(character: str) -> str:
 
 
 def as_json(message: Any, record: bytes) -> str:
-    """A record as one line of protobuf's JSON; {"other": ...} for one that is no message (None)."""
+    """A record as one line of protobuf's JSON; {"other": ...} for one that is not a message."""
     import json
 
     if message is not None:

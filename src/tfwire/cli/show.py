@@ -115,7 +115,7 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
             _files.input_file(name),
             _files.chosen_compression(options),
             on_corrupt="skip",
-            max_record_size=None,  # as for verify: a valid record is no damage
+            max_record_size=None,  # as for verify: a valid record is not damage
         )
         with reader:
             shown = 0

@@ -31,7 +31,7 @@ _SECONDS_PER_PAGE = 1.5  # of reading ahead, or of searching, for one page
 
 
 class Record(NamedTuple):
-    """A record, or a part of the file in its place that is none.
+    """A record, or a damaged part of the file.
 
     Attributes:
         number: In the file.

@@ -1,7 +1,7 @@
 """The viewer: pages about record files, served to a browser on this machine.
 
-Only GET; only with the token in the path, which the address that is printed has; only under a host
-name of this machine, so that no page elsewhere can read through it (DNS rebinding).
+Only GET requests are answered, with the token of the printed address in their path, and under a
+host name of this machine: no page elsewhere can read through it (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Viewer(ThreadingHTTPServer):
         step, index = _integer(fields, "step"), _integer(fields, "value")
         picture = find_picture(record, name, step, index)
         if picture is None or not picture.media.is_shown:
-            raise LookupError("this value is no picture")
+            raise LookupError("this value is not a picture")
         return picture
 
 

@@ -124,7 +124,7 @@ static void test_features_that_do_not_fit(void) {
                  "binary_as=\"large_binary\"");
     check_misfit(feature("a", TFW_INT64, TFW_VARIABLE, 0), NULL, 0, 0, INTS(1), RAW("\x1a\x05"),
                  "a file: record 1: Could not parse example input: "
-                 "a field leaves its message in feature a at byte 10");
+                 "a field exceeds its message in feature a at byte 10");
 }
 
 /* What a terminal would obey is not written, and of long keys not the middle. */

@@ -103,11 +103,11 @@ static void test_what_is_not_a_field(void) {
         {RAW("\x0a\x81\x80\x80\x80\x80\x00x"), "a varint is too long"},
         {RAW("\x0e"), "not a wire type"},
         {RAW("\x0f"), "not a wire type"},
-        {RAW("\x0c"), "a group ends that has not begun"},
-        {RAW("\x0a\x01"), "a field leaves its message"},
+        {RAW("\x0c"), "a group ends without a beginning"},
+        {RAW("\x0a\x01"), "a field exceeds its message"},
         {RAW("\x0b"), "ends inside a group"},
         {RAW("\x0b\x14"), "a group ends as another"},
-        {RAW("\x0b\x0a\x05\x0c"), "a field leaves its message"},
+        {RAW("\x0b\x0a\x05\x0c"), "a field exceeds its message"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         tfwi_field found;

@@ -363,7 +363,7 @@ def _leaf(spec: TensorSpec, value: Any) -> Any:
         found = to_numpy(value, numpy_dtype(spec.dtype))
     except (TypeError, ValueError) as error:
         raise DtypeError(
-            f"`generator` yielded an element that is no tf.{spec.dtype.name}: {error}"
+            f"`generator` yielded an element that is not a tf.{spec.dtype.name}: {error}"
         ) from error
     if not fits(spec.shape, TensorShape(np.shape(found))):
         raise DtypeError(
