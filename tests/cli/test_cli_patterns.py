@@ -7,6 +7,7 @@ import pytest
 
 import tfwire as tfw
 from command import tfwire_main
+from tfwire._records.markers import MARKER
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +65,21 @@ def test_objects_that_match(objects):
     assert (0, [f"memory:///bucket/a-{i}" for i in range(3)]) == (status, list(found))
     result = tfwire_main("verify", "memory://bucket/a-*", "--same-as", "a-*")
     assert (0, b"") == (result.returncode, result.stderr)
+
+
+def test_objects_of_a_half_published_set_are_told_once(objects):
+    steps = [["draft", f"a-{i}", [1], None] for i in (0, 1)]
+    fsspec.filesystem("memory").pipe(f"/bucket/{MARKER}", json.dumps(steps).encode())
+    for command in ("verify", "count", "cat", "info"):
+        result = tfwire_main(command, "memory://bucket/a-*")
+        assert 1 == result.returncode
+        assert 1 == result.stderr.count(b"belongs to a set of shards")
+        assert b"memory:///bucket/a-0: belongs" in result.stderr
+        assert b"" != result.stdout
+    assert 0 == tfwire_main("count", "memory://bucket/a-2").returncode
+    result = tfwire_main("split", "memory://bucket/a-*", "-o", "b-{shard}", "--shards", "2")
+    assert (1, b"") == (result.returncode, result.stdout)
+    assert b"memory:///bucket/a-0: belongs" in result.stderr
 
 
 def test_no_object_matches(objects):

@@ -181,11 +181,11 @@ def same_file(path: str, names: Iterable[str]) -> str | None:
 def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
     """Whether inputs belong to half-published sets of shards; says which sets."""
     from tfwire._records.markers import Markers
-    from tfwire._records.urls import is_url
+    from tfwire._records.urls import ObjectPath, is_url
 
     markers = Markers()
-    local = (name for name in names if name != "-" and not is_url(name))
-    problems = [problem for name in local if (problem := markers.find_problem(name)) is not None]
+    paths = [ObjectPath(n, listed=True) if is_url(n) else n for n in names if n != "-"]
+    problems = [problem for path in paths if (problem := markers.find_problem(path)) is not None]
     for problem in problems:
         complain(options, problem)
     return bool(problems)
