@@ -350,15 +350,14 @@ class _Writer(DataSourceArrowWriter):
     def __init__(self, path: str, compression_type: Any, overwrite: bool) -> None:
         self._files = StagedFiles(_without_scheme(path), compression_type)
         self._overwrite = overwrite
+        self._files.make()  # on the driver: a task that outlives its job must not make them again
 
     def write(self, iterator: Iterable[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of a task. Spark calls this in a worker, again if it is tried again."""
-        self._files.make()
         return _Written(self._files.write(iterator), f"part-{uuid.uuid4().hex}{self._files.ending}")
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Gives the files their names; then removes those that are overwritten."""
-        self._files.make()
         before = _visible_files(self._files.folder) if self._overwrite else []
         written = [message for message in messages if isinstance(message, _Written)]
         self._files.publish((m.attempt, m.name) for m in written if m.attempt is not None)

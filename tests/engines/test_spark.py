@@ -5,6 +5,7 @@ Every record comes once, missing features are null, and nothing is half-written.
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tfwire as tfw
+from faults import RAISED, every, fail, fill
 from paths import SOURCE
 from tfwire.spark import SparkSource
 
@@ -38,11 +40,11 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def spark():
-    """A session with two workers."""
+    """A session with two workers, where a task is tried three times."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(SOURCE)  # for its workers, where make does not set it
     if find_spec("pysail") is None:
-        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = SparkSession.builder.master("local[2, 3]").config("spark.ui.enabled", "false")
         session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
         yield session  # finds the data source by itself
         session.stop()
@@ -259,6 +261,14 @@ def test_abort_leaves_nothing(tmp_path):
     assert [] == os.listdir(tmp_path)
 
 
+def test_a_task_that_outlives_its_job_writes_nothing(tmp_path):
+    sink = writer(tmp_path)
+    sink.abort([])
+    with pytest.raises(FileNotFoundError, match=r"\.tfwire-"):
+        sink.write([batch(1)])
+    assert [] == os.listdir(tmp_path)
+
+
 def test_a_failed_commit_takes_its_files_back(tmp_path):
     sink = writer(tmp_path)
     messages = [sink.write([batch(1)]), sink.write([batch(2)])]
@@ -268,6 +278,31 @@ def test_a_failed_commit_takes_its_files_back(tmp_path):
     assert [] == numbers_of(tmp_path)[0]
     sink.abort(messages)
     assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("action", [fail, fill], ids=["broken disk", "full disk"])
+def test_a_disk_that_fails_at_any_call_leaves_all_files_or_none(tmp_path, action):
+    folder, long = tmp_path / "out", batch(*range(30_000))  # several writes
+
+    def scenario():
+        sink, messages = writer(folder), []
+        try:
+            messages = [sink.write([batch(1, 2)]), sink.write([long])]
+            sink.commit(messages)
+        except OSError:
+            sink.abort(messages)
+            raise
+
+    ended = []
+    for _, status in every(scenario, action):
+        ended.append(status)
+        if status == RAISED:
+            assert not folder.exists() or [] == os.listdir(folder)
+        else:
+            assert 30_002 == sum(1 for _ in tfw.read_records(folder.glob("*.tfrecord")))
+        shutil.rmtree(folder, ignore_errors=True)
+    assert len(ended) > 10
+    assert RAISED in ended
 
 
 def test_urls_are_not_written(tmp_path):
@@ -319,6 +354,28 @@ def test_a_failed_write_leaves_nothing(spark, tmp_path):
     with pytest.raises(Exception, match="timestamp"):
         table.write.format("tfrecord").mode("append").save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists() or [] == os.listdir(tmp_path / "out")
+
+
+def test_a_worker_that_is_killed_is_replaced(spark, path, tmp_path):
+    if find_spec("pysail") is not None:
+        pytest.skip("Sail calls Python within its server, which would be killed")
+    marker, out = str(tmp_path / "marker"), tmp_path / "out"
+
+    def die_once(batches):
+        for batch in batches:
+            if 0 in batch["i"].to_pylist():
+                try:
+                    os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    pass
+                else:
+                    os._exit(1)
+            yield batch
+
+    table = load(spark, path, partition_bytes="50kB").mapInArrow(die_once, "i bigint, name string")
+    table.write.format("tfrecord").mode("append").save(str(out))
+    assert os.path.exists(marker)
+    assert (list(range(NUM_RECORDS)), []) == numbers_of(out)
 
 
 def test_errors_reach_the_user(spark, mixed, tmp_path):

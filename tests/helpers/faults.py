@@ -17,7 +17,7 @@ import warnings
 
 CALLS = [
     *["open", "close", "write", "writev", "ftruncate", "fsync", "fchmod", "fchown"],
-    *["replace", "link", "unlink", "stat", "fstat", "pread", "preadv", "dup"],
+    *["replace", "rename", "mkdir", "link", "unlink", "stat", "fstat", "pread", "preadv", "dup"],
 ]
 
 KILLED, RAISED, DONE, BROKEN = 77, 1, 0, 2

@@ -95,5 +95,6 @@ class StagedFiles:
         self.remove()
 
     def remove(self) -> None:
-        """Removes what was written and has no name."""
-        shutil.rmtree(self.staging, ignore_errors=True)
+        """Removes what was written and has no name, as far as that is possible."""
+        with contextlib.suppress(OSError):  # rmtree raises some all the same
+            shutil.rmtree(self.staging, ignore_errors=True)
