@@ -183,6 +183,22 @@ def test_features_have_histograms(photos, serve):
     assert b"<script>document" not in body
 
 
+def test_features_have_their_specification_as_code(tmp_path, serve):
+    path = tmp_path / "a.tfrecord"
+    rows = [{"label": i, HOSTILE: ["x"] * (i % 3), 'a "b" <i>': [0.5, 1.5]} for i in range(9)]
+    tfw.write_records(path, rows)
+    body = get(serve(path), "?view=features")[1].decode()
+    (code,) = re.findall(r"<h2>Specification</h2><pre>(.*?)</pre>", body, re.DOTALL)
+    assert "<" not in code
+    names = {"tfw": tfw}
+    exec(unescape(code), names)
+    assert tfw.infer_schema(path) == names["features"]
+
+
+def test_records_that_are_no_examples_have_no_specification(photos, serve):
+    assert b"Specification" not in get(serve(photos), "?view=features")[1]
+
+
 def test_wrong_addresses_say_what_is_wrong(photos, serve):
     viewer = serve(photos)
     for target in ("?file=1", "?start=x", "?start=9" + "9" * 30, "?start=500", "?view=record&n=a"):

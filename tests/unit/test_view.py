@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import weakref
 from html.parser import HTMLParser
 
 import numpy as np
@@ -345,6 +346,26 @@ def test_a_frozen_page_loads_nothing(photos):
     assert 1 == len(tags.of("script")) == len(tags.of("style"))
     ids = {attributes["id"] for _, attributes in tags.found if "id" in attributes}
     assert {a["href"][1:] for a in tags.of("a")} <= ids
+
+
+def test_first_records_are_not_kept(numbers):
+    found = BrowsedFile(str(numbers))
+    assert [record.number for record in found.first(7)] == list(range(7))
+    assert found.num_records is None
+    alive = [weakref.ref(record.features["n"]) for record in found.first(1_000_000)]
+    assert 0 == sum(each() is not None for each in alive[:-1])
+    assert 1000 == len(alive) == found.num_records
+
+
+@pytest.mark.filterwarnings("ignore:.*left out 1 damaged region")
+def test_a_frozen_page_has_the_specification(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    tfw.write_records(path, [{"a": 1}, {"a": "x", "c": 2}, {"b": 2.5}])
+    assert "tfw.VarLenFeature(tfw.float32)" in frozen(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "in 1 of 2 records" in frozen(path)
+    tfw.write_records(path, [{f"f{i}": 1 for i in range(10_001)}])
+    assert "Specification" not in frozen(path)
 
 
 def test_no_attribute_runs_anything(photos):

@@ -15,14 +15,20 @@ from tfwire._parsing.features import (
     VarLenFeature,
     to_dtype,
 )
-from tfwire._parsing.survey import FeatureSurvey, survey_files
+from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
 from tfwire._records.open_source import input_paths
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
     from tfwire._parsing.features import Feature
 
-__all__ = ["FeatureStatistics", "InferredSchema", "infer_schema", "inferred_feature"]
+__all__ = [
+    "FeatureStatistics",
+    "InferredSchema",
+    "infer_schema",
+    "inferred_feature",
+    "schema_from_survey",
+]
 
 
 class FeatureStatistics(NamedTuple):
@@ -148,10 +154,15 @@ def infer_schema(
     files = list(input_paths(paths, storage_options))
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
     survey = survey_files(files, share, compression_type, on_corrupt)
-    context, lists, count = survey.features(), survey.features(lists=True), survey.num_records
-    if count == 0:
+    if survey.num_records == 0:
         raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
-    _warn_of_conflicts([*context.items(), *lists.items()])
+    _warn_of_conflicts([*survey.features().items(), *survey.features(lists=True).items()])
+    return schema_from_survey(survey)
+
+
+def schema_from_survey(survey: Survey) -> InferredSchema:
+    """The specification that parses the records of a survey; there must be some."""
+    context, lists, count = survey.features(), survey.features(lists=True), survey.num_records
     return InferredSchema(
         {key: inferred_feature(seen, count) for key, seen in context.items()},
         {key: _feature_list(seen, count) for key, seen in lists.items()},

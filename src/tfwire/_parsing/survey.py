@@ -105,10 +105,15 @@ class Survey:
         shortest, longest = self._lengths
         return min(shortest, longest), longest
 
+    @property
+    def num_features(self) -> int:
+        """How many features and feature lists there are."""
+        return int(lib.tfw_survey_count(self._native))
+
     def features(self, *, lists: bool = False) -> dict[str, FeatureSurvey]:
         """The features, or the feature lists, by name and sorted."""
         found, native = {}, ffi.new("tfw_feature_survey *")
-        for i in range(lib.tfw_survey_count(self._native)):
+        for i in range(self.num_features):
             lib.tfw_survey_get(self._native, i, native)
             if native.messages and lists == bool(native.is_list):
                 name = bytes(ffi.buffer(native.name, native.name_len))
@@ -117,20 +122,29 @@ class Survey:
 
 
 def survey_files(
-    paths: list[Any], num_records: int | None, compression_type: Any, on_corrupt: str
+    paths: list[Any],
+    num_records: int | None,
+    compression_type: Any,
+    on_corrupt: str,
+    max_record_size: int | None = None,
 ) -> Survey:
     """A survey of files.
 
     Args:
         paths: The files.
         num_records: How many records to read from the beginning of each; None: all.
-        compression_type, on_corrupt: As for read_records.
+        compression_type, on_corrupt, max_record_size: As for read_records.
+
+    Raises:
+        ParseError: A record is neither an Example nor a SequenceExample.
+        DataLossError, OSError: As read_records.
     """
     survey = Survey()
     for path in paths:
         left = num_records
-        reader = BatchReader([path], compression_type, on_corrupt=on_corrupt, max_record_size=None)
-        with reader:
+        with BatchReader(
+            [path], compression_type, on_corrupt=on_corrupt, max_record_size=max_record_size
+        ) as reader:
             while left != 0 and (batch := reader.next(left or 0)) is not None:
                 survey.add(batch, reader.path)
                 left = left and left - batch.count

@@ -8,7 +8,14 @@ from tfwire._base.arguments import plural
 from tfwire._records.damage import RecordPosition
 from tfwire.view._cells import escaped
 from tfwire.view._media import data_uri
-from tfwire.view._page import Look, document, feature_table, record_table, record_view
+from tfwire.view._page import (
+    Look,
+    document,
+    feature_table,
+    record_table,
+    record_view,
+    specification_code,
+)
 from tfwire.view._pictures import Picture
 from tfwire.view._records import BrowsedFile, Record
 from tfwire.view._summary import FeatureSummary
@@ -77,6 +84,7 @@ def _file_part(
     head = f'<h2>{escaped(file.name)}</h2><p class="facts">{facts}; {shown}</p>'
     body = [head, record_table(records, look), "<h2>Features</h2>"]
     body.append(feature_table(FeatureSummary(records)))
+    body.append(specification_code(file.specification(max(1, len(records)))))
     room = _MOST_DETAILS
     for record in records:
         if record.kind == "damage" or room < 0:

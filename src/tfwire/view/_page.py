@@ -25,12 +25,14 @@ __all__ = [
     "options",
     "record_table",
     "record_view",
+    "specification_code",
 ]
 
 _COLUMNS_OF_PAGE = 16
 _FEATURES_OF_RECORD = 300  # of a record that is shown whole
 _WHOLE_VALUES = 100
 _DUMP_BYTES = 256
+_LINES_OF_CODE = 500
 
 
 class Look(NamedTuple):
@@ -209,6 +211,17 @@ def feature_table(summary: FeatureSummary) -> str:
     """What the records of a sample hold, and where the bytes are."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
     return f'<div class="scroll">{table(titles, summary.rows())}</div>'
+
+
+def specification_code(specification: Any) -> str:
+    """A specification as Python code to copy; nothing without one."""
+    if specification is None:
+        return ""
+    lines = repr(specification).splitlines()
+    shown_lines = [escaped(line, 300) for line in lines[:_LINES_OF_CODE]]
+    if len(lines) > _LINES_OF_CODE:
+        shown_lines.append(f"# and {plural(len(lines) - _LINES_OF_CODE, 'more line')}")
+    return f"<h2>Specification</h2><pre>{chr(10).join(shown_lines)}</pre>"
 
 
 def as_field(name: str) -> str:

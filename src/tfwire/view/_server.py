@@ -27,6 +27,7 @@ from tfwire.view._page import (
     options,
     record_table,
     record_view,
+    specification_code,
 )
 from tfwire.view._pictures import Picture, find_picture
 from tfwire.view._records import BrowsedFile, Page, Record, matches
@@ -142,11 +143,13 @@ class Viewer(ThreadingHTTPServer):
         return self._document(number, "record", body, {}, f"{up} {turns}")
 
     def _feature_page(self, number: int) -> str:
-        page = self.files[number].page(RecordPosition(), _SAMPLE_RECORDS)
-        summary = FeatureSummary(page.records)
-        which = "all" if page.next is None else "the first"
+        file = self.files[number]
+        summary = FeatureSummary(file.first(_SAMPLE_RECORDS))
+        whole = file.num_records is not None and file.num_records <= _SAMPLE_RECORDS
+        which = "all" if whole else "the first"
         note = f'<p class="facts">of {which} {plural(summary.num_records, "record")}</p>'
-        return self._document(number, "features", note + feature_table(summary), {}, "")
+        code = specification_code(file.specification(_SAMPLE_RECORDS))
+        return self._document(number, "features", note + feature_table(summary) + code, {}, "")
 
     def _document(self, number: int, view: str, body: str, fields: Fields, turns: str) -> str:
         file = self.files[number]
