@@ -6,6 +6,7 @@
  * delivered, and again by every later call. */
 #include "arrow/stream.h"
 #include "parse/columns.h"
+#include "base/system.h"
 #include "records/read_at.h"
 #include "records/window.h"
 
@@ -57,7 +58,7 @@ static void fail_memory(stream *s) {
 
 static void close_file(stream *s) {
     tfw_reader_free(s->reader);
-    tfwi_close_file(s->fd);
+    tfwi_system_close(s->fd);
     s->reader = NULL;
     s->fd = -1;
 }

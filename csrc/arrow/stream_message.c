@@ -1,7 +1,6 @@
 /* What get_last_error of a stream says: the words of the Python package's errors. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "arrow/stream.h"
+#include "base/system.h"
 #include "parse/schema.h"
 
 #include <errno.h>
@@ -173,9 +172,7 @@ static void put_malformed(writer *w, const tfw_feature *feature, const tfw_error
 
 static int put_io(writer *w, const tfw_error *error) {
     char text[128];
-    if (strerror_r(error->os_errno, text, sizeof text) != 0) {
-        text[0] = '\0';
-    }
+    tfwi_system_error_text(error->os_errno, text, sizeof text);
     put(w, ": ");
     put(w, text[0] != '\0' ? text : error->text);
     return error->os_errno > 0 ? error->os_errno : EIO;

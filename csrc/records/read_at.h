@@ -8,8 +8,7 @@
 int tfwi_read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
                  tfw_error *error);
 
-/* Opens a file for reading. */
+/* Opens a file for reading, for tfwi_system_close. */
 int tfwi_open_file(const char *path, int *out_fd, tfw_error *error);
-void tfwi_close_file(int fd);
 
 #endif /* TFWIRE_READ_AT_H */

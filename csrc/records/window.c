@@ -1,13 +1,10 @@
 /* The window of the sequential reader and the source of its input: a file that is read here, or
  * bytes that the caller feeds. */
-#define _FILE_OFFSET_BITS 64
-#define _POSIX_C_SOURCE 200809L
-
 #include "records/window.h"
 
+#include "base/system.h"
+
 #include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- The window ----------------------------------------------------------------------------- */
 
@@ -77,12 +74,6 @@ static void arrived(tfw_reader *reader, size_t len) {
 
 /* ---- The file source ------------------------------------------------------------------------ */
 
-#ifdef TFW_TEST_FAULTS
-/* Test builds may replace pread by a source that misbehaves. */
-ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset) = pread;
-#define pread tfwi_test_pread
-#endif
-
 /* A file that is shorter than what was read of it has been cut, or reports a wrong size: then the
  * end is not known. Asked once per input that arrives, as there may be damage every few bytes. */
 uint64_t tfwi_reader_input_end(tfw_reader *reader) {
@@ -91,24 +82,19 @@ uint64_t tfwi_reader_input_end(tfw_reader *reader) {
         return read_so_far;
     }
     if (reader->input_end == 0) {
-        struct stat info;
-        bool known = reader->fd >= 0 && fstat(reader->fd, &info) == 0 && S_ISREG(info.st_mode) &&
-                     (uint64_t)info.st_size >= read_so_far;
-        reader->input_end = known ? (uint64_t)info.st_size : UINT64_MAX;
+        uint64_t size;
+        bool known = tfwi_system_size(reader->fd, &size) && size >= read_so_far;
+        reader->input_end = known ? size : UINT64_MAX;
     }
     return reader->input_end;
 }
 
 int tfwi_reader_read_file(tfw_reader *reader, tfw_error *error) {
     uint64_t offset = tfwi_file_offset(reader, reader->end);
-    ssize_t got;
-    if (offset > INT64_MAX - TFWI_LARGEST_READ) {
-        got = 0; /* no file is that long */
-    } else {
-        do {
-            got = pread(reader->fd, tfwi_window(reader) + reader->end, input_size(reader),
-                        (off_t)offset);
-        } while (got < 0 && errno == EINTR);
+    ptrdiff_t got = 0;
+    if (offset <= INT64_MAX - TFWI_LARGEST_READ) { /* no file is longer */
+        got = tfwi_system_read(reader->fd, tfwi_window(reader) + reader->end, input_size(reader),
+                               offset);
     }
     if (got < 0) {
         int code = errno;

@@ -7,8 +7,6 @@
 #include "records/frame.h"
 #include "python/opcodes.h"
 
-#include <sys/mman.h>
-
 enum { PAYLOAD = 40, FRAMED = PAYLOAD + TFWI_FRAME_SIZE };
 
 static const uint64_t EDGES[] = {

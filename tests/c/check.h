@@ -11,8 +11,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#undef far /* names of memory, long ago */
+#undef near
+#else
+#include <sys/mman.h>
+#endif
 
 static int check_failures;
 static long long check_count; /* fuzzing makes thousands of millions */
@@ -61,23 +68,56 @@ typedef struct guarded {
     size_t map_len;
 } guarded;
 
+#ifdef _WIN32
+static inline size_t page_size(void) { return 4096; }
+
+/* Pages, of which the first and the last cannot be accessed; NULL: out of memory. */
+static inline void *guarded_pages(size_t len, size_t page) {
+    DWORD old;
+    char *map = VirtualAlloc(NULL, len, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    bool done = map != NULL && VirtualProtect(map, page, PAGE_NOACCESS, &old) &&
+                VirtualProtect(map + len - page, page, PAGE_NOACCESS, &old);
+    return done ? map : NULL;
+}
+
+static inline void guarded_free(guarded g) { VirtualFree(g.map, 0, MEM_RELEASE); }
+#else
+static inline size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+/* Pages, of which the first and the last cannot be accessed; NULL: out of memory. */
+static inline void *guarded_pages(size_t len, size_t page) {
+    char *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool done = map != MAP_FAILED && mprotect(map, page, PROT_NONE) == 0 &&
+                mprotect(map + len - page, page, PROT_NONE) == 0;
+    return done ? map : NULL;
+}
+
+static inline void guarded_free(guarded g) { munmap(g.map, g.map_len); }
+#endif
+
 static inline guarded guarded_new(size_t len, bool at_end) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = page_size();
     size_t inner = (len / page + 1) * page;
     guarded g = {.map_len = inner + 2 * page};
-    g.map = mmap(NULL, g.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (g.map == MAP_FAILED) {
+    g.map = guarded_pages(g.map_len, page);
+    if (g.map == NULL) {
         abort();
     }
     uint8_t *first = (uint8_t *)g.map + page;
-    if (mprotect(g.map, page, PROT_NONE) != 0 || mprotect(first + inner, page, PROT_NONE) != 0) {
-        abort();
-    }
     g.data = at_end ? first + inner - len : first;
     return g;
 }
 
-static inline void guarded_free(guarded g) { munmap(g.map, g.map_len); }
+/* A file without a name, open for reading and writing. */
+static inline int unnamed_file(void) {
+    FILE *stream = tmpfile();
+    if (stream == NULL) {
+        abort();
+    }
+    int fd = dup(fileno(stream));
+    fclose(stream);
+    return fd;
+}
 
 #define SEED UINT64_C(0x6c62272e07bb0142) /* of hashes: no result depends on it */
 

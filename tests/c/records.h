@@ -7,6 +7,10 @@
 #include "records/frame.h"
 
 extern ssize_t (*tfwi_test_pread)(int fd, void *out, size_t len, off_t offset);
+#ifdef _WIN32
+ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset);
+#define pread tfwi_windows_pread
+#endif
 
 #ifndef LOG_MAX
 #define LOG_MAX 2048
@@ -313,12 +317,15 @@ static inline outcome read_all(const file *f, const tfw_reader_options *options,
 }
 
 static inline int file_open(const file *f) {
-    FILE *stream = tmpfile();
-    if (stream == NULL || fwrite(f->data, 1, f->len, stream) != f->len || fflush(stream) != 0) {
-        abort();
+    int fd = unnamed_file();
+    for (size_t at = 0; at < f->len;) {
+        size_t rest = f->len - at;
+        ssize_t written = write(fd, f->data + at, (unsigned)(rest < 1 << 30 ? rest : 1 << 30));
+        if (written <= 0) {
+            abort();
+        }
+        at += (size_t)written;
     }
-    int fd = dup(fileno(stream));
-    fclose(stream);
     return fd;
 }
 

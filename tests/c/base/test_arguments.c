@@ -372,7 +372,7 @@ static void offsets_at_the_edges_stay_inside(void) {
 }
 
 static void fetched_offsets_at_the_edges_are_refused(void) {
-    int fd = memfd_create("records", 0);
+    int fd = unnamed_file();
     uint8_t *data = framed_record(), *out = malloc(FRAMED);
     const int64_t numbers[] = {0, 1};
     CHECK_EQ(FRAMED, write(fd, data, FRAMED));

@@ -46,7 +46,7 @@ static void limits_at_the_edges(void) {
 }
 
 static void readers_at_the_edges(void) {
-    int fd = memfd_create("records", 0);
+    int fd = unnamed_file();
     uint8_t *data = framed_record();
     CHECK_EQ(FRAMED, write(fd, data, FRAMED));
     FOR_EDGES(i) {
@@ -122,7 +122,7 @@ static void fed_readers_at_the_edges(void) {
 }
 
 static void walks_at_the_edges(void) {
-    int fd = memfd_create("records", 0);
+    int fd = unnamed_file();
     uint8_t *data = framed_record();
     CHECK_EQ(FRAMED, write(fd, data, FRAMED));
     FOR_EDGES(i) {
@@ -145,7 +145,7 @@ static void walks_at_the_edges(void) {
 }
 
 static void stretches_at_the_edges(void) {
-    int fd = memfd_create("records", 0);
+    int fd = unnamed_file();
     uint8_t *data = framed_record();
     table t;
     size_t count;

@@ -3,7 +3,9 @@
 #include "tables.h"
 
 #include <errno.h>
+#ifndef _WIN32
 #include <sys/resource.h>
+#endif
 
 /* ---- A source that misbehaves --------------------------------------------------------------- */
 
@@ -415,6 +417,7 @@ static void a_unit_without_memory_is_finished_later(void) {
 
 /* ---- Memory that stays ---------------------------------------------------------------------- */
 
+#ifndef _WIN32
 static long faults(void) {
     struct rusage usage;
     CHECK_EQ(0, getrusage(RUSAGE_SELF, &usage));
@@ -462,6 +465,7 @@ static void steady_units_cause_no_page_faults(void) {
     close(fd);
     free(f.data);
 }
+#endif
 
 int main(void) {
     RUN(columns_are_those_of_parse_whatever_the_steps);
@@ -477,6 +481,8 @@ int main(void) {
     RUN(nothing_is_read_after_the_stop);
     RUN(a_unit_takes_one_call);
     RUN(a_unit_without_memory_is_finished_later);
+#ifndef _WIN32
     RUN(steady_units_cause_no_page_faults);
+#endif
     return check_report("read_columns");
 }

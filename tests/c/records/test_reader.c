@@ -271,6 +271,7 @@ static void a_file_cut_under_the_reader_is_an_end_or_an_error(void) {
     free(f.data);
 }
 
+#ifndef _WIN32 /* it has no such paths */
 static void reading_errors_carry_errno_and_offset(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
@@ -298,6 +299,7 @@ static void offsets_past_every_file_are_an_end(void) {
     tfw_reader_free(reader);
     close(options.fd);
 }
+#endif
 
 /* The reader may have looked beyond the records that it gave: at damage that it meets again. */
 static void seeking_back_notes_no_region_twice(void) {
@@ -444,8 +446,10 @@ int main(void) {
     RUN(input_that_goes_on_after_an_end_begins_anew);
     RUN(short_interrupted_and_failing_reads_lose_nothing);
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
+#ifndef _WIN32
     RUN(reading_errors_carry_errno_and_offset);
     RUN(offsets_past_every_file_are_an_end);
+#endif
     RUN(seeking_back_notes_no_region_twice);
     RUN(seeking_goes_on_at_any_record_and_forgets_the_rest);
     RUN(a_fed_reader_goes_on_at_any_record);
