@@ -18,22 +18,12 @@ import fsspec
 import pytest
 
 import tfwire as tfw
-from object_server import RECORDS, file_of, serving_records, small_ranges
+from object_server import RECORDS, file_of
 from tfwire import arrow
 from tfwire._records import remote_source
 from tfwire._records.urls import ObjectPath
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    with small_ranges(monkeypatch):
-        yield
-
-
-@pytest.fixture
-def server():
-    with serving_records() as server:
-        yield server
+pytestmark = pytest.mark.usefixtures("small")
 
 
 class Upath:

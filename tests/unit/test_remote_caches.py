@@ -7,11 +7,14 @@ import pytest
 from fsspec.spec import AbstractBufferedFile
 
 import tfwire as tfw
-from object_server import RECORDS, ObjectFileSystem, serving_records, small_ranges
+from object_server import RECORDS, ObjectFileSystem
 from tfwire._base.parallel_map import ParallelMap
 
 # fsspec's cache of blocks leaves its files to be closed by the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+    pytest.mark.usefixtures("small"),
+]
 
 CACHES = ["blockcache", "filecache", "simplecache"]
 
@@ -43,18 +46,6 @@ class BlockFileSystem(ObjectFileSystem):
 
 
 fsspec.register_implementation("blocks", BlockFileSystem, clobber=True)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    with small_ranges(monkeypatch):
-        yield
-
-
-@pytest.fixture
-def server():
-    with serving_records() as server:
-        yield server
 
 
 @pytest.fixture(params=CACHES)

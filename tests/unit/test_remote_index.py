@@ -19,24 +19,12 @@ from object_server import (
     RECORDS,
     ObjectFileSystem,
     file_of,
-    serving_records,
-    small_ranges,
 )
 from tfwire._records import index_file
 
+pytestmark = pytest.mark.usefixtures("small")
+
 FAR = 70_000  # bytes of a record: its neighbours do not share a range
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    with small_ranges(monkeypatch):
-        yield
-
-
-@pytest.fixture
-def server():
-    with serving_records() as server:
-        yield server
 
 
 def indexed(server, path, folder):

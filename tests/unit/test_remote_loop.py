@@ -14,25 +14,19 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from object_server import ASYNC_PROTOCOL, RECORDS, serving_records, small_ranges
+from object_server import ASYNC_PROTOCOL, RECORDS
 from tfwire._records import remote_access
 from tfwire._records.remote_file import _SHORT_IN_FLIGHT
 from tfwire._records.urls import ObjectPath
+
+pytestmark = pytest.mark.usefixtures("small")
 
 NUMBERS = list(range(0, len(RECORDS), 2))  # none is the next of another
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def apart(monkeypatch):
     monkeypatch.setattr(remote_access, "_GAP_BYTES", 0)  # each has a range of its own
-    with small_ranges(monkeypatch):
-        yield
-
-
-@pytest.fixture
-def server():
-    with serving_records() as server:
-        yield server
 
 
 @pytest.fixture
