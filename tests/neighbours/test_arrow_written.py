@@ -127,7 +127,7 @@ REFUSED = {
     pa.map_(pa.string(), pa.int64()): "map",
     pa.sparse_union([pa.field("a", pa.int64())]): "union",
     pa.dense_union([pa.field("a", pa.int64())]): "union",
-    pa.run_end_encoded(pa.int32(), pa.int64()): "runs",
+    pa.run_end_encoded(pa.int32(), pa.int64()): "run-end encoded",
     pa.dictionary(pa.int8(), pa.date32()): "date",
 }
 
