@@ -142,7 +142,7 @@ def test_generator_cast():
         return lib.data.Dataset.from_generator(lambda: [1.5], output_signature=signature)
 
     assert [1] == numbers(build(tf))
-    with pytest.raises(TypeError, match=r"no tf\.int32"):
+    with pytest.raises(TypeError, match=r"not a tf\.int32"):
         list(build(tfc))
 
 
