@@ -140,6 +140,22 @@ def test_a_dropped_iterator_ends_its_requests(records, server):
     assert [RECORDS[i] for i in NUMBERS] == records[NUMBERS]
 
 
+def test_tasks_that_others_cancel_do_not_leave_the_consumer_waiting(records, server):
+    server.latency = 0.05
+    found = pieces(records)
+    next(found)
+
+    async def cancel_all():
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    asyncio.run_coroutine_threadsafe(cancel_all(), fsspec.asyn.get_loop()).result()
+    with pytest.raises(RuntimeError, match="ended the requests"):
+        list(found)
+    server.latency = 0
+    assert [RECORDS[i] for i in NUMBERS] == records[NUMBERS]
+
+
 def test_threads_share_what_may_be_in_flight(records, server):
     server.latency = 0.005
     results = [None] * 4

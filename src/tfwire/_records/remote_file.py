@@ -76,7 +76,6 @@ class RemoteFile:
                 yield from _read_in_threads(found, ranges, most)
         finally:
             _reading.discard(token)
-            found.stop()
 
     def check_unchanged(self) -> None:
         """Looks at the object again.
@@ -127,7 +126,7 @@ def _read_in_loop(
 ) -> Generator[bytes, None, None]:
     """Ranges in their order, by tasks of the event loop: waking a thread for each short range takes
     as long as fetching it."""
-    done: SimpleQueue[tuple[int, bytes | Exception]] = SimpleQueue()
+    done: SimpleQueue[tuple[int, bytes | Exception] | None] = SimpleQueue()
     numbers = iter(range(len(ranges)))
     room = asyncio.Semaphore(2 * most)  # in flight, or waiting for their turn
 
@@ -147,20 +146,26 @@ def _read_in_loop(
         for _ in range(most):
             room.release()
 
-    found.start(fetch_all())
+    tasks = found.start(fetch_all())
+    tasks.add_done_callback(lambda _: done.put(None))
     waiting: dict[int, bytes | Exception] = {}
-    for number in range(len(ranges)):
-        while number not in waiting:
-            other, data = done.get()
-            waiting[other] = data
-        data = waiting.pop(number)
-        if isinstance(data, RangesIgnoredError):
-            raise _no_ranges(found)
-        if isinstance(data, Exception):
-            raise data
-        if number % most == most - 1:
-            found.call(make_room)
-        yield data
+    try:
+        for number in range(len(ranges)):
+            while number not in waiting:
+                answer = done.get()
+                if answer is None:  # others have cancelled the tasks
+                    raise RuntimeError("the event loop of the filesystem ended the requests")
+                waiting[answer[0]] = answer[1]
+            data = waiting.pop(number)
+            if isinstance(data, RangesIgnoredError):
+                raise _no_ranges(found)
+            if isinstance(data, Exception):
+                raise data
+            if number % most == most - 1:
+                found.call(make_room)
+            yield data
+    finally:
+        found.stop()
 
 
 def _read(found: RemoteObject, part: _Range) -> bytes:
