@@ -261,7 +261,8 @@ typedef struct tfw_reader_options {
     uint64_t buffer_size;     /* bytes read at a time; 0: 256 KiB */
     uint64_t max_record_size; /* 0: no limit but the input's own size */
     uint64_t offset;          /* where in the file to begin */
-    int32_t fd;               /* file source: read by pread, never moved or closed; -1: fed */
+    int32_t fd;               /* file source: read by pread, never closed; its position
+                                 stays, except on Windows. -1: fed */
     uint32_t flags;           /* TFW_NO_DATA_CRC, TFW_CORRECT, TFW_CORRECT_AMBIGUOUS */
     uint32_t on_corrupt;      /* enum tfw_on_corrupt */
     uint32_t reserved;        /* 0 */
@@ -595,7 +596,7 @@ TFW_API void tfw_survey_get(const tfw_survey *survey, size_t i, tfw_feature_surv
  * A stretch is records that lie without gaps in a file, and the memory through which they pass. */
 typedef struct tfw_stretch {
     size_t size;              /* sizeof(tfw_stretch) */
-    int32_t fd;               /* read by pread, never moved or closed; -1: the buffer holds all */
+    int32_t fd;               /* as of tfw_reader_options; -1: the buffer holds all */
     uint32_t flags;           /* TFW_NO_DATA_CRC */
     uint64_t max_record_size; /* 0: no limit */
     uint64_t offset;          /* in the file: where the next record begins */

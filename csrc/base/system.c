@@ -21,8 +21,7 @@ static int errno_of(DWORD code) {
     case ERROR_INVALID_HANDLE:
         return EBADF;
     case ERROR_ACCESS_DENIED:
-    case ERROR_INVALID_FUNCTION: /* a folder */
-        return EISDIR;
+        return EACCES;
     case ERROR_NOT_ENOUGH_MEMORY:
         return ENOMEM;
     default:
