@@ -156,8 +156,9 @@ def infer_schema(
     survey = survey_files(files, share, compression_type, on_corrupt)
     if survey.num_records == 0:
         raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
-    _warn_of_conflicts([*survey.features().items(), *survey.features(lists=True).items()])
-    return schema_from_survey(survey)
+    schema = schema_from_survey(survey)
+    _warn_of_conflicts([*schema.statistics.items(), *schema.sequence_statistics.items()])
+    return schema
 
 
 def schema_from_survey(survey: Survey) -> InferredSchema:
@@ -205,10 +206,10 @@ def _statistics(seen: FeatureSurvey) -> FeatureStatistics:
     return FeatureStatistics(seen.records, kinds, *counts, seen.min_steps, seen.max_steps)
 
 
-def _warn_of_conflicts(features: Iterable[tuple[str, FeatureSurvey]]) -> None:
+def _warn_of_conflicts(features: Iterable[tuple[str, FeatureStatistics]]) -> None:
     for key, seen in sorted(features, key=lambda item: item[0]):  # a list may have a feature's name
         if len(seen.kinds) > 1:
-            found = ", ".join(f"{kind} in {of.records}" for kind, of in seen.kinds.items())
+            found = ", ".join(f"{kind} in {count}" for kind, count in seen.kinds.items())
             warn(
                 f"feature {quoted(key)} is of several kinds ({found} records), "
                 "which no specification parses"

@@ -79,25 +79,32 @@ class Survey:
                 added.
             MemoryError: Out of memory.
         """
-        status = lib.tfw_survey_add(
-            self._native,
-            batch.data,
-            batch.data_len,
-            batch.spans,
-            batch.count,
-            lib.TFW_SEQUENCE,
-            self._done,
-            self._error,
-        )
-        done = self._done[0]
-        self.num_records += done
+        status = self._add(batch.data, batch.data_len, batch.spans, batch.count)
         if status == lib.TFW_E_WIRE:
+            done = self._done[0]
             span = batch.spans[done]
             record = bytes(ffi.buffer(batch.data + span.offset, span.length))
             raise _malformed(record, path, number_of(batch, done))
         check(status, self._error)
         self.payload_bytes += batch.payload_bytes
         lib.tfw_span_lengths(batch.spans, batch.count, self._lengths, self._lengths + 1)
+
+    def add_record(self, record: bytes) -> None:
+        """Adds a record that is known to be an Example or SequenceExample. Its length is not noted.
+
+        Raises:
+            MemoryError: Out of memory.
+        """
+        span = ffi.new("tfw_span *", (0, len(record)))
+        check(self._add(ffi.from_buffer(record), len(record), span, 1), self._error)
+
+    def _add(self, data: Any, size: int, spans: Any, count: int) -> int:
+        native, flags = self._native, lib.TFW_SEQUENCE
+        status: int = lib.tfw_survey_add(
+            native, data, size, spans, count, flags, self._done, self._error
+        )
+        self.num_records += self._done[0]
+        return status
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -126,14 +133,13 @@ def survey_files(
     num_records: int | None,
     compression_type: Any,
     on_corrupt: str,
-    max_record_size: int | None = None,
 ) -> Survey:
     """A survey of files.
 
     Args:
         paths: The files.
         num_records: How many records to read from the beginning of each; None: all.
-        compression_type, on_corrupt, max_record_size: As for read_records.
+        compression_type, on_corrupt: As for read_records.
 
     Raises:
         ParseError: A record is neither an Example nor a SequenceExample.
@@ -142,9 +148,8 @@ def survey_files(
     survey = Survey()
     for path in paths:
         left = num_records
-        with BatchReader(
-            [path], compression_type, on_corrupt=on_corrupt, max_record_size=max_record_size
-        ) as reader:
+        reader = BatchReader([path], compression_type, on_corrupt=on_corrupt, max_record_size=None)
+        with reader:
             while left != 0 and (batch := reader.next(left or 0)) is not None:
                 survey.add(batch, reader.path)
                 left = left and left - batch.count

@@ -11,10 +11,9 @@ from tfwire.view._media import data_uri
 from tfwire.view._page import (
     Look,
     document,
-    feature_table,
+    feature_summary,
     record_table,
     record_view,
-    specification_code,
 )
 from tfwire.view._pictures import Picture
 from tfwire.view._records import BrowsedFile, Record
@@ -83,8 +82,7 @@ def _file_part(
     shown = f"{count} {plural(len(records), 'record')}"
     head = f'<h2>{escaped(file.name)}</h2><p class="facts">{facts}; {shown}</p>'
     body = [head, record_table(records, look), "<h2>Features</h2>"]
-    body.append(feature_table(FeatureSummary(records)))
-    body.append(specification_code(file.specification(max(1, len(records)))))
+    body.append(feature_summary(FeatureSummary(records)))
     room = _MOST_DETAILS
     for record in records:
         if record.kind == "damage" or room < 0:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from tfwire._base.arguments import plural
+from tfwire._parsing.infer import InferredSchema
 from tfwire.view._cells import bytes_text, escaped, table, values_text
 from tfwire.view._pictures import Picture, Source, boxes, film, find_picture, shown
 from tfwire.view._records import Record
@@ -20,12 +21,11 @@ __all__ = [
     "as_field",
     "csp",
     "document",
-    "feature_table",
+    "feature_summary",
     "hidden",
     "options",
     "record_table",
     "record_view",
-    "specification_code",
 ]
 
 _COLUMNS_OF_PAGE = 16
@@ -207,16 +207,17 @@ def _dump(payload: bytes) -> str:
     return f"<pre>{chr(10).join(lines)}{more}</pre>"
 
 
-def feature_table(summary: FeatureSummary) -> str:
-    """What the records of a sample hold, and where the bytes are."""
+def feature_summary(summary: FeatureSummary) -> str:
+    """What the records of a sample hold, where the bytes are, and the specification that parses
+    them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    return f'<div class="scroll">{table(titles, summary.rows())}</div>'
+    found = f'<div class="scroll">{table(titles, summary.rows())}</div>'
+    specification = summary.specification
+    return found if specification is None else found + _code(specification)
 
 
-def specification_code(specification: Any) -> str:
-    """A specification as Python code to copy; nothing without one."""
-    if specification is None:
-        return ""
+def _code(specification: InferredSchema) -> str:
+    """A specification as Python code to copy."""
     lines = repr(specification).splitlines()
     shown_lines = [escaped(line, 300) for line in lines[:_LINES_OF_CODE]]
     if len(lines) > _LINES_OF_CODE:

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import show_path
-from tfwire._base.errors import DataLossError, Error, ParseError
+from tfwire._base.errors import DataLossError, ParseError
 from tfwire._examples.decode import decode_sequence_example
-from tfwire._parsing.infer import InferredSchema, schema_from_survey
-from tfwire._parsing.survey import survey_files
 from tfwire._records.damage import RecordPosition, SkippedRegion
 from tfwire._records.index import RecordIndex
 from tfwire._records.reader import read_records
@@ -29,7 +27,6 @@ __all__ = ["BrowsedFile", "Page", "Record", "decoded_record", "matches"]
 _LONGEST_RECORD = 64 << 20
 _PLACE_EVERY = 256  # records between the places that are remembered
 _FRAME_BYTES = 16  # of a record: the length and two checksums
-_MOST_FEATURES = 10_000  # of a specification: more take seconds
 _SECONDS_PER_PAGE = 1.5  # of reading ahead, or of searching, for one page
 
 
@@ -169,17 +166,6 @@ class BrowsedFile:
                         return None
             self.num_records = reader.position.record_index
         return None
-
-    def specification(self, num_records: int) -> InferredSchema | None:
-        """The specification that parses the first records; None if not all of them are Examples, or
-        they have too many features."""
-        try:
-            survey = survey_files(
-                [self.path], num_records, self._compression, "skip", _LONGEST_RECORD
-            )
-        except (Error, OSError):
-            return None
-        return schema_from_survey(survey) if 0 < survey.num_features <= _MOST_FEATURES else None
 
     def record(self, number: int) -> Record | None:
         """A record by its number."""

@@ -22,12 +22,11 @@ from tfwire.view._page import (
     as_field,
     csp,
     document,
-    feature_table,
+    feature_summary,
     hidden,
     options,
     record_table,
     record_view,
-    specification_code,
 )
 from tfwire.view._pictures import Picture, find_picture
 from tfwire.view._records import BrowsedFile, Page, Record, matches
@@ -148,8 +147,7 @@ class Viewer(ThreadingHTTPServer):
         whole = file.num_records is not None and file.num_records <= _SAMPLE_RECORDS
         which = "all" if whole else "the first"
         note = f'<p class="facts">of {which} {plural(summary.num_records, "record")}</p>'
-        code = specification_code(file.specification(_SAMPLE_RECORDS))
-        return self._document(number, "features", note + feature_table(summary) + code, {}, "")
+        return self._document(number, "features", note + feature_summary(summary), {}, "")
 
     def _document(self, number: int, view: str, body: str, fields: Fields, turns: str) -> str:
         file = self.files[number]

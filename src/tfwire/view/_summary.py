@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import plural
+from tfwire._parsing.infer import InferredSchema, schema_from_survey
 from tfwire._parsing.sample import ValueSample, histogram, measure_strings
+from tfwire._parsing.survey import Survey
 from tfwire.view._cells import bytes_text, escaped, number
 from tfwire.view._media import find_media
 from tfwire.view._records import Record
@@ -19,6 +21,7 @@ __all__ = ["FeatureSummary"]
 _BINS = 24
 _MOST_KEPT = 100_000  # values of a feature, and different strings
 _SUMMARISED_FEATURES = 500
+_MOST_SPECIFIED = 10_000  # features of a specification: more take seconds
 _SHOWN_STRINGS = 5
 
 
@@ -61,9 +64,12 @@ class FeatureSummary:
     def __init__(self, records: Iterable[Record]) -> None:
         self.num_records = self.num_bytes = 0
         self._features: dict[str, _Observed] = {}
+        self._survey = Survey()
         for record in records:
             if record.kind == "damage":
                 continue
+            if record.kind != "other":
+                self._survey.add_record(record.payload)
             self.num_records += 1
             self.num_bytes += record.size
             for name, values in record.features.items():
@@ -78,6 +84,15 @@ class FeatureSummary:
                 return
             found = self._features[name] = _Observed(is_list)
         found.add(steps)
+
+    @property
+    def specification(self) -> InferredSchema | None:
+        """The specification that parses the records; None if not all are Examples, or they have too
+        many features."""
+        survey = self._survey
+        if survey.num_records != self.num_records:
+            return None
+        return schema_from_survey(survey) if 0 < survey.num_features <= _MOST_SPECIFIED else None
 
     @property
     def names(self) -> list[str]:
