@@ -84,7 +84,7 @@ def test_texts_in_any_shape_give_messages_in_that_shape():
         ('{"features": {"feature": {"a": {"int64List": [1]}}}}', "object, found an array"),
         ('{"features": {"feature": {"a": {}, "a": {}}}}', "a feature occurs twice in one object"),
         (b"\xff", "utf-8"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "nested too deeply"),
         (text_with("int64List", 1, 1.5), "value 1: expected an integer, found a number"),
         (text_with("int64List", 1, None), "value 1: expected an integer, found null"),
         (text_with("floatList", [1.5]), "expected a number within float32, found an array"),

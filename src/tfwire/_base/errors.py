@@ -17,6 +17,7 @@ __all__ = [
     "ParseError",
     "TfwireWarning",
     "copied",
+    "parser_said",
     "public",
     "warn",
 ]
@@ -29,6 +30,11 @@ def public(cls: type[T]) -> type[T]:
     survive a move."""
     cls.__module__ = "tfwire"
     return cls
+
+
+def parser_said(error: ValueError | RecursionError) -> str:
+    """What a parser of text found, in words that are the same in every version of Python."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 @public

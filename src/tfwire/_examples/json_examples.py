@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 
 from tfwire import train
 from tfwire._base.arguments import integer, quoted
-from tfwire._base.errors import ParseError
+from tfwire._base.errors import ParseError, parser_said
 from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ def _serialize(text: bytes, what: str, record_index: int | None = None) -> bytes
         example = _example_from_tree(tree)
     except (ValueError, RecursionError) as error:
         raise ParseError(
-            f"{what} is no Example: {error}", record_index=record_index, reason="malformed"
+            f"{what} is no Example: {parser_said(error)}",
+            record_index=record_index,
+            reason="malformed",
         ) from None
     return bytes(example.SerializeToString(deterministic=True))
 

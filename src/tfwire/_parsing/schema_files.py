@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import text_format
 
 from tfwire._base.arguments import file_path, integer, printable, shorten, show_path
+from tfwire._base.errors import parser_said
 from tfwire._parsing.features import as_feature, no_counterpart
 from tfwire._parsing.features_json import from_tfds, to_tfds
 from tfwire._parsing.infer import InferredSchema
@@ -73,7 +74,8 @@ def read_schema(path: AnyPath) -> InferredSchema:
             schema = text_format.Parse(text, Metadata(), allow_unknown_field=True)
             features, lists = from_metadata(schema)
     except (text_format.ParseError, ValueError, RecursionError) as error:
-        raise ValueError(f"{show_path(path)}: {printable(shorten(str(error), 200))}") from None
+        problem = printable(shorten(parser_said(error), 200))
+        raise ValueError(f"{show_path(path)}: {problem}") from None
     if not (features or lists):
         raise ValueError(f"{show_path(path)} describes no features")
     return InferredSchema(features, lists)

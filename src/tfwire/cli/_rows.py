@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import quoted, show_path
+from tfwire._base.errors import parser_said
 from tfwire._examples.decode import decode_example, decode_sequence_example
 from tfwire._examples.encode import encode_example
 from tfwire._examples.json_examples import decode_json_example, example_to_json
@@ -148,7 +149,7 @@ def json_rows(path: str, report: Callable[[int], None]) -> Iterator[RowAndKinds]
             try:
                 yield _json_row(line)
             except (ValueError, RecursionError) as error:
-                said = "expected UTF-8" if isinstance(error, UnicodeError) else error
+                said = "expected UTF-8" if isinstance(error, UnicodeError) else parser_said(error)
                 raise ValueError(f"{show_path(path)}: line {number}: {said}") from None
             report(source.position())
 
