@@ -10,6 +10,11 @@ import tfwire
 FOLDER = os.path.dirname(tfwire.__file__)
 
 
+# For a trace without an interrupt. CPython 3.14 needs one before each that interrupts: it reports
+# the instructions of a function only if the last trace has reached its end.
+NEVER = 1 << 30
+
+
 class InterruptAt:
     """A trace function that raises KeyboardInterrupt at the number-th point of the package where
     CPython may run a signal handler: after a call, and where a function begins."""

@@ -56,7 +56,7 @@ def test_a_subinterpreter_is_refused():
     """Its threads could not start, and the process would wait for them for ever."""
     name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
     interpreters = pytest.importorskip(name, reason="built without subinterpreters")
-    run = f"import {name} as i; i.run_string(i.create(), {SUBINTERPRETER!r})"
+    run = f"import {name} as i; n = i.create(); i.run_string(n, {SUBINTERPRETER!r}); i.destroy(n)"
     command = [sys.executable, "-c", run]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (0, "") == (done.returncode, done.stderr)

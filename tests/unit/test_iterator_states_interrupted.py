@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import itertools
 import os
 import pathlib
 import signal
@@ -16,7 +17,7 @@ import pytest
 import iterators_with_threads as kinds
 import tfwire
 from command import ENVIRONMENT
-from interrupts import InterruptAt
+from interrupts import NEVER, InterruptAt
 from iterators_with_threads import FILES, ITERATORS, PIPES, Gate, within_limit
 from search import FIRST_SEED
 from tfwire import Dataset
@@ -153,9 +154,8 @@ UNTHREADED = {
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of finalizers
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="older CPython has other instructions")
 def test_an_interrupt_at_any_point_leaves_an_iterator_that_can_be_closed(name, path):
-    number, interrupted = 0, True
-    while interrupted:
-        elements, number, interrupted = UNTHREADED[name](path), number + 1, False
+    for number in itertools.chain([NEVER], itertools.count(1)):
+        elements, interrupted = UNTHREADED[name](path), False
         trace = InterruptAt(number)
         sys.settrace(trace)
         try:
@@ -168,6 +168,8 @@ def test_an_interrupt_at_any_point_leaves_an_iterator_that_can_be_closed(name, p
         interrupted |= trace.left == 0  # in a finalizer, which only warns
         within_limit(elements.close)
         within_limit(elements.close)
+        if number != NEVER and not interrupted:
+            break
     assert number > 20
 
 

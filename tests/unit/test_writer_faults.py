@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,59 @@ def test_a_limit_of_the_file_size_is_reported_and_leaves_a_valid_prefix(path):
     assert f"{errno.EFBIG} {path}\n" == run.stdout
     records = list(tfw.read_records(path))
     assert [b"%07d" % i for i in range(len(records))] == records != []
+
+
+def depth(error):
+    return len(traceback.extract_tb(error.__traceback__))
+
+
+class Broken(Exception):
+    """An exception that cannot be copied."""
+
+    def __init__(self, first, second):
+        super().__init__(second)
+
+
+@pytest.mark.parametrize("made", [OSError, Broken])
+@pytest.mark.parametrize("kind", ["plain", "sharded", "threads"])
+def test_a_failed_writer_fails_again_in_a_short_traceback(tmp_path, monkeypatch, kind, made):
+    error = made(5, "broken")  # with the traceback of this test alone
+
+    def fail(*_):
+        raise error
+
+    if kind == "plain":
+        writer = tfw.TFRecordWriter(tmp_path / "data")
+    else:
+        writer = tfw.ShardedWriter(
+            tmp_path / "{shard}", num_shards=2, num_threads=2 if kind == "threads" else 1
+        )
+    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
+    depths = []
+    for _ in range(200):
+        try:
+            writer.write_many([b"x" * 300_000] * 2)
+        except (OSError, Broken) as failure:
+            depths.append(depth(failure))
+    assert len(depths) > 100
+    assert len(set(depths[20:])) <= 3
+    assert max(depths) < 30
+    with pytest.raises((OSError, Broken), match="broken"):
+        writer.close()
+
+
+def test_a_failed_writer_keeps_nothing_that_it_was_given(path, monkeypatch):
+    def fail(*_):
+        raise OSError(5, "broken")
+
+    writer = tfw.TFRecordWriter(path)
+    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            writer.write(bytes(300_000))
+    assert [] == writer._pending
+    assert None is writer._failure.__traceback__
+    writer._discard()
 
 
 def test_an_interrupt_keeps_the_whole_records_that_were_written(path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfwire as tfw
-from interrupts import InterruptAt
+from interrupts import NEVER, InterruptAt
 
 RECORDS = [b"%d" % i * 100 for i in range(50)]
 DISCARDED = ("atomic", "shards")  # what is not closed is removed
@@ -67,8 +67,10 @@ def test_an_interrupt_of_a_finalizer_leaves_no_part_of_a_record(tmp_path, monkey
     came, number, whole = True, 0, 0
     while came:
         number += 1
-        folder = tmp_path / str(number)
+        folder, traced = tmp_path / str(number), tmp_path / f"traced {number}"
         folder.mkdir()
+        traced.mkdir()
+        interrupted(traced, kind, NEVER)
         came, found = interrupted(folder, kind, number)
         names = os.listdir(folder)
         left = num_records(folder, names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import gc
 import os
 import random
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from functools import partial
 from pathlib import Path
 
@@ -279,17 +277,21 @@ faulthandler.dump_traceback_later(100, exit=True)
 path, seed = sys.argv[1], int(sys.argv[2])
 rng = random.Random(seed)
 failures = 0
+
+def write(writer, asked):  # CPython 3.14's try does not cover the end of each round of a loop in it
+    for i in range(10**6):
+        writer.write(b"%d" % i + bytes(i % 1000))
+        asked.append(i)
+        if i % 50 == 0:
+            writer.flush()
+
 for round in range(150):
     writer = tfw.TFRecordWriter(path, rng.choice(["", "GZIP"]))
     asked = []
     try:
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3e-3))
-        for i in range(10**6):
-            writer.write(b"%d" % i + bytes(i % 1000))
-            asked.append(i)
-            if i % 50 == 0:
-                writer.flush()
+        write(writer, asked)
     except KeyboardInterrupt:
         pass
     finally:
@@ -392,59 +394,6 @@ def test_a_failure_that_was_reported_is_not_reported_again_at_the_end(recwarn):
     del writer
     gc.collect()
     assert {ResourceWarning} == {warning.category for warning in recwarn}
-
-
-def depth(error):
-    return len(traceback.extract_tb(error.__traceback__))
-
-
-class Broken(Exception):
-    """An exception that cannot be copied."""
-
-    def __init__(self, first, second):
-        super().__init__(second)
-
-
-@pytest.mark.parametrize("made", [OSError, Broken])
-@pytest.mark.parametrize("kind", ["plain", "sharded", "threads"])
-def test_a_failed_writer_fails_again_in_a_short_traceback(tmp_path, monkeypatch, kind, made):
-    error = made(5, "broken")  # with the traceback of this test alone
-
-    def fail(*_):
-        raise error
-
-    if kind == "plain":
-        writer = tfw.TFRecordWriter(tmp_path / "data")
-    else:
-        writer = tfw.ShardedWriter(
-            tmp_path / "{shard}", num_shards=2, num_threads=2 if kind == "threads" else 1
-        )
-    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
-    depths = []
-    for _ in range(200):
-        try:
-            writer.write_many([b"x" * 300_000] * 2)
-        except (OSError, Broken) as failure:
-            depths.append(depth(failure))
-    assert len(depths) > 100
-    assert len(set(depths[20:])) <= 3
-    assert max(depths) < 30
-    with pytest.raises((OSError, Broken), match="broken"):
-        writer.close()
-
-
-def test_a_failed_writer_keeps_nothing_that_it_was_given(path, monkeypatch):
-    def fail(*_):
-        raise OSError(5, "broken")
-
-    writer = tfw.TFRecordWriter(path)
-    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
-    for _ in range(100):
-        with contextlib.suppress(OSError):
-            writer.write(bytes(300_000))
-    assert [] == writer._pending
-    assert None is writer._failure.__traceback__
-    writer._discard()
 
 
 _OPENING = """
