@@ -4,8 +4,8 @@
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
- *    object among its arguments is pure: it depends on its arguments alone (tfw_walk, tfw_fetch and
- *    tfw_read_ahead also on the file). The exception is tfw_crc32c_select.
+ *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at, tfw_walk,
+ *    tfw_fetch and tfw_read_ahead also on the file). The exception is tfw_crc32c_select.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary outcomes
  *    (TFW_END, TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with fixed numbers.
  *    Functions with another result type cannot fail.
@@ -261,8 +261,7 @@ typedef struct tfw_reader_options {
     uint64_t buffer_size;     /* bytes read at a time; 0: 256 KiB */
     uint64_t max_record_size; /* 0: no limit but the input's own size */
     uint64_t offset;          /* where in the file to begin */
-    int32_t fd;               /* file source: read by pread, never closed; its position
-                                 stays, except on Windows. -1: fed */
+    int32_t fd;               /* file source: read as by tfw_read_at, never closed; -1: fed */
     uint32_t flags;           /* TFW_NO_DATA_CRC, TFW_CORRECT, TFW_CORRECT_AMBIGUOUS */
     uint32_t on_corrupt;      /* enum tfw_on_corrupt */
     uint32_t reserved;        /* 0 */
@@ -359,6 +358,11 @@ TFW_API uint64_t tfw_reader_flips_total(const tfw_reader *reader, uint64_t *out_
 /* ---- Records: random access ------------------------------------------------------------------
  * Records lie without gaps, so n + 1 offsets describe n of them: record i is the bytes
  * [offsets[i], offsets[i + 1]) of its file, with its frame. */
+
+/* Reads len bytes of a file at an offset, *out_got of them: fewer only where the file ends. The
+ * file's position stays, unless other threads use it on Windows. TFW_E_IO. */
+TFW_API int tfw_read_at(int32_t fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
+                        tfw_error *error);
 
 /* Finds the records of a file by their headers, which are verified. Payloads are not, and those
  * longer than a page are not even read.

@@ -29,20 +29,27 @@ static int errno_of(DWORD code) {
     }
 }
 
-/* pread, which Windows does not have. It moves the file's position. */
+/* pread, which Windows does not have. ReadFile moves the file's position, which is put back. */
 ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset);
 
 ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset) {
     HANDLE file = (HANDLE)_get_osfhandle(fd);
     OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};
-    DWORD got = 0;
+    LARGE_INTEGER before;
     if (file == INVALID_HANDLE_VALUE) {
         errno = EBADF;
         return -1;
     }
-    if (!ReadFile(file, out, len < INT32_MAX ? (DWORD)len : INT32_MAX, &got, &at) &&
-        GetLastError() != ERROR_HANDLE_EOF) {
-        errno = errno_of(GetLastError());
+    DWORD got = 0, failure = 0;
+    BOOL positioned = SetFilePointerEx(file, (LARGE_INTEGER){0}, &before, FILE_CURRENT);
+    if (!ReadFile(file, out, len < INT32_MAX ? (DWORD)len : INT32_MAX, &got, &at)) {
+        failure = GetLastError();
+    }
+    if (positioned) {
+        (void)SetFilePointerEx(file, before, NULL, FILE_BEGIN);
+    }
+    if (failure != 0 && failure != ERROR_HANDLE_EOF) {
+        errno = errno_of(failure);
         return -1;
     }
     return (ssize_t)got;

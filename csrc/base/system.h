@@ -10,7 +10,7 @@ int tfwi_system_open(const char *path);
 void tfwi_system_close(int fd);
 
 /* Reads at most len bytes at an offset: how many, 0 at the end of the file, or -1: errno says why.
- * The file's position stays, except on Windows. */
+ * The file's position stays, unless other threads use it on Windows. */
 ptrdiff_t tfwi_system_read(int fd, void *out, size_t len, uint64_t offset);
 
 /* The size of a regular file; false: the descriptor is of something else. */

@@ -54,7 +54,7 @@ static int append(tfw_stretch *s, size_t len, tfw_error *error) {
     size_t got = 0;
     len = readable(s, len);
     int status = len == 0 ? TFW_OK
-                          : tfwi_read_at(s->fd, s->buffer + s->end, len,
+                          : tfw_read_at(s->fd, s->buffer + s->end, len,
                                          s->offset + (s->end - s->begin), &got, error);
     s->end += got;
     return status == TFW_OK && got == 0 ? TFW_END : status;

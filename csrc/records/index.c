@@ -100,7 +100,7 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
     int status = TFW_OK;
     while (status == TFW_OK && w.count < capacity && w.offset < end) {
         size_t len = end - w.offset < want ? (size_t)(end - w.offset) : want;
-        status = tfwi_read_at(fd, buffer, len, w.offset, &len, error);
+        status = tfw_read_at(fd, buffer, len, w.offset, &len, error);
         if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
             status = damaged(error, cut(TFW_HEADER_SIZE, 0), buffer, (int64_t)w.count,
                              (int64_t)w.offset);
@@ -246,7 +246,7 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
             TFWI_SET(error, expected, (int64_t)size);
             return TFW_NEED_SPACE;
         }
-        int status = tfwi_read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
+        int status = tfw_read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
         if (status == TFW_OK) {
             status = check_group(&g, offsets, numbers + first, out + used, got, used,
                                out_spans + first, out_done, error);

@@ -8,8 +8,8 @@
 
 enum { LARGEST_READ = 1 << 30 }; /* some systems refuse to read more than INT_MAX bytes */
 
-int tfwi_read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
-                 tfw_error *error) {
+int tfw_read_at(int32_t fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
+                tfw_error *error) {
     size_t got = 0;
     while (got < len) {
         size_t rest = len - got < LARGEST_READ ? len - got : LARGEST_READ;
@@ -19,6 +19,7 @@ int tfwi_read_at(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_
         }
         if (piece < 0) {
             int code = errno;
+            *out_got = 0;
             tfwi_fail(error, TFW_E_IO, "reading failed");
             TFWI_SET(error, os_errno, code);
             TFWI_SET(error, offset, (int64_t)(offset + got));

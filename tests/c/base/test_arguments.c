@@ -212,6 +212,7 @@ static void no_records_are_no_error(void) {
     tfw_span_lengths(NULL, 0, &shortest, &longest);
     CHECK(shortest == 1 && longest == 2);
     CHECK_EQ(TFW_NEED_INPUT, tfw_correct(NULL, 0, 0, 0, &flip, NULL));
+    CHECK_EQ(TFW_OK, tfw_read_at(-1, NULL, 0, 0, &a, NULL));
     CHECK_EQ(TFW_END, tfw_walk(-1, 0, &offset, buffer, sizeof buffer, NULL, 0, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_fetch(-1, NULL, NULL, 0, NULL, 0, NULL, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_pickle_spans(NULL, 0, NULL, 0, out, sizeof out, &a));
