@@ -253,7 +253,7 @@ check-sanitized: $(READY)
 lint: $(BIN)/pyright $(NATIVE)
 	$(BIN)/ruff check src tests benchmarks examples packaging docs/*.py setup.py csrc
 	$(BIN)/ruff format --check src tests benchmarks examples packaging docs/*.py setup.py csrc
-	$(BIN)/mypy
+	for system in linux darwin win32; do $(BIN)/mypy --platform $$system || exit 1; done
 	$(BIN)/python -m pytest -q tests/typing
 
 oracle: $(ORACLE_READY) $(NATIVE)
@@ -307,14 +307,15 @@ bench-record:
 
 # Two at a time, the longest first. None of them writes to what another reads.
 CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
-         check-windows bench-check check-clang check-kernels check-tiers check-musl check-release engine-sail docs
+         check-windows bench-check check-clang check-kernels check-tiers check-musl check-release check-debian \
+         engine-sail docs
 check-all: lint
 	$(MAKE) --jobs=2 --output-sync=target $(CHECKS)
 	$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
 
 # ---- The files of a release (docs/platforms.md) -------------------------------------------------
 
-.PHONY: dist check-release
+.PHONY: dist check-release check-debian
 dist: $(RELEASE_READY)
 	rm -rf dist && $(RELEASE)/bin/python -m build --outdir dist .
 
@@ -324,6 +325,11 @@ check-release: dist
 	$(RELEASE)/bin/abi3audit --strict dist/*.whl
 	$(RELEASE)/bin/zizmor --offline --no-progress .github
 	$(RELEASE)/bin/python packaging/check_release.py dist
+
+# The same on another Debian, with its Python and compiler; as root.
+SUITE ?= trixie
+check-debian: dist
+	packaging/on_debian.sh $(SUITE) python3 python3 packaging/check_release.py dist
 
 # The API reference, from the docstrings, and the site of all pages: build/docs/index.html.
 docs: $(DOCS_READY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.strings import as_message
 
@@ -145,8 +145,7 @@ def _after_fork() -> None:
     _filters = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+system.after_fork(_after_fork)
 
 
 @contextmanager

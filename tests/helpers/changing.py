@@ -297,7 +297,7 @@ class Caller:
 
 def search(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
     """Calls for so many seconds, and until some records came; what they add up to."""
-    inflate_ahead._UNIT, inflate_ahead._num_cores = 5_000, lambda: 2  # threads for short files
+    inflate_ahead._UNIT, inflate_ahead.system.num_cpus = 5_000, lambda: 2  # threads for short files
     for name in NAMES:
         (folder / name).touch()
     parent = os.getpid()

@@ -15,10 +15,13 @@ import sys
 import traceback
 import warnings
 
+from tfwire._base import system
+
 CALLS = [
-    *["open", "close", "write", "writev", "ftruncate", "fsync", "fchmod", "fchown"],
-    *["replace", "rename", "mkdir", "link", "unlink", "stat", "fstat", "pread", "preadv", "dup"],
+    *["open", "close", "write", "ftruncate", "fsync", "fchmod", "fchown"],
+    *["replace", "rename", "mkdir", "link", "unlink", "stat", "fstat", "dup"],
 ]
+SYSTEM_CALLS = ["pread", "pread_into", "writev"]
 
 KILLED, RAISED, DONE, BROKEN = 77, 1, 0, 2
 
@@ -103,7 +106,7 @@ def inject(n, action, forever=False):
 
         return replaced
 
-    for module, names in ((os, CALLS), (fcntl, ["flock"])):
+    for module, names in ((os, CALLS), (system, SYSTEM_CALLS), (fcntl, ["flock"])):
         for name in names:
             setattr(module, name, faulty(getattr(module, name)))
     return calls

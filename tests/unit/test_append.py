@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import mmap
 import os
@@ -20,7 +21,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from reading import read_outcome
 from reference import file_of, flip, frame, read
-from tfwire._records import file_locks
+from tfwire._base import system
 
 OLD = [b"old", b"", b"x" * 300]
 
@@ -188,7 +189,7 @@ def test_without_locks_the_size_of_the_file_tells_of_another_writer(path, monkey
     def unsupported(fd, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(file_locks.fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     tfw.write_records(path, OLD)
     first = tfw.TFRecordWriter(path, **kind)
     first.write(b"1")
@@ -206,7 +207,7 @@ def test_without_locks_the_size_of_the_file_tells_of_another_writer(path, monkey
 
 def test_a_file_that_is_replaced_while_it_is_checked_is_not_continued(path, monkeypatch):
     tfw.write_records(path, OLD)
-    pread = os.pread
+    pread = system.pread
 
     def replace_first(fd, size, offset):
         if path.with_name("other").exists():
@@ -214,7 +215,7 @@ def test_a_file_that_is_replaced_while_it_is_checked_is_not_continued(path, monk
         return pread(fd, size, offset)
 
     tfw.write_records(path.with_name("other"), [b"other"])
-    monkeypatch.setattr(os, "pread", replace_first)
+    monkeypatch.setattr(system, "pread", replace_first)
     with pytest.raises(OSError, match="replaced"):
         tfw.TFRecordWriter(path, append=True)
     assert [b"other"] == list(tfw.read_records(path))

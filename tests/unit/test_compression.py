@@ -19,7 +19,8 @@ from labels import label
 from paths import DATA
 from reading import Bytes, read_outcome
 from reference import file_of, flip, frame
-from tfwire._records import inflate, inflate_ahead
+from tfwire._base import system
+from tfwire._records import inflate
 from tfwire._records.sources import FileSource
 
 SOURCE = str(Path(tfw.__file__).parents[1])
@@ -428,7 +429,7 @@ def test_a_file_that_is_cut_while_it_is_read_again_is_damaged(
         rewind(self, offset)
 
     monkeypatch.setattr(FileSource, "rewind", cut)
-    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 1)
+    monkeypatch.setattr(system, "num_cpus", lambda: 1)
     outcome = read_outcome(path, on_corrupt=policy)
     assert records[: len(outcome.records)] == outcome.records[: len(records)]
     assert outcome.damage or outcome.skipped

@@ -13,6 +13,7 @@ import pytest
 import tfwire as tfw
 from command import ENVIRONMENT
 from reference import file_of, frame, header
+from tfwire._base import system
 
 RECORDS = [b"first", b"x" * 5000, b"", *(bytes([i]) * i * 31 for i in range(40)), b"last"]
 DATA = file_of(RECORDS)
@@ -82,7 +83,7 @@ def test_the_nth_read_of_a_file_fails_or_is_short(tmp_path, monkeypatch, kind):
     path = tmp_path / "data"
     records = [b"short", b"l" * 70_000, b"m" * 70_000, b"n" * 70_000, b"o" * 70_000, b"end"]
     tfw.write_records(path, records, kind)
-    pread = os.pread
+    pread = system.pread
     for fault in ("fails", "short", "empty"):
         for n in range(1, 40):
             calls = iter(range(1, 1000))
@@ -94,7 +95,7 @@ def test_the_nth_read_of_a_file_fails_or_is_short(tmp_path, monkeypatch, kind):
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return pread(fd, size // 2 if fault == "short" else 0, offset)
 
-            monkeypatch.setattr(os, "pread", faulty)
+            monkeypatch.setattr(system, "pread", faulty)
             found, error = attempt(path)
             assert records[: len(found)] == found
             if fault == "fails":

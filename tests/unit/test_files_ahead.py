@@ -17,6 +17,7 @@ import pytest
 import tfwire as tfw
 from reading import read_outcome
 from reference import file_of
+from tfwire._base import system
 from tfwire._records import inflate_ahead
 
 THREADS = [2, 3, 8]
@@ -43,7 +44,7 @@ def small_units(monkeypatch):
     """Short files are inflated by threads, two units of a kilobyte ahead; none is left at the
     end, and no file is open."""
     monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
-    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    monkeypatch.setattr(system, "num_cpus", lambda: 2)
     monkeypatch.setattr(inflate_ahead, "_WAITING", 2)
     monkeypatch.setattr(inflate_ahead, "_AHEAD_BYTES", 1)
     before = held()

@@ -14,6 +14,7 @@ import pytest
 
 import tfwire as tfw
 from reference import file_of, frame, header
+from tfwire._base import system
 from tfwire._records import sinks
 from tfwire.checksum import combine_crc32c, crc32c, mask_crc
 
@@ -211,8 +212,8 @@ def test_a_file_object_gets_long_records_in_pieces(monkeypatch):
 
 def test_the_last_record_is_checked_by_reads_that_are_short(path, monkeypatch):
     path.write_bytes(file_of([b"a", b"x" * 100_000]))
-    preadv = os.preadv
-    monkeypatch.setattr(os, "preadv", lambda fd, views, at: preadv(fd, [views[0][:4096]], at))
+    read = system.pread_into
+    monkeypatch.setattr(system, "pread_into", lambda fd, view, at: read(fd, view[:4096], at))
     with tfw.TFRecordWriter(path, append=True) as writer:
         writer.write(b"b")
     assert [b"a", b"x" * 100_000, b"b"] == list(tfw.read_records(path))

@@ -16,6 +16,7 @@ import pytest
 import tfwire as tfw
 from reading import read_outcome
 from reference import frame
+from tfwire._base import system
 from tfwire._records import inflate_ahead
 from tfwire._records.sources import FileSource, ObjectSource
 
@@ -33,7 +34,7 @@ def num_threads() -> int:
 def thread(monkeypatch):
     """A thread from the first kilobyte on, and none at the end."""
     monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
-    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    monkeypatch.setattr(system, "num_cpus", lambda: 2)
     before = num_threads()
     yield
     gc.collect()
@@ -57,9 +58,9 @@ def small_reader(path, **options):
 def check_against_no_thread(path, monkeypatch, policy):
     """Returns what is found, with the thread and without it."""
     found = read_outcome(path, on_corrupt=policy, buffer_size=500)
-    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 1)
+    monkeypatch.setattr(system, "num_cpus", lambda: 1)
     expected = read_outcome(path, on_corrupt=policy, buffer_size=500)
-    monkeypatch.setattr(inflate_ahead, "_num_cores", lambda: 2)
+    monkeypatch.setattr(system, "num_cpus", lambda: 2)
     assert expected.records == found.records
     assert expected.damage == found.damage
     if policy == "stop":  # the region ends with what had been inflated, which is not the same
@@ -130,14 +131,14 @@ def test_damaged_members_are_left_out_as_without_a_thread(tmp_path, monkeypatch,
 
 
 def test_an_error_in_the_thread_comes_after_the_records_before_it(path, monkeypatch):
-    pread = os.pread
+    pread = system.pread
 
     def fail_in_a_thread(fd, size, offset):
         if threading.current_thread() is not threading.main_thread():
             raise OSError(5, "no more")
         return pread(fd, size, offset)
 
-    monkeypatch.setattr(os, "pread", fail_in_a_thread)
+    monkeypatch.setattr(system, "pread", fail_in_a_thread)
     found = []
     with pytest.raises(OSError, match="no more"):
         found.extend(small_reader(path))

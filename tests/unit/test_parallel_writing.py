@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from tfwire._base import system
 from tfwire._examples import native_encoder
 
 THREADS = [2, 3, 8]
@@ -180,7 +181,7 @@ def test_shards_do_not_depend_on_the_number_of_threads(columns, threads, argumen
 
 def failing(calls, error):
     """A writev that writes 3000 bytes at a time, so often, and then raises."""
-    writev, left = os.writev, [calls]
+    writev, left = system.writev, [calls]
 
     def write(fd, views):
         if left[0] == 0:
@@ -199,7 +200,7 @@ def test_a_write_that_fails_leaves_whole_records_and_no_threads(
 ):
     path, columns = tmp_path / "data", COLUMNS["ragged"]
     writer = tfw.TFRecordWriter(path, num_threads=threads)
-    monkeypatch.setattr(os, "writev", failing(calls, error))
+    monkeypatch.setattr(system, "writev", failing(calls, error))
     with pytest.raises(type(error)):
         writer.write_columns(columns)
     wait_for_threads()
@@ -215,7 +216,7 @@ def test_a_write_that_fails_leaves_whole_records_and_no_threads(
 @pytest.mark.parametrize("threads", THREADS)
 def test_a_file_that_is_not_complete_never_appears(threads, tmp_path, monkeypatch):
     (tmp_path / "data").write_bytes(b"old")
-    monkeypatch.setattr(os, "writev", failing(3, OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(system, "writev", failing(3, OSError(errno.ENOSPC, "full")))
     for make in (
         lambda: tfw.TFRecordWriter(tmp_path / "data", atomic=True, num_threads=threads),
         lambda: tfw.ShardedWriter(tmp_path / "{shard}", num_shards=2, num_threads=threads),
@@ -256,13 +257,13 @@ def test_another_thread_may_close_meanwhile(options, threads, tmp_path, monkeypa
     """Whole records are in the file, and the call that writes is told."""
     path, columns = tmp_path / "data", COLUMNS["ragged"]
     writer = tfw.TFRecordWriter(path, options, num_threads=threads)
-    writev, begun = os.writev, threading.Event()
+    writev, begun = system.writev, threading.Event()
 
     def write(fd, views):
         begun.set()
         return writev(fd, views)
 
-    monkeypatch.setattr(os, "writev", write)
+    monkeypatch.setattr(system, "writev", write)
     errors = []
 
     def write_on():

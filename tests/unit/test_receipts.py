@@ -166,7 +166,9 @@ def test_after_a_failure_the_receipt_is_that_of_the_file(tmp_path, monkeypatch):
     writer = tfw.TFRecordWriter(path)
     writer.write_many(RECORDS[:100])
     writer.flush()
-    monkeypatch.setattr("os.writev", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    monkeypatch.setattr(
+        "tfwire._base.system.writev", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+    )
     writer.write_many(RECORDS[100:200])
     with pytest.raises(OSError, match="full"):
         writer.close()

@@ -277,7 +277,7 @@ def test_a_folder_that_cannot_be_synced_leaves_no_files(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "not on disk")
 
     writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, index=True)
-    monkeypatch.setattr("tfwire._records.shard_set.sync_folder", fail)
+    monkeypatch.setattr("tfwire._base.system.sync_folder", fail)
     with pytest.raises(OSError, match="not on disk"):
         writer.close()
     assert [] == os.listdir(tmp_path)

@@ -294,7 +294,7 @@ _HELD = """
 import builtins, gzip, io, os, sys
 import tfwire as tfw
 from tfwire._records import inflate_ahead
-inflate_ahead._UNIT, inflate_ahead._num_cores = 100, lambda: 2
+inflate_ahead._UNIT, inflate_ahead.system.num_cpus = 100, lambda: 2
 builtins.held = held = [
     tfw.read_records("plain"), tfw.read_records("gzip", buffer_size=100),
     tfw.read_records(io.BytesIO(open("plain", "rb").read())),

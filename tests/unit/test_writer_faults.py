@@ -19,6 +19,7 @@ import pytest
 import tfwire as tfw
 from reading import read_outcome
 from reference import file_of, read
+from tfwire._base import system
 from writing import MIXED, drop, write_and_fail
 
 SOURCE = str(Path(tfw.__file__).parents[1])
@@ -99,13 +100,13 @@ def test_a_file_that_cannot_be_cut_is_reported_and_closed(path, monkeypatch):
 
 def test_short_writes_are_completed(path, monkeypatch):
     rng = random.Random(0)
-    writev = os.writev
+    writev = system.writev
 
     def short(fd, views):
         size = rng.randrange(1, 5000)
         return writev(fd, [memoryview(b"".join(views))[:size]])
 
-    monkeypatch.setattr(os, "writev", short)
+    monkeypatch.setattr(system, "writev", short)
     tfw.write_records(path, MIXED)
     assert file_of(MIXED) == path.read_bytes()
 
@@ -114,7 +115,7 @@ def test_short_writes_are_completed(path, monkeypatch):
 def test_the_nth_write_that_fails_leaves_a_valid_prefix_and_is_reported(path, monkeypatch, fault):
     """By write, flush or close, and by every call after it, with the name of the file."""
     calls = {"left": fault}
-    writev = os.writev
+    writev = system.writev
 
     def failing(fd, views):
         if calls["left"] == 0:
@@ -122,7 +123,7 @@ def test_the_nth_write_that_fails_leaves_a_valid_prefix_and_is_reported(path, mo
         calls["left"] -= 1
         return writev(fd, [memoryview(b"".join(views))[:50_000]])
 
-    monkeypatch.setattr(os, "writev", failing)
+    monkeypatch.setattr(system, "writev", failing)
     records = [bytes([i]) * 3000 for i in range(100)] + MIXED
     writer = tfw.TFRecordWriter(path)
     failures = []
@@ -230,7 +231,7 @@ def test_a_failed_writer_keeps_nothing_that_it_was_given(path, monkeypatch):
 
 
 def test_an_interrupt_keeps_the_whole_records_that_were_written(path, monkeypatch):
-    writev = os.writev
+    writev = system.writev
 
     def interrupted(fd, views):
         writev(fd, [b"".join(views)[:100]])
@@ -239,7 +240,7 @@ def test_an_interrupt_keeps_the_whole_records_that_were_written(path, monkeypatc
     writer = tfw.TFRecordWriter(path)
     writer.write(b"1")
     writer.flush()
-    monkeypatch.setattr(os, "writev", interrupted)
+    monkeypatch.setattr(system, "writev", interrupted)
     with pytest.raises(KeyboardInterrupt):
         writer.write_many(MIXED)
     with pytest.raises(RuntimeError, match="interrupted"):

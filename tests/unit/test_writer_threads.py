@@ -20,6 +20,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from reference import file_of
 from search import FIRST_SEED
+from tfwire._base import system
 from threads import quick_switches
 
 LIMIT = 120  # seconds after which something hangs, also on a busy machine
@@ -248,7 +249,7 @@ def test_a_signal_handler_may_use_the_writer_that_it_interrupts(tmp_path, kind, 
 @pytest.mark.parametrize("call", ["flush", "close", "write"])
 def test_a_call_from_within_a_write_is_refused(path, monkeypatch, call):
     writer = tfw.TFRecordWriter(path)
-    writev = os.writev
+    writev = system.writev
     refused = []
 
     def interrupting(fd, views):
@@ -260,7 +261,7 @@ def test_a_call_from_within_a_write_is_refused(path, monkeypatch, call):
         return writev(fd, views)
 
     writer.write(b"1")
-    monkeypatch.setattr(os, "writev", interrupting)
+    monkeypatch.setattr(system, "writev", interrupting)
     together(writer.flush)
     monkeypatch.undo()
     assert 1 == len(refused)

@@ -32,7 +32,7 @@ def public(cls: type[T]) -> type[T]:
     return cls
 
 
-def parser_said(error: ValueError | RecursionError) -> str:
+def parser_said(error: Exception) -> str:
     """What a parser of text found, in words that are the same in every version of Python."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 

@@ -8,7 +8,6 @@ wait.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -16,6 +15,8 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 from weakref import ref
+
+from tfwire._base import system
 
 __all__ = [
     "EXECUTING",
@@ -72,8 +73,7 @@ class Service:
 
 # By thread. Most threads have none.
 services: dict[int, Service] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=services.clear)
+system.after_fork(services.clear)
 
 
 def services_of(thread: int) -> Iterator[Service]:

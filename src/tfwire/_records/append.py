@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from tfwire._base import system
 from tfwire._base.arguments import show_path
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
@@ -51,7 +52,7 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
             f"{show_path(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
             "first stream only; use GZIP"
         )
-    found = detect_compression(os.pread(fd, DETECT_SIZE, 0))
+    found = detect_compression(system.pread(fd, DETECT_SIZE, 0))
     if found != compression:
         raise ValueError(
             f"{show_path(path)}: the file is {found or 'not compressed'}, options say "
@@ -132,7 +133,7 @@ def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
 
 def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> None:
     """Verifies the payload of a record."""
-    stored = os.pread(fd, lib.TFW_FOOTER_SIZE, end - lib.TFW_FOOTER_SIZE)
+    stored = system.pread(fd, lib.TFW_FOOTER_SIZE, end - lib.TFW_FOOTER_SIZE)
     crc = _crc32c(fd, begin + lib.TFW_HEADER_SIZE, end - lib.TFW_FOOTER_SIZE)
     if lib.tfw_crc32c_mask(crc) != int.from_bytes(stored, "little"):
         raise DataLossError(
@@ -151,7 +152,7 @@ def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
     block = bytearray(_BLOCK_BYTES)
     view, data = memoryview(block), ffi.from_buffer("uint8_t[]", block)
     while begin < end:
-        got = os.preadv(fd, [view[: end - begin]], begin)
+        got = system.pread_into(fd, view[: end - begin], begin)
         if not got:
             raise OSError("the file became shorter while it was being checked")
         crc = lib.tfw_crc32c(crc, data, got)
@@ -169,7 +170,7 @@ def _holds_records(path: Path, start: RecordPosition) -> bool:
 def _is_zero(fd: int, begin: int, end: int) -> bool:
     """True if a part of a file holds nothing but zeros."""
     while begin < end:
-        data = os.pread(fd, min(_BLOCK_BYTES, end - begin), begin)
+        data = system.pread(fd, min(_BLOCK_BYTES, end - begin), begin)
         if not data or data.count(0) < len(data):
             return False
         begin += len(data)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.native import ffi, lib
 from tfwire._records.damage import RecordPosition
 from tfwire._records.sources import Path, read_at
@@ -183,7 +184,7 @@ class LongReader:
         self._verify = verify
         self._shortest, self._longest = LONG // _SHORTER, longest
         self._size = os.fstat(fd).st_size
-        self._header = os.pread(fd, _HEADER, position.offset)
+        self._header = system.pread(fd, _HEADER, position.offset)
 
     def next(self) -> LongRecord | None:
         """The next record, or None."""
@@ -197,7 +198,7 @@ class LongReader:
         if not self._shortest <= length <= self._longest or end > self._size:
             return None
         payload = read_at(self._fd, length, begin)
-        after = os.pread(self._fd, _FOOTER + _HEADER, begin + length)
+        after = system.pread(self._fd, _FOOTER + _HEADER, begin + length)
         footer = after[:_FOOTER]
         if len(payload) != length or len(footer) != _FOOTER:
             return None

@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 
+from tfwire._base import system
 from tfwire._records.sources import Path
 
 __all__ = [
@@ -19,11 +20,10 @@ __all__ = [
     "errors_naming",
     "grant",
     "open_draft",
-    "sync_folder",
     "try_remove",
 ]
 
-OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_FLAGS = system.BINARY | system.NO_FOLLOW
 NO_DESCRIPTORS = errno.EMFILE, errno.ENFILE
 
 
@@ -93,7 +93,7 @@ class Draft:
         grant(self.fd, target, self.mode, like)
         self.release()
         os.replace(self.path, target)
-        sync_folder(os.path.dirname(target))
+        system.sync_folder(os.path.dirname(target))
 
     def discard(self) -> None:
         """Removes the file."""
@@ -150,7 +150,7 @@ def _permissions(path: Path | None) -> int:
 
 def _change_mode(fd: int, mode: int) -> None:
     if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
-        os.fchmod(fd, mode)
+        system.change_mode(fd, mode)
 
 
 def _change_owner(fd: int, old: os.stat_result) -> bool:
@@ -161,7 +161,7 @@ def _change_owner(fd: int, old: os.stat_result) -> bool:
         if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
             break
         with contextlib.suppress(OSError):  # only root may change both
-            os.fchown(fd, owner, old.st_gid)
+            system.change_owner(fd, owner, old.st_gid)
     return os.fstat(fd).st_gid == old.st_gid
 
 
@@ -200,15 +200,3 @@ def try_remove(path: str) -> None:
     """Removes a file, if it exists and can be removed."""
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def sync_folder(folder: str) -> None:
-    """Makes new names in a folder durable, where the file system supports that."""
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(fd)

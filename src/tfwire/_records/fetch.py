@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._base.serving import is_waited_for, turn_at
@@ -70,13 +71,13 @@ class FileAccess:
         if length < 0 or begin < 0:  # somebody has changed the offsets
             raise stale_at(self._path, number, "no record has its offsets")
         if length < _LONG_PAYLOAD_BYTES:
-            record = os.pread(fd, end - begin, begin)
+            record = system.pread(fd, end - begin, begin)
             header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
         else:
             self._check_size(number, end)
-            header = os.pread(fd, _HEADER, begin)
+            header = system.pread(fd, _HEADER, begin)
             payload = read_at(fd, length, begin + _HEADER)
-            footer = os.pread(fd, _FOOTER, end - _FOOTER)
+            footer = system.pread(fd, _FOOTER, end - _FOOTER)
         if len(header) >= _HEADER and len(payload) == length and len(footer) == _FOOTER:
             status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
             if status == lib.TFW_OK:

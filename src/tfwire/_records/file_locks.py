@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import os
+from collections.abc import Callable
 
-__all__ = ["lock_to_append", "lock_to_write", "unlock", "wait_for_lock"]
+from tfwire._base import system
+
+__all__ = ["lock_to_append", "lock_to_write", "wait_for_lock"]
 
 # Errors of file systems without locks. There only the checks of FileSink remain.
 _UNSUPPORTED = errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF
@@ -19,7 +20,7 @@ def lock_to_append(fd: int, path: str) -> None:
     Raises:
         BlockingIOError: Another writer has the file open.
     """
-    _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, path)
+    _locked(lambda: system.try_lock(fd), path)
 
 
 def lock_to_write(fd: int, path: str) -> None:
@@ -28,13 +29,7 @@ def lock_to_write(fd: int, path: str) -> None:
     Raises:
         BlockingIOError: A writer is appending to the file.
     """
-    _lock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB, path)
-
-
-def unlock(fd: int) -> None:
-    """Releases the lock of a file, also if a forked process still has the file open."""
-    with contextlib.suppress(OSError):
-        fcntl.flock(fd, fcntl.LOCK_UN)
+    _locked(lambda: system.try_lock(fd, shared=True), path)
 
 
 def wait_for_lock(fd: int, path: str) -> bool:
@@ -43,12 +38,13 @@ def wait_for_lock(fd: int, path: str) -> bool:
     Returns:
         False if the file system has no locks.
     """
-    return _lock(fd, fcntl.LOCK_EX, path)
+    return _locked(lambda: system.lock(fd), path)
 
 
-def _lock(fd: int, operation: int, path: str) -> bool:
+def _locked(lock: Callable[[], None], path: str) -> bool:
+    """Whether there are locks here; then the file has one now."""
     try:
-        fcntl.flock(fd, operation)
+        lock()
         return True
     except BlockingIOError:
         raise BlockingIOError(

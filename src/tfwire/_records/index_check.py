@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.native import lib
 from tfwire._records.index_file import file_identity, stale
 from tfwire._records.remote_file import RemoteFile
@@ -91,7 +92,7 @@ def _check_object(index: _Index, file: RemoteFile, name: Any) -> bool:
 def fingerprint_of_file(fd: int, offsets: Array, compression: Compression, size: int) -> int:
     """CRC-32C of 16 bytes at each of some places throughout a file."""
     places = _sampled(offsets, compression, size)
-    data = b"".join([os.pread(fd, _SAMPLE_BYTES, place) for place in places])
+    data = b"".join([system.pread(fd, _SAMPLE_BYTES, place) for place in places])
     return int(lib.tfw_crc32c(0, data, len(data)))
 
 

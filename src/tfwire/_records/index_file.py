@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import time
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
@@ -374,19 +374,14 @@ def file_identity(status: os.stat_result) -> str | None:
 
 def save_identity(index_path: Path, identity: str | None) -> None:
     """Notes at a saved index which file it is for, if the file system allows it."""
-    if identity is not None and hasattr(os, "setxattr"):
-        with contextlib.suppress(OSError):
-            os.setxattr(index_path, _ATTRIBUTE, identity.encode())
+    if identity is not None:
+        system.set_attribute(index_path, _ATTRIBUTE, identity.encode())
 
 
 def identity_saved(fd: int) -> str | None:
     """What ``save_identity`` noted at an open index, or None."""
-    if not hasattr(os, "getxattr"):
-        return None
-    try:
-        return os.getxattr(fd, _ATTRIBUTE).decode("ascii", "replace")
-    except OSError:
-        return None
+    noted = system.get_attribute(fd, _ATTRIBUTE)
+    return None if noted is None else noted.decode("ascii", "replace")
 
 
 # ---- Finding the offsets of a file's records by its headers ----

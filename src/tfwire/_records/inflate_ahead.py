@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tfwire._base import system
 from tfwire._base.workers import Workers
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
@@ -64,7 +65,7 @@ class ThreadedInflater:
         self.source = source
         self.name: Compression = name
         self._inflated = InflatedSource(source, name)
-        self._threaded = getattr(source, "regular", False) and _num_cores() > 1
+        self._threaded = getattr(source, "regular", False) and system.num_cpus() > 1
         self._workers: Workers | None = None
         self._pieces: list[bytes] = []  # ready, last piece first
         self._given = 0  # bytes inflated, up to the end of these
@@ -205,13 +206,6 @@ def _read(inflated: InflatedSource, size: int) -> InflatedUnit:
     return InflatedUnit(pieces, inflated.offset, last)
 
 
-def _num_cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 # ---- Several files ---------------------------------------------------------------------------
 
 # Inflated units of each file that wait for the reader.
@@ -300,6 +294,6 @@ def _ratio(source: FileSource, compression: Compression) -> float:
     if compression != "GZIP" or size < 4:
         return 0
     try:
-        return int.from_bytes(os.pread(source.fd, 4, size - 4), "little") / size
+        return int.from_bytes(system.pread(source.fd, 4, size - 4), "little") / size
     except OSError:  # the reader will report it
         return 0

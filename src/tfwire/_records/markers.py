@@ -10,6 +10,7 @@ import stat
 from collections.abc import Container
 from typing import NamedTuple
 
+from tfwire._base import system
 from tfwire._base.arguments import show_path
 from tfwire._records.urls import ObjectPath, below_caches
 
@@ -148,7 +149,7 @@ def _half_published(folder: str) -> Container[str]:
     if status.st_size > _MARKER_BYTES:
         return _Everything()
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | system.BINARY | system.NO_FOLLOW | system.NON_BLOCKING)
     except FileNotFoundError:
         return ()
     except OSError:

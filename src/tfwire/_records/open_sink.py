@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
+from tfwire._base import system
 from tfwire._base.arguments import boolean, refuse_null, show_path
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
@@ -135,8 +136,8 @@ def _opened(path: Path, flags: int) -> Iterator[tuple[FileSink, int]]:
     """
     fds = Descriptors()
     try:
-        fds.extend(map(os.open, (path,), (flags | os.O_CLOEXEC,), (0o666,)))
-        yield FileSink(path, fds), fds[0]
+        fds.extend(map(os.open, (path,), (flags | system.BINARY,), (0o666,)))
+        yield FileSink(path, fds, readable=bool(flags & os.O_RDWR)), fds[0]
     except BaseException as error:
         with contextlib.suppress(OSError):
             close_descriptor(fds)

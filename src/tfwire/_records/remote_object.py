@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from tfwire._base import system
 from tfwire._records.urls import (
     ObjectPath,
     below_caches,
@@ -334,8 +335,7 @@ class _BlockCaches:
 
     def __init__(self) -> None:
         self.renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.renew)
+        system.after_fork(self.renew)
 
     def renew(self) -> None:
         self.lock = threading.Lock()

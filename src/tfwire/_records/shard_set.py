@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from string import Formatter
 from typing import NamedTuple
 
+from tfwire._base import system
 from tfwire._base.arguments import printable
 from tfwire._records.drafts import (
     OPEN_FLAGS,
@@ -24,7 +25,6 @@ from tfwire._records.drafts import (
     errors_naming,
     grant,
     open_draft,
-    sync_folder,
     try_remove,
 )
 from tfwire._records.file_locks import wait_for_lock
@@ -77,9 +77,10 @@ def publish_set(folder: str, renamings: Sequence[Renaming]) -> None:
             with contextlib.suppress(OSError):  # the first failure says more
                 if renamed:  # The marker may be empty. If this fails, the new set stays.
                     _write_marker(folder, marker, steps)
-                _undo(folder, steps)
+                _undo(folder, marker, steps)
             raise
-        try_remove(os.path.join(folder, MARKER))
+        if system.REMOVES_OPEN_FILES:
+            try_remove(os.path.join(folder, MARKER))
     for step in steps:
         if step.backup is not None:
             try_remove(os.path.join(folder, step.backup))
@@ -112,7 +113,7 @@ def restore_set(folder: str) -> list[str]:
             if _is_at(marker, path):
                 names += _restore(folder, marker)
         finally:
-            os.close(marker)
+            _close_marker(marker, path)
 
 
 @contextlib.contextmanager
@@ -131,12 +132,12 @@ def _marked(folder: str) -> Iterator[int]:
                 yield marker
                 return
         except BaseException:
-            if os.fstat(marker).st_size == 0:
+            if system.REMOVES_OPEN_FILES and os.fstat(marker).st_size == 0:
                 try_remove(path)
             raise
         finally:
             with contextlib.suppress(OSError):  # the set is complete, old or new
-                os.close(marker)
+                _close_marker(marker, path)
 
 
 def _open_marker(path: str) -> int:
@@ -144,6 +145,17 @@ def _open_marker(path: str) -> int:
         return os.open(path, os.O_RDWR | OPEN_FLAGS)
     except PermissionError:  # another user's: its lock can be waited for
         return os.open(path, os.O_RDONLY | OPEN_FLAGS)
+
+
+def _close_marker(marker: int, path: str) -> None:
+    """Closes a marker. One that is empty, and could not be removed while it was open, goes now,
+    unless another process has it open."""
+    try:
+        empty = not system.REMOVES_OPEN_FILES and os.fstat(marker).st_size == 0
+    finally:
+        os.close(marker)
+    if empty:
+        try_remove(path)
 
 
 def _is_at(fd: int, path: str) -> bool:
@@ -160,17 +172,19 @@ def _write_marker(folder: str, marker: int, steps: Sequence[Step]) -> None:
     os.lseek(marker, 0, os.SEEK_SET)
     write_all(marker, [json.dumps(steps).encode()])
     os.fsync(marker)
-    sync_folder(folder)
+    system.sync_folder(folder)
 
 
 def _restore(folder: str, marker: int) -> list[str]:
     """Restores the old files as the marker of a killed process says."""
-    owner = os.fstat(marker).st_uid
-    if owner != os.geteuid():
-        text = f"user {owner} left a set half published, and must begin a writer or remove this"
-        raise PermissionError(errno.EPERM, text, os.path.join(folder, MARKER))
+    status = os.fstat(marker)
+    if not system.is_own(status):
+        text = "left a set half published, and must begin a writer or remove this"
+        raise PermissionError(
+            errno.EPERM, f"user {status.st_uid} {text}", os.path.join(folder, MARKER)
+        )
     steps = read_marker(marker)
-    _undo(folder, steps)
+    _undo(folder, marker, steps)
     return [step.name for step in steps]
 
 
@@ -194,11 +208,7 @@ def _keep_old_files(folder: str, steps: Sequence[Step]) -> None:
     for step in steps:
         if step.backup is not None:
             with contextlib.suppress(OSError):
-                os.link(
-                    os.path.join(folder, step.name),
-                    os.path.join(folder, step.backup),
-                    follow_symlinks=False,
-                )
+                system.link(os.path.join(folder, step.name), os.path.join(folder, step.backup))
 
 
 def _rename(folder: str, steps: Sequence[Step]) -> None:
@@ -207,10 +217,10 @@ def _rename(folder: str, steps: Sequence[Step]) -> None:
         if backup is not None and _identity(os.path.join(folder, backup)) is None:
             os.replace(target, os.path.join(folder, backup))
         os.replace(os.path.join(folder, draft), target)
-    sync_folder(folder)
+    system.sync_folder(folder)
 
 
-def _undo(folder: str, steps: Sequence[Step]) -> None:
+def _undo(folder: str, marker: int, steps: Sequence[Step]) -> None:
     """Restores the old files, however many steps were done. A file that is neither the old nor the
     new one was written by another program since, and stays."""
     for _, name, identity, backup in steps:
@@ -222,8 +232,11 @@ def _undo(folder: str, steps: Sequence[Step]) -> None:
             elif _identity(os.path.join(folder, backup)) is not None:
                 os.replace(os.path.join(folder, backup), target)
     with contextlib.suppress(OSError):  # the names are right even if they are not durable yet
-        sync_folder(folder)
-    _unlink(os.path.join(folder, MARKER))
+        system.sync_folder(folder)
+    if system.REMOVES_OPEN_FILES:
+        _unlink(os.path.join(folder, MARKER))
+    else:
+        os.ftruncate(marker, 0)
     for step in steps:
         try_remove(os.path.join(folder, step.draft))
         if step.backup is not None:
@@ -330,7 +343,7 @@ def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None)
             ) from None
         if len(found) > _NAME_CHARACTERS:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
-        if found in ("", os.curdir, os.pardir) or "/" in found or "\0" in found:
+        if found in ("", os.curdir, os.pardir) or os.path.basename(found) != found or "\0" in found:
             raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
     if len(set(names)) < len(names):
         raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")

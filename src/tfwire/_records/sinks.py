@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import io
 import os
 import stat
@@ -13,12 +12,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from tfwire._base import system
 from tfwire._records.drafts import (
     Draft,
     check_replaceable,
     errors_naming,
 )
-from tfwire._records.file_locks import unlock
 from tfwire._records.sources import Path
 
 __all__ = [
@@ -148,20 +147,20 @@ class FileSink(Sink):
 
     Args:
         path: Its name for messages.
-        fds: A list of one file descriptor, open for writing, and for reading if the last bytes are
-            to be compared. Closing the sink empties the list.
+        fds: A list of one file descriptor, open for writing. Closing the sink empties the list.
+        readable: Whether it is also open for reading, so that the last bytes can be compared.
 
     Attributes:
         position: Where the next write begins: the end of the file, in bytes.
     """
 
-    def __init__(self, path: Path, fds: list[int]) -> None:
+    def __init__(self, path: Path, fds: list[int], readable: bool) -> None:
         self._path = os.fspath(path)
         self.position = 0
         self._fds = fds
         self._regular = stat.S_ISREG(os.fstat(fds[0]).st_mode)
         self._torn = False  # a write has begun and failed
-        self._readable = fcntl.fcntl(fds[0], fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+        self._readable = readable
         self._last = b""  # the last bytes that were written
 
     def write(self, buffers: Sequence[Any]) -> None:
@@ -184,7 +183,7 @@ class FileSink(Sink):
             found = f"expected {self.position} bytes, found {size}"
         elif self._readable and self._last:
             before = size - len(self._last)
-            if os.pread(fd, len(self._last), before) != self._last:
+            if system.pread(fd, len(self._last), before) != self._last:
                 found = f"expected what was written before byte {size}, found other bytes"
         if found:
             raise OSError(errno.ESTALE, f"the file was changed by another writer: {found}")
@@ -210,7 +209,7 @@ class FileSink(Sink):
     def _release(self) -> None:
         try:
             if self._fds:
-                unlock(self._fds[0])
+                system.unlock(self._fds[0])
             self.abandon()
         except OSError as error:
             error.filename = self._path
@@ -242,7 +241,7 @@ class DraftSink(FileSink):
         with errors_naming(os.fspath(path)):
             self._draft = Draft(os.path.dirname(self._target))
         try:
-            super().__init__(path, [self._draft.fd])
+            super().__init__(path, [self._draft.fd], readable=True)
         except BaseException:
             self._draft.discard()
             raise
@@ -348,7 +347,7 @@ def write_all(fd: int, buffers: Sequence[Any]) -> int:
         if at_once == 1:
             written = os.write(fd, views[first])
         else:
-            written = os.writev(fd, views[first : first + at_once])
+            written = system.writev(fd, views[first : first + at_once])
         while first < len(views) and written >= len(views[first]):
             written -= len(views[first])
             first += 1

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.arguments import refuse_null, show_path
 from tfwire._records.urls import is_object_path, is_url
 from tfwire._records.waiting import Waiting
@@ -138,10 +139,14 @@ class FileSource(Source):
         if same_as >= 0:
             fds.extend(map(os.dup, (same_as,)))
         else:
-            name, flags = location or path, os.O_RDONLY | os.O_CLOEXEC | flags
+            name, flags = location or path, os.O_RDONLY | system.BINARY | flags
             fds.extend(map(os.open, (name,), (flags,)))
         self.fd = fds[0]
-        mode = os.fstat(self.fd).st_mode
+        try:
+            mode = os.fstat(self.fd).st_mode
+        except OSError:
+            self.close()
+            raise
         if stat.S_ISDIR(mode):
             self.close()
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
@@ -165,8 +170,8 @@ class FileSource(Source):
     def _read(self, buffer: Any) -> int:
         if self._waiting is not None:
             self._waiting.wait(self.fd)
-            return os.readv(self.fd, [buffer])
-        piece = os.pread(self.fd, len(buffer), self._offset)
+            return system.readv(self.fd, [buffer])
+        piece = system.pread(self.fd, len(buffer), self._offset)
         self._offset += len(piece)
         buffer[: len(piece)] = piece
         return len(piece)
@@ -354,7 +359,7 @@ def check_ends(file: Any, path: Any) -> None:
         return
     if not stat.S_ISCHR(status.st_mode) or os.isatty(fd):
         return
-    if status.st_rdev != os.stat(os.devnull).st_rdev:
+    if not system.is_null_device(status):
         name = "input" if path is None else show_path(path)
         raise ValueError(f"{name}: expected an input that ends, found a character device")
 
@@ -367,7 +372,7 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
         location: Where it is, if the current directory may have changed; None: ``path``.
     """
     try:
-        source = FileSource(path, os.O_NONBLOCK, location)
+        source = FileSource(path, system.NON_BLOCKING, location)
     except OSError as error:
         error.filename = os.fspath(path)
         raise
@@ -473,7 +478,7 @@ def read_at(fd: int, size: int, offset: int) -> bytes:
         OSError: The file cannot be read.
     """
     if size <= _BYTES_PER_CALL:
-        data = os.pread(fd, size, offset)
+        data = system.pread(fd, size, offset)
         if len(data) == size or not data:
             return data
     return _read_patiently(fd, size, offset)
@@ -487,7 +492,7 @@ def _read_patiently(fd: int, size: int, offset: int) -> bytes:
     room.write(b"\0")
     done = 0
     with room.getbuffer() as view:
-        while got := os.preadv(fd, [view[done : done + _BYTES_PER_CALL]], offset + done):
+        while got := system.pread_into(fd, view[done : done + _BYTES_PER_CALL], offset + done):
             done += got
             if done == size:
                 break

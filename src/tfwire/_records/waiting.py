@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import select
 import threading
 import weakref
+
+from tfwire._base import system
 
 __all__ = ["Waiting"]
 
@@ -30,10 +31,7 @@ class Waiting:
                 self._dropped = weakref.finalize(self, _close_both, self._pipe)
             pipe = self._pipe
         if pipe is not None and not self._ended:
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            poll.register(pipe[0], select.POLLIN)
-            poll.poll()
+            system.wait_for_input(fd, pipe[0])
         if self._ended:
             raise ValueError("the reader was closed while it waited for input")
 

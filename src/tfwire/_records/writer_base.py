@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
-import os
 import threading
 import warnings
 import weakref
@@ -16,6 +15,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
+from tfwire._base import system
 from tfwire._base.serving import is_waited_for, turn_at
 
 __all__ = ["WriterBase", "copy_error"]
@@ -184,5 +184,4 @@ def _finalize_all() -> None:
             writer._lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+system.after_fork(_after_fork)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from tfwire._base import system
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data import batches, prefetch, selection, shuffle, stages
@@ -206,7 +206,7 @@ class FurtherTransformations(Grouping, Keeping):
         """
         check_callable("map_func", map_func)
         cycle = _AUTO if cycle_length is None else integer("cycle_length", cycle_length)
-        cycle = len(os.sched_getaffinity(0)) if cycle == _AUTO else cycle
+        cycle = system.num_cpus() if cycle == _AUTO else cycle
         block = integer("block_length", 1 if block_length is None else block_length, 1)
         if cycle < 1:
             raise ValueError(f"`cycle_length` must be at least 1, found {cycle}")
