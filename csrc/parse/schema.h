@@ -2,7 +2,7 @@
 #ifndef TFWIRE_SCHEMA_H
 #define TFWIRE_SCHEMA_H
 
-#include "parse/guess.h"
+#include "parse/key_guess.h"
 
 /* A slot of the hash table. */
 typedef struct tfwi_slot {

@@ -13,7 +13,7 @@ from tfwire._data.dataset import (
 from tfwire._data.iterator import (
     DatasetIterator as DatasetIterator,
 )
-from tfwire._examples.columns import (
+from tfwire._examples.column_types import (
     BytesColumn as BytesColumn,
     RaggedTensor as RaggedTensor,
     SparseTensor as SparseTensor,

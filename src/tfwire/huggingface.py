@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import integer, quoted
+from tfwire._base.arguments import integer
+from tfwire._base.text import quoted
 from tfwire._parsing.infer import infer_schema
-from tfwire._records.sources import ObjectSource, is_path
+from tfwire._records.paths import is_path
+from tfwire._records.sources import ObjectSource
 from tfwire._records.urls import is_url
 from tfwire._version import __version__
 from tfwire.arrow import ArrowReader, open_reader

@@ -9,10 +9,10 @@ from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import warn
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming
 from tfwire._records.markers import MARKER
+from tfwire._records.paths import absolute
+from tfwire._records.publishing import restore_set
 from tfwire._records.remote_shards import restore_objects
-from tfwire._records.shard_set import restore_set
 from tfwire._records.sharded_writer import ShardedWriter
-from tfwire._records.sources import absolute
 from tfwire._records.urls import ObjectPath, with_storage_options
 
 if TYPE_CHECKING:

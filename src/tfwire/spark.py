@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import choice, quoted, show_path, size_in_bytes
+from tfwire._base.arguments import choice, size_in_bytes
 from tfwire._base.errors import ParseError
+from tfwire._base.text import quoted, show_path
 from tfwire._parsing.features import FixedLenFeature, VarLenFeature
-from tfwire._records.sources import absolute
+from tfwire._records.paths import absolute
 from tfwire._records.urls import is_url
 from tfwire.arrow import open_reader
 from tfwire.arrow._partitions import (

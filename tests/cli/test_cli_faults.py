@@ -13,7 +13,7 @@ import tfwire as tfw
 from command import tfwire_main
 from command_words import READING, words_of
 from reference import frame
-from tfwire._base.arguments import printable
+from tfwire._base.text import printable
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
 NASTY = "\x1b[31m\x07\r\x9b\u202e\u2066\u200b\x7f\nz" + os.fsdecode(b"\xff")

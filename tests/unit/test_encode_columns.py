@@ -10,7 +10,7 @@ import pytest
 
 from encoding import encode_in_python
 from tfwire import train
-from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._examples.encode import (
     encode_columns,
     encode_example,

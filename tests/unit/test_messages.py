@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._base.arguments import printable, quoted, shorten, show_key, show_path
+from tfwire._base.text import printable, quoted, shorten, show_key, show_path
 
 # Escape sequences, a C1 control, bidirectional characters, zero-width ones, line ends.
 NASTY = "\x1b[31m\x07\r\x9b\u202e\u2066\u200b\u2028\ufeff\x7f\n\x00z"

@@ -17,7 +17,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from shards import filled_in_turn
 from tfwire._records.markers import MARKER
-from tfwire._records.shard_set import some_names_of_shards
+from tfwire._records.shard_names import some_names_of_shards
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire.sharding import recommend_num_shards, recover_shards
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any, TypeVar
 
-from tfwire._base.arguments import printable
+from tfwire._base.text import printable
 
 __all__ = [
     "DataLossError",

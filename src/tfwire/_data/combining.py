@@ -16,9 +16,9 @@ from tfwire._base.errors import copied
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage, Through
-from tfwire._data.states import COUNT, INT64, MISSING, state_or
+from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
 from tfwire._data.structure import leaves, map_structure
-from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
 

@@ -21,7 +21,7 @@ from tfwire._data.structure import check_callable, map_structure
 from tfwire._data.transformations import Transformations
 from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
-from tfwire._records.sources import split_paths
+from tfwire._records.paths import split_paths
 from tfwire._records.urls import ObjectPath, expand, is_url, with_storage_options
 
 if TYPE_CHECKING:

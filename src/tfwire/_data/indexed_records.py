@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import choice, show_path
+from tfwire._base.arguments import choice
 from tfwire._base.errors import DataLossError
+from tfwire._base.text import show_path
 from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
-from tfwire._data.states import state_or
+from tfwire._data.state_checks import state_or
 from tfwire._records.urls import ObjectPath
 
 __all__ = [

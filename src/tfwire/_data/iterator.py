@@ -12,7 +12,7 @@ from tfwire._base.errors import copied, public
 from tfwire._base.serving import EXECUTING
 from tfwire._base.shared_iterator import SharedIterator, State
 from tfwire._data.stages import Cursor, Stage
-from tfwire._data.states import COUNT, MISSING, check_state, plain
+from tfwire._data.state_checks import COUNT, MISSING, check_state, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self

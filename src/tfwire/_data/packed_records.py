@@ -11,7 +11,7 @@ from tfwire._base.native import ffi
 from tfwire._base.strings import StringTable, copy_strings
 from tfwire._data.sources import Records
 from tfwire._data.stages import GatheringPieces
-from tfwire._data.states import MISSING, state_or
+from tfwire._data.state_checks import MISSING, state_or
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
 from tfwire._records.damage import RecordPosition

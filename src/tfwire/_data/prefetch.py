@@ -18,7 +18,7 @@ from tfwire._data.stages import (
     MapCursor,
     Stage,
 )
-from tfwire._data.states import COUNT, MISSING, after, check_state, state_or
+from tfwire._data.state_checks import COUNT, MISSING, after, check_state, state_or
 
 __all__ = [
     "MOST_GIVEN",

@@ -15,7 +15,7 @@ from tfwire._data.stages import (
     Stage,
     Through,
 )
-from tfwire._data.states import COUNT, state_or
+from tfwire._data.state_checks import COUNT, state_or
 
 __all__ = ["Repeat", "Skip", "Take"]
 

@@ -16,7 +16,7 @@ from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
-from tfwire._data.states import COUNT, INT64, check_state, state_or
+from tfwire._data.state_checks import COUNT, INT64, check_state, state_or
 
 __all__ = ["Shuffle"]
 

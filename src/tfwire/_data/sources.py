@@ -18,7 +18,7 @@ from tfwire._base.strings import as_array
 from tfwire._data.indexed_records import ByNumber, file_facts, fitting
 from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
-from tfwire._data.states import COUNT, INT64, MISSING, after, check_state, state_or
+from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.damage import RecordPosition

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from tfwire._base.errors import copied
-from tfwire._data.states import state_or
+from tfwire._data.state_checks import state_or
 from tfwire._data.structure import check_shard
 
 __all__ = [

@@ -13,7 +13,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, encoded_text, to_splits
-from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 __all__ = [
     "MAX_PADDING",

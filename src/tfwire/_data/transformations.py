@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import AnyFeature, ShardRule, Value
     from tfwire._data.dataset import Dataset
     from tfwire._data.stages import Stage
-    from tfwire._examples.columns import SparseTensor
+    from tfwire._examples.column_types import SparseTensor
     from tfwire._parsing.features import AnySparseFeature
 
 Key = TypeVar("Key")

@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tfwire._base.arguments import quoted
 from tfwire._base.native import check, ffi, lib, new_error, text
+from tfwire._base.text import quoted
 from tfwire._examples.native_encoder import NativeInputs
 from tfwire._examples.values import show
 

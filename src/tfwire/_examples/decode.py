@@ -18,7 +18,7 @@ from tfwire._examples.values import BYTES, FLOAT, INT64, Array
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, SupportsSerialize
-    from tfwire._examples.columns import Messages
+    from tfwire._examples.column_types import Messages
 
 __all__ = ["decode_example", "decode_examples", "decode_sequence_example"]
 

@@ -13,7 +13,7 @@ from tfwire._examples.protobuf import byte_string, byte_strings
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, DTypeLike, Strings
-    from tfwire._examples.columns import BytesColumn
+    from tfwire._examples.column_types import BytesColumn
 
 __all__ = ["decode_raw"]
 

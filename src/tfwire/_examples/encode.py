@@ -11,8 +11,8 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._examples.arrow_tables import batches_of_table, is_table
-from tfwire._examples.columns import BytesColumn
-from tfwire._examples.inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
+from tfwire._examples.column_types import BytesColumn
+from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
     STRING_ROOM,

@@ -20,8 +20,9 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tfwire import train
-from tfwire._base.arguments import integer, quoted
+from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError, parser_said
+from tfwire._base.text import quoted
 from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 
 if TYPE_CHECKING:

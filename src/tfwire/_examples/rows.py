@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.native import SEED, check, ffi, lib, new_error
-from tfwire._examples.inputs import inputs_from_rows
+from tfwire._examples.encoder_inputs import inputs_from_rows
 from tfwire._examples.native_encoder import (
     STRING_ROOM,
     EncodeBuffer,

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import quoted
 from tfwire._base.arrays import aligned
 from tfwire._base.native import lib
 from tfwire._base.strings import strings_of_objects, to_splits
+from tfwire._base.text import quoted
 
 __all__ = [
     "AS_ARRAY",

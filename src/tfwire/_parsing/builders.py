@@ -19,9 +19,8 @@ from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.session import Schema, Session
 from tfwire._parsing.spare import IDLE_LIMIT, Spare
 from tfwire._parsing.spec import Plan
-from tfwire._records.blocks import Window
+from tfwire._records.blocks import Stretch, Window
 from tfwire._records.damage import RecordPosition
-from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
 
 __all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing", "unused_block"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._examples.columns import BytesColumn
+from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.fields import Column, Dense, Field, Steps
 from tfwire._parsing.spec import Plan
 

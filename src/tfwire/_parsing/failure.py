@@ -9,9 +9,9 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tfwire._base.arguments import show_key
 from tfwire._base.errors import ParseError
 from tfwire._base.native import lib, text
+from tfwire._base.text import show_key
 
 __all__ = ["ParseFailure", "Place", "message_keys", "parse_error", "raise_failure"]
 

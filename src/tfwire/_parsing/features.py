@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from tfwire._base.arguments import quoted, show_key
 from tfwire._base.errors import public
+from tfwire._base.text import quoted, show_key
 from tfwire._examples.dtypes import data_type_number
 
 if TYPE_CHECKING:

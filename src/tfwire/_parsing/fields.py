@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tfwire._base.arguments import show_key
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import bytes_array, to_splits
-from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._base.text import show_key
+from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.failure import ParseFailure
 
 __all__ = [

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         SupportsSerialize,
         Value,
     )
-    from tfwire._examples.columns import BytesColumn, Messages, RaggedTensor, SparseTensor
+    from tfwire._examples.column_types import BytesColumn, Messages, RaggedTensor, SparseTensor
     from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
 
     Names: TypeAlias = str | bytes | Sequence[str | bytes] | Array | SupportsNumpy | None

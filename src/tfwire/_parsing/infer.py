@@ -6,9 +6,10 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._base.arguments import integer, quoted
+from tfwire._base.arguments import integer
 from tfwire._base.display import html_of
 from tfwire._base.errors import public, warn
+from tfwire._base.text import quoted
 from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         StorageOptions,
         SupportsSerialize,
     )
-    from tfwire._examples.columns import Messages
+    from tfwire._examples.column_types import Messages
     from tfwire._records.damage import RecordPosition
 
 __all__ = ["BaseParser"]

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import show_key
 from tfwire._base.strings import to_splits
-from tfwire._examples.columns import RaggedTensor
+from tfwire._base.text import show_key
+from tfwire._examples.column_types import RaggedTensor
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Array, Column, with_shape
 

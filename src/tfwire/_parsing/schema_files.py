@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import text_format
 
-from tfwire._base.arguments import file_path, integer, printable, shorten, show_path
+from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import parser_said
+from tfwire._base.text import printable, shorten, show_path
 from tfwire._parsing.features import as_feature, no_counterpart
 from tfwire._parsing.features_json import from_tfds, to_tfds
 from tfwire._parsing.infer import InferredSchema

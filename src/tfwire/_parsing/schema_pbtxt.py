@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from tfwire._base.arguments import quoted
+from tfwire._base.text import quoted
 from tfwire._examples.protobuf import message_classes
 from tfwire._parsing.features import (
     FixedLenFeature,

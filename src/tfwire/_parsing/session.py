@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import quoted
 from tfwire._base.native import SEED, adopt, check, ffi, lib, new_error
-from tfwire._examples.columns import BytesColumn
+from tfwire._base.text import quoted
+from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure, raise_failure
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
 from tfwire._parsing.spare import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
-from tfwire._records.blocks import Window
-from tfwire._records.stretches import Stretch
+from tfwire._records.blocks import Stretch, Window
 
 __all__ = [
     "Out",

@@ -15,7 +15,7 @@ import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import as_message
-from tfwire._examples.columns import BytesColumn
+from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import DType, float32, int64, string
 from tfwire._parsing.session import Schema, borrow, create_columns

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, integer, quoted, show_key
+from tfwire._base.arguments import boolean, integer
 from tfwire._base.native import lib
+from tfwire._base.text import quoted, show_key
 from tfwire._examples.values import (
     BYTES,
     FLOAT,

@@ -6,15 +6,16 @@ import contextlib
 import os
 
 from tfwire._base import system
-from tfwire._base.arguments import show_path
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._base.text import show_path
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.damage import Reading, RecordPosition
 from tfwire._records.options import make_options
+from tfwire._records.paths import Path
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import FileSource, Path
+from tfwire._records.sources import FileSource
 
 __all__ = ["append_position"]
 

@@ -18,20 +18,27 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfwire._base.arguments import printable
 from tfwire._base.errors import warn
 from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
-from tfwire._records.blocks import LONG, LongRecord, record_numbers, record_position, span_table
+from tfwire._base.text import printable
+from tfwire._records.blocks import (
+    LONG,
+    LongRecord,
+    Stretch,
+    record_numbers,
+    record_position,
+    span_table,
+)
 from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.inflate_ahead import FilesAhead
 from tfwire._records.markers import Markers
 from tfwire._records.open_source import input_paths, open_source
 from tfwire._records.options import as_position, make_options
+from tfwire._records.paths import Path, is_path
 from tfwire._records.receipts import Receipt, Tally
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import Path, Source, is_path
-from tfwire._records.stretches import Stretch
+from tfwire._records.sources import Source
 from tfwire._records.unit_block import Block
 from tfwire._records.urls import ObjectPath, is_url
 

@@ -12,7 +12,7 @@ import numpy as np
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import DAMAGE_REASONS, data_loss, ffi, lib
 from tfwire._records.inflate import StreamDamage
-from tfwire._records.sources import Path
+from tfwire._records.paths import Path
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression

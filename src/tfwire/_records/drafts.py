@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 
 from tfwire._base import system
-from tfwire._records.sources import Path
+from tfwire._records.paths import Path
 
 __all__ = [
     "NO_DESCRIPTORS",

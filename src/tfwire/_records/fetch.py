@@ -19,8 +19,9 @@ from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import Layout
+from tfwire._records.paths import Path
 from tfwire._records.remote_file import RemoteFile
-from tfwire._records.sources import FileSource, Path, read_at
+from tfwire._records.sources import FileSource, read_at
 
 __all__ = ["RECORDS_PER_FETCH", "FileAccess", "StreamAccess", "stale_at"]
 

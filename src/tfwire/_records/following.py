@@ -17,16 +17,9 @@ from tfwire._records.batch_reader import BatchReader, RecordBatches
 from tfwire._records.damage import RecordPosition, display_name
 from tfwire._records.open_source import open_source
 from tfwire._records.options import as_position, make_options
+from tfwire._records.paths import absolute, check_input, is_path
 from tfwire._records.reader import ChainedRecords
-from tfwire._records.sources import (
-    FileSource,
-    Source,
-    absolute,
-    check_input,
-    is_path,
-    open_regular,
-    read_at,
-)
+from tfwire._records.sources import FileSource, Source, open_regular, read_at
 from tfwire._records.urls import is_object_path, with_storage_options
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, integer, show_path
+from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.text import show_path
 from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
@@ -32,9 +33,10 @@ from tfwire._records.index_file import (
     write_text,
 )
 from tfwire._records.open_source import input_paths
+from tfwire._records.paths import Path, absolute, local_path
 from tfwire._records.remote_file import RemoteFile
 from tfwire._records.remote_source import RemoteSource
-from tfwire._records.sources import FileSource, Path, absolute, local_path, open_regular
+from tfwire._records.sources import FileSource, open_regular
 from tfwire._records.urls import INDEX_SUFFIX, ObjectPath, with_storage_options
 
 if TYPE_CHECKING:

@@ -17,10 +17,11 @@ from tfwire._records.batch_reader import BatchReader
 from tfwire._records.blocks import span_table
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
+from tfwire._records.paths import Path
 from tfwire._records.remote_object import RemoteObject
 from tfwire._records.remote_sink import RemoteSink
 from tfwire._records.sinks import replace_file
-from tfwire._records.sources import FileSource, Path, open_regular
+from tfwire._records.sources import FileSource, open_regular
 from tfwire._records.urls import ObjectPath
 
 if TYPE_CHECKING:

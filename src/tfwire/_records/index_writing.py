@@ -14,8 +14,8 @@ from tfwire._records.compression import compression_name
 from tfwire._records.frames import FRAME
 from tfwire._records.index import RecordIndex
 from tfwire._records.index_file import offsets_of_lengths
+from tfwire._records.paths import Path, absolute
 from tfwire._records.sinks import Sink
-from tfwire._records.sources import Path, absolute
 from tfwire._records.urls import ObjectPath
 
 if TYPE_CHECKING:

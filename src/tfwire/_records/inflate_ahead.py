@@ -17,7 +17,8 @@ from tfwire._base import system
 from tfwire._base.workers import Workers
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
-from tfwire._records.sources import FileSource, Source, is_path, open_regular
+from tfwire._records.paths import is_path
+from tfwire._records.sources import FileSource, Source, open_regular
 from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:

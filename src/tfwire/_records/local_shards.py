@@ -9,9 +9,9 @@ from tfwire._base.arguments import file_path
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.index import index_beside
 from tfwire._records.index_writing import Indexing
-from tfwire._records.shard_set import Renaming, publish_set, restore_set
+from tfwire._records.paths import absolute
+from tfwire._records.publishing import Renaming, publish_set, restore_set
 from tfwire._records.sinks import ShardSink
-from tfwire._records.sources import absolute
 
 __all__ = ["LocalShards"]
 

@@ -1,6 +1,6 @@
 """The marker file of a set of shards that is being published, and how readers find it.
 
-``shard_set`` writes markers. Readers look for one beside every file, so this module stays small.
+``publishing`` writes markers. Readers look for one beside every file, so this module stays small.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from tfwire._base import system
-from tfwire._base.arguments import show_path
+from tfwire._base.text import show_path
 from tfwire._records.urls import ObjectPath, below_caches
 
 __all__ = ["MARKER", "Markers", "Step", "read_marker", "steps_of"]

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfwire._base import system
-from tfwire._base.arguments import boolean, refuse_null, show_path
+from tfwire._base.arguments import boolean, refuse_null
+from tfwire._base.text import show_path
 from tfwire._records.append import append_position
 from tfwire._records.compression import compression_name, compressor
-from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.file_locks import lock_to_append, lock_to_write
+from tfwire._records.paths import Path
 from tfwire._records.remote_sink import RemoteSink
 from tfwire._records.sinks import (
+    DeflatedSink,
     Descriptors,
     DraftSink,
     FileSink,
@@ -23,7 +25,6 @@ from tfwire._records.sinks import (
     Sink,
     close_descriptor,
 )
-from tfwire._records.sources import Path
 from tfwire._records.urls import ObjectPath, with_storage_options
 
 __all__ = ["open_sink"]

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tfwire._records.paths import check_input, is_file_object, split_paths
 from tfwire._records.remote_source import RemoteSource
-from tfwire._records.sources import (
-    FileSource,
-    ObjectSource,
-    Source,
-    check_input,
-    is_file_object,
-    split_paths,
-)
+from tfwire._records.sources import FileSource, ObjectSource, Source
 from tfwire._records.urls import ObjectPath, expand, linked, with_storage_options
 
 __all__ = ["input_paths", "one_input", "open_source"]

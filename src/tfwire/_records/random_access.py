@@ -23,9 +23,10 @@ from tfwire._records.fetch import FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, indexed_path, indexed_paths, open_indexed
 from tfwire._records.index_check import check_index
 from tfwire._records.markers import Markers
+from tfwire._records.paths import Path, absolute
 from tfwire._records.remote_access import RemoteAccess
 from tfwire._records.remote_file import RemoteFile
-from tfwire._records.sources import FileSource, Path, absolute
+from tfwire._records.sources import FileSource
 from tfwire._records.urls import ObjectPath
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._records.blocks import (
     LongReader,
     LongRecord,
+    Stretch,
     position_after,
     record_numbers,
     record_position,
@@ -35,7 +36,6 @@ from tfwire._records.inflate_ahead import ThreadedInflater
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
-from tfwire._records.stretches import Stretch
 from tfwire._records.unit_block import Block
 
 if TYPE_CHECKING:

@@ -14,13 +14,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from tfwire._base import system
-from tfwire._records.urls import (
-    ObjectPath,
-    below_caches,
-    import_fsspec,
-    is_retryable,
-    raise_naming,
-)
+from tfwire._records.remote_errors import is_retryable, raise_naming
+from tfwire._records.urls import ObjectPath, below_caches, import_fsspec
 
 __all__ = ["RangesIgnoredError", "RemoteObject"]
 

@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from tfwire._base.arguments import show_path
+from tfwire._base.text import show_path
 from tfwire._records.index_writing import Indexing
 from tfwire._records.markers import MARKER, Step, steps_of
+from tfwire._records.remote_errors import raise_naming
 from tfwire._records.remote_sink import RemoteShardSink, hidden_beside, names_at_close
-from tfwire._records.urls import INDEX_SUFFIX, ObjectPath, raise_naming
+from tfwire._records.urls import INDEX_SUFFIX, ObjectPath
 
 __all__ = ["RemoteShards", "restore_objects"]
 

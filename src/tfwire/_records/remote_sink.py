@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from tfwire._records.remote_errors import raise_naming
 from tfwire._records.sinks import Sink
-from tfwire._records.urls import ObjectPath, import_fsspec, raise_naming
+from tfwire._records.urls import ObjectPath, import_fsspec
 
 __all__ = ["RemoteShardSink", "RemoteSink", "names_at_close", "rename_object"]
 

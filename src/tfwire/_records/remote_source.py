@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tfwire._base.workers import Workers
+from tfwire._records.remote_errors import raise_naming
 from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
 from tfwire._records.sources import Source
-from tfwire._records.urls import ObjectPath, raise_naming
+from tfwire._records.urls import ObjectPath
 
 __all__ = ["RemoteSource"]
 

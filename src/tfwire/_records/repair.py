@@ -9,22 +9,18 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, show_path
+from tfwire._base.arguments import boolean
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi
+from tfwire._base.text import show_path
 from tfwire._records.compression import compressor
 from tfwire._records.damage import FlippedBits, SkippedRegions, display_name
-from tfwire._records.deflated_sink import DeflatedSink
 from tfwire._records.frames import FRAME, pack
 from tfwire._records.open_source import one_input, open_source
 from tfwire._records.options import make_options
+from tfwire._records.paths import Path, is_file_object, local_path
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sinks import DraftSink, Sink
-from tfwire._records.sources import (
-    Path,
-    is_file_object,
-    local_path,
-)
+from tfwire._records.sinks import DeflatedSink, DraftSink, Sink
 from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:

@@ -25,10 +25,7 @@ from tfwire._records.frames import (
 from tfwire._records.local_shards import LocalShards
 from tfwire._records.receipts import Receipt
 from tfwire._records.remote_shards import RemoteShards
-from tfwire._records.shard_set import (
-    names_of_shards,
-    some_names_of_shards,
-)
+from tfwire._records.shard_names import names_of_shards, some_names_of_shards
 from tfwire._records.urls import ObjectPath, with_storage_options
 from tfwire._records.writer import TFRecordWriter, write_payloads
 from tfwire._records.writer_base import WriterBase, copy_error

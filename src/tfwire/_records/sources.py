@@ -1,4 +1,4 @@
-"""Input: the bytes of files, pipes, file objects and URLs."""
+"""Input: the bytes of files, pipes, file objects and URLs, and waiting for them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,26 @@ import io
 import operator
 import os
 import stat
+import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tfwire._base import system
-from tfwire._base.arguments import refuse_null, show_path
-from tfwire._records.urls import is_object_path, is_url
-from tfwire._records.waiting import Waiting
+from tfwire._base.text import show_path
+from tfwire._records.paths import Path
 
 __all__ = [
     "FileSource",
     "ObjectSource",
     "SectionSource",
     "Source",
-    "absolute",
+    "Waiting",
     "check_ends",
-    "check_input",
-    "is_file_object",
-    "is_path",
-    "local_path",
     "open_regular",
     "read_at",
-    "split_paths",
 ]
 
-Path = str | os.PathLike[str]
 # Bytes to ask a file object for: few enough to stay in the cache until they are copied.
 _LENT = 1 << 18
 
@@ -336,11 +327,6 @@ def _position(file: Any) -> int | None:
         return None
 
 
-def is_file_object(value: Any) -> bool:
-    """Whether a value has ``read`` or ``readinto``."""
-    return hasattr(value, "read") or hasattr(value, "readinto")
-
-
 def check_ends(file: Any, path: Any) -> None:
     """Refuses a device that may return bytes forever, like /dev/zero. Terminals and the null device
     end.
@@ -382,84 +368,6 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
     return None
 
 
-def local_path(name: str, path: Any) -> Path:
-    """An argument that is the path of a local file, as str or os.PathLike.
-
-    Raises:
-        TypeError: Not a path.
-        ValueError: A URL, or it holds a null character.
-    """
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{name} must be a str, bytes or os.PathLike, found {type(path).__name__}")
-    refuse_null(name, path)
-    if is_url(path):
-        raise ValueError(f"{name} must be a regular file, found the URL {show_path(path)}")
-    return path
-
-
-def absolute(path: Path) -> str:
-    """A path that stays valid after a chdir. os.path.abspath takes "link/.." for ".", which is
-    wrong if the link leads elsewhere.
-    """
-    if isinstance(path, str) and is_url(path):
-        return path
-    name = os.fsdecode(path)
-    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
-
-
-def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
-    """The inputs in an argument: one path or file object, or an iterable of them.
-
-    Raises:
-        TypeError, ValueError: None of these, or a path with a null character. The items of a list
-            or tuple are checked at once, those of other iterables when they are reached.
-    """
-    if hasattr(paths, "numpy"):
-        paths = paths.numpy()
-    if isinstance(paths, np.ndarray):
-        paths = paths.tolist()
-    if is_path(paths) or is_file_object(paths) or is_object_path(paths):
-        check_input(name, paths)
-        return iter((paths,))
-    if isinstance(paths, (list, tuple)):
-        return iter([_checked_item(path, name) for path in paths])
-    try:
-        items = iter(paths)
-    except TypeError:
-        raise TypeError(
-            f"{name} must be a path, a file object or an iterable of them, found "
-            f"{type(paths).__name__}"
-        ) from None
-    return (_checked_item(path, name) for path in items)
-
-
-def is_path(value: Any) -> bool:
-    """Whether a value is a path or a URL."""
-    return isinstance(value, (str, bytes, os.PathLike))
-
-
-def check_input(name: str, value: Any) -> None:
-    """Checks that an argument is a path, a URL or a file object.
-
-    Raises:
-        TypeError: It is not.
-        ValueError: It is a path or URL with a null character.
-    """
-    if is_path(value):
-        refuse_null(name, value)
-    elif not is_file_object(value) and not is_object_path(value):
-        raise TypeError(
-            f"{name} must be a path, a URL or a file object, found {type(value).__name__}"
-        )
-
-
-def _checked_item(path: Any, name: str) -> Any:
-    check_input(f"an item of {name}", path)
-    return path
-
-
 # ---- Any number of bytes of a regular file, at an offset ----
 
 # Linux reads at most 2 GiB less a page per call, macOS refuses more than 2 GiB.
@@ -498,3 +406,47 @@ def _read_patiently(fd: int, size: int, offset: int) -> bytes:
                 break
     room.truncate(done)
     return room.getvalue()
+
+
+class Waiting:
+    """Waits for the input of a pipe, a socket or a device."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a signal handler may call end() during wait()
+        self._ended = False
+        self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
+
+    def wait(self, fd: int) -> None:
+        """Waits until a file has input or has ended.
+
+        Raises:
+            ValueError: ``end`` was called.
+        """
+        with self._lock:
+            if not self._ended and self._pipe is None:
+                self._pipe = os.pipe()
+                self._dropped = weakref.finalize(self, _close_both, self._pipe)
+            pipe = self._pipe
+        if pipe is not None and not self._ended:
+            system.wait_for_input(fd, pipe[0])
+        if self._ended:
+            raise ValueError("the reader was closed while it waited for input")
+
+    def end(self) -> None:
+        """Ends the current wait and all later ones. Any thread may call it."""
+        with self._lock:
+            self._ended = True
+            if self._pipe is not None:
+                os.write(self._pipe[1], b"\0")
+
+    def close(self) -> None:
+        """Closes what ``wait`` has opened. No thread may be waiting."""
+        with self._lock:
+            pipe, self._pipe, self._ended = self._pipe, None, True
+        if pipe is not None:
+            self._dropped()
+
+
+def _close_both(pipe: tuple[int, int]) -> None:
+    for fd in pipe:
+        os.close(fd)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.native import ffi, lib, new_error
-from tfwire._records.blocks import number_of, runs_of
+from tfwire._records.blocks import NO_STOP, Stretch, number_of, runs_of
 from tfwire._records.damage import RecordPosition
-from tfwire._records.sources import FileSource, Path
-from tfwire._records.stretches import NO_STOP, Stretch
+from tfwire._records.paths import Path
+from tfwire._records.sources import FileSource
 
 __all__ = ["Block"]
 

@@ -14,9 +14,9 @@ from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.damage import SkippedRegions, display_name
 from tfwire._records.open_source import input_paths, one_input, open_source
 from tfwire._records.options import make_options
+from tfwire._records.paths import is_file_object
 from tfwire._records.receipts import Receipt, Summary, crc32c_of_file
 from tfwire._records.record_file import RecordFile
-from tfwire._records.sources import is_file_object
 from tfwire._records.urls import is_url
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tfwire._base.arguments import quoted
 from tfwire._base.native import ffi, lib
+from tfwire._base.text import quoted
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Ragged

@@ -21,8 +21,10 @@ from tfwire._records.damage import RecordPosition
 from tfwire._records.index import RecordIndex
 from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
-from tfwire._records.sources import SectionSource, absolute, is_path
-from tfwire._records.urls import ObjectPath, raise_naming
+from tfwire._records.paths import absolute, is_path
+from tfwire._records.remote_errors import raise_naming
+from tfwire._records.sources import SectionSource
+from tfwire._records.urls import ObjectPath
 from tfwire.arrow._batches import RecordBatch
 from tfwire.arrow._reader import ArrowReader
 

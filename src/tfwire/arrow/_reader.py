@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, choice, integer, printable, quoted
+from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi
+from tfwire._base.text import printable, quoted
 from tfwire._parsing.files import FileBatches
 from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.spec import Plan, compile_features
@@ -18,7 +19,8 @@ from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.damage import RecordPosition
 from tfwire._records.open_source import input_paths
 from tfwire._records.options import make_options
-from tfwire._records.sources import absolute, is_path, open_regular
+from tfwire._records.paths import absolute, is_path
+from tfwire._records.sources import open_regular
 from tfwire._records.urls import is_url
 from tfwire.arrow._batches import BatchParser, RecordBatch
 from tfwire.arrow._capsules import schema_capsule, stream_capsule

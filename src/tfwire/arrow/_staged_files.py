@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import show_path
+from tfwire._base.text import show_path
 from tfwire._records.compression import compression_name
-from tfwire._records.sources import absolute, local_path
+from tfwire._records.paths import absolute, local_path
 from tfwire._records.urls import is_object_path, is_url
 from tfwire._records.writer import TFRecordWriter
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from tfwire._base.arguments import printable
 from tfwire._base.errors import DataLossError
+from tfwire._base.text import printable
 from tfwire._version import __version__
 from tfwire.cli._files import error_line, expand_patterns, print_error
 from tfwire.cli._streams import OutputError, silence_output, standard_streams

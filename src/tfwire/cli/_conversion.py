@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import quoted, show_path
 from tfwire._base.errors import ParseError
+from tfwire._base.text import quoted, show_path
 from tfwire._examples.encode import encode_example
 from tfwire._examples.json_examples import example_to_json
 from tfwire._parsing.features import VarLenFeature
@@ -26,7 +26,7 @@ from tfwire._records.blocks import span_table
 from tfwire._records.reader import read_records
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire.arrow import open_reader
-from tfwire.cli import _files, _rows, _samples, _tables
+from tfwire.cli import _files, _rows, _tables, _webdataset
 from tfwire.cli._file_set import FileSet, TextWriter
 from tfwire.cli._formats import ARROW_FORMATS
 from tfwire.cli._lost import Losses
@@ -331,7 +331,7 @@ class Conversion:
         if self._source == "csv":
             rows = _rows.csv_rows(path, report)
         elif self._source == "tar":
-            rows = _samples.sample_rows(path, report, self._options.key)
+            rows = _webdataset.sample_rows(path, report, self._options.key)
         else:
             batches = _tables.table_batches(path, self._source, _BUDGET // 8)
             rows = (row for batch, _ in batches for row in _tables.arrow_rows(batch))
@@ -359,7 +359,7 @@ class Conversion:
         if self._target == "csv":
             return _rows.CsvEncoder(columns)
         if self._target == "tar":
-            return _samples.SampleEncoder(columns, self._options.key)
+            return _webdataset.SampleEncoder(columns, self._options.key)
         if self._options.examples:
             return _rows.ExampleEncoder(columns)
         return _rows.JsonEncoder(columns)

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from tfwire._records.drafts import NO_DESCRIPTORS, Draft, errors_naming
-from tfwire._records.shard_set import Renaming, names_of_shards, publish_set, restore_set
-from tfwire._records.sources import absolute
+from tfwire._records.paths import absolute
+from tfwire._records.publishing import Renaming, publish_set, restore_set
+from tfwire._records.shard_names import names_of_shards
 
 __all__ = ["FileSet", "FileWriter", "TextWriter"]
 

@@ -15,8 +15,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tfwire._base.arguments import plural, printable, shorten, show_path, size_in_bytes
+from tfwire._base.arguments import size_in_bytes
 from tfwire._base.errors import Error
+from tfwire._base.text import plural, printable, shorten, show_path
 from tfwire.cli._streams import colored
 
 if TYPE_CHECKING:
@@ -365,7 +366,7 @@ def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
         pattern: The path of the files.
         num_shards: The number of files; None if not known.
     """
-    from tfwire._records.shard_set import some_names_of_shards
+    from tfwire._records.shard_names import some_names_of_shards
 
     try:
         some_names_of_shards(os.path.basename(pattern), num_shards)

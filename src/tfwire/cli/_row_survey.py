@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import quoted
+from tfwire._base.text import quoted
 
 __all__ = ["NON_FINITE", "RowColumn", "RowSurvey", "RowValue", "columns_of_schema"]
 

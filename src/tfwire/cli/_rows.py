@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import quoted, show_path
 from tfwire._base.errors import parser_said
+from tfwire._base.text import quoted, show_path
 from tfwire._examples.decode import decode_example, decode_sequence_example
 from tfwire._examples.encode import encode_example
 from tfwire._examples.json_examples import decode_json_example, example_to_json

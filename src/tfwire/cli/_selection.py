@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tfwire._base.arguments import shorten
+from tfwire._base.text import shorten
 
 __all__ = ["Condition", "add_selection", "condition", "has_all", "keep_features"]
 

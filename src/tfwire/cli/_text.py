@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from tfwire import train
-from tfwire._base.arguments import printable
 from tfwire._base.errors import ParseError
+from tfwire._base.text import printable
 from tfwire._examples.json_examples import example_to_json
 from tfwire._examples.protobuf import field_numbers, parse_message
 from tfwire.view._media import find_media

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, printable, shorten, show_path
+from tfwire._base.text import plural, printable, shorten, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:

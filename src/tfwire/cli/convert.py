@@ -9,7 +9,7 @@ import stat
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, show_path
+from tfwire._base.text import plural, show_path
 from tfwire.cli import _files
 from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
 

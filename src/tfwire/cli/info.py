@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, printable, show_key, show_path
+from tfwire._base.text import plural, printable, show_key, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, show_path
+from tfwire._base.text import plural, show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:

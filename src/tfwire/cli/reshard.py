@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, show_path
+from tfwire._base.text import plural, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from tfwire._base.arguments import show_path
+from tfwire._base.text import show_path
 from tfwire.cli import _files
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from tfwire._base.arguments import show_path
+from tfwire._base.text import show_path
 from tfwire.cli import _files, _selection
 from tfwire.cli._streams import colored
 

@@ -9,14 +9,14 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, show_key, show_path
+from tfwire._base.text import plural, show_key, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._parsing.sample import SampledFeatures
+    from tfwire._parsing.random_sample import SampledFeatures
     from tfwire._parsing.survey import FeatureSurvey, KindSurvey
-    from tfwire.cli._distribution import Distribution
+    from tfwire.cli._histograms import Distribution
 
 _SHOWN_FEATURES = 1000
 _TITLES = ("feature", "kind", "records", "values", "min", "mean", "max", "")
@@ -47,7 +47,7 @@ class _Found:
     """What records hold: a survey of all, and a sample of their values."""
 
     def __init__(self) -> None:
-        from tfwire._parsing.sample import RecordSample
+        from tfwire._parsing.random_sample import RecordSample
         from tfwire._parsing.survey import Survey
 
         self.survey, self.sample = Survey(), RecordSample()
@@ -67,7 +67,7 @@ class _Found:
 
     def distributions(self, name: str, is_list: bool) -> dict[str, Distribution]:
         """The distributions of a feature's values, by kind."""
-        from tfwire.cli._distribution import distribution_of
+        from tfwire.cli._histograms import distribution_of
 
         samples = self._sampled.of(name, is_list=is_list)
         return {kind: distribution_of(values) for kind, values in samples.items()}
@@ -103,7 +103,7 @@ def _problem_of_plot(options: argparse.Namespace) -> str | None:
     """Why the plot cannot be drawn, before anything is read; None if it can."""
     if options.plot is None:
         return None
-    from tfwire.cli._plot import ENDINGS, find_matplotlib
+    from tfwire.cli._histograms import ENDINGS, find_matplotlib
 
     if not options.plot.endswith(ENDINGS):
         return "--plot OUT must end in .png, .svg or .pdf"
@@ -114,7 +114,7 @@ def _problem_of_plot(options: argparse.Namespace) -> str | None:
 
 def _plot(found: _Found, options: argparse.Namespace) -> None:
     from tfwire._records.sinks import replace_file
-    from tfwire.cli._plot import draw_distributions
+    from tfwire.cli._histograms import draw_distributions
 
     distributions = {
         f"{name}{'[]' * is_list}": distribution

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import plural, printable, show_path
+from tfwire._base.text import plural, printable, show_path
 from tfwire.cli import _files
 from tfwire.cli._streams import Progress, colored
 

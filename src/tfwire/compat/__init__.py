@@ -135,9 +135,8 @@ from tfwire.compat._ops import (
     zeros,
     zeros_like,
 )
-from tfwire.compat._strings import as_string, strings
+from tfwire.compat._strings import TEXT as _TEXT, as_string, strings
 from tfwire.compat._tensor import Dimension, Tensor, TensorShape
-from tfwire.compat._text import TEXT as _TEXT
 
 __all__ = [
     "DType",

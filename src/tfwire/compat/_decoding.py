@@ -10,7 +10,7 @@ import numpy as np
 import tfwire as tfw
 from tfwire import images
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples import columns
+from tfwire._examples import column_types
 from tfwire._parsing.features import DType
 from tfwire.compat._convert import as_dtype, scalar_string, to_array, to_numpy, uint8
 from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
@@ -163,7 +163,7 @@ class SparseTensor(Explained):
             raise ValueError(
                 f"indices of shape {places.shape} for {len(array)} values of rank {len(sizes)}"
             )
-        self.plain: columns.SparseTensor = columns.SparseTensor(places, array, sizes)
+        self.plain: column_types.SparseTensor = column_types.SparseTensor(places, array, sizes)
 
     @property
     def indices(self) -> Tensor:
@@ -210,8 +210,8 @@ class RaggedTensor(Explained):
     _tf_name = "RaggedTensor"
     __slots__ = ("plain",)
 
-    def __init__(self, plain: columns.RaggedTensor) -> None:
-        self.plain: columns.RaggedTensor = plain
+    def __init__(self, plain: column_types.RaggedTensor) -> None:
+        self.plain: column_types.RaggedTensor = plain
 
     @property
     def values(self) -> Any:
@@ -306,17 +306,19 @@ class RaggedTensor(Explained):
         return f"<tf.{self.plain!r}>"
 
 
-def _bounds(ragged: columns.RaggedTensor) -> tuple[int, ...]:
+def _bounds(ragged: column_types.RaggedTensor) -> tuple[int, ...]:
     """The shape of the smallest dense tensor that holds the rows."""
     values = ragged.values
     longest = int(ragged.row_lengths().max(initial=0))
-    inner = _bounds(values)[1:] if isinstance(values, columns.RaggedTensor) else values.shape[1:]
+    inner = (
+        _bounds(values)[1:] if isinstance(values, column_types.RaggedTensor) else values.shape[1:]
+    )
     return (len(ragged), longest, *inner)
 
 
-def _place(dense: Any, ragged: columns.RaggedTensor) -> None:
+def _place(dense: Any, ragged: column_types.RaggedTensor) -> None:
     for place, row in zip(dense, ragged, strict=True):
-        if isinstance(row, columns.RaggedTensor):
+        if isinstance(row, column_types.RaggedTensor):
             _place(place[: len(row)], row)
         else:
             place[: len(row)] = to_array(row)
@@ -328,7 +330,9 @@ def _tensor(values: Any) -> Tensor:
 
 def _part(values: Any) -> Any:
     """Rows as a ragged tensor or, without rows, a tensor."""
-    return RaggedTensor(values) if isinstance(values, columns.RaggedTensor) else _tensor(values)
+    return (
+        RaggedTensor(values) if isinstance(values, column_types.RaggedTensor) else _tensor(values)
+    )
 
 
 def decode_image(

@@ -17,8 +17,8 @@ from functools import cache, wraps
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar
 
-from tfwire._base.arguments import printable
 from tfwire._base.errors import DataLossError, Error, InvalidArgumentError
+from tfwire._base.text import printable
 
 __all__ = [
     "AlreadyExistsError",

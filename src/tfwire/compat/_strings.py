@@ -1,7 +1,9 @@
-"""``tf.strings``: functions of byte strings. Results keep zero bytes at their ends."""
+"""``tf.strings``: functions of byte strings; and ``tf.compat.as_bytes`` and its relatives. Results
+keep zero bytes at their ends."""
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples import columns
+from tfwire._examples import column_types
 from tfwire._examples.dtypes import STRING
 from tfwire._parsing.features import float32
 from tfwire.compat._convert import (
@@ -28,7 +30,7 @@ from tfwire.compat._ops import normalized_axes
 from tfwire.compat._regex import Rewriter, compile_pattern, decoded
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["as_string", "strings"]
+__all__ = ["TEXT", "as_string", "strings"]
 
 _FILLS = ("", " ", "-", "+", "0", "#")
 _SPACES = b" \t\n\v\f\r"
@@ -109,9 +111,9 @@ def _ragged(parts: list[list[bytes]], shape: tuple[int, ...]) -> Any:
     values = string_array([part for row in parts for part in row], (sum(map(len, parts)),))
     if not shape:
         return Tensor._of(values)
-    ragged: Any = columns.RaggedTensor(values, _splits([len(row) for row in parts]))
+    ragged: Any = column_types.RaggedTensor(values, _splits([len(row) for row in parts]))
     for axis in range(len(shape) - 1, 0, -1):
-        ragged = columns.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
+        ragged = column_types.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
     return RaggedTensor(ragged)
 
 
@@ -342,3 +344,51 @@ strings: Namespace = Namespace(
     to_number=to_number,
     upper=upper,
 )
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text, encoded; bytes as they are.
+
+    Raises:
+        TypeError: Neither is given.
+        LookupError: There is no such encoding.
+
+    Example:
+        >>> as_bytes("cat")
+        b'cat'
+    """
+    codecs.lookup(encoding)
+    if isinstance(bytes_or_text, bytearray):
+        return bytes(bytes_or_text)
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text
+    return _require_text(bytes_or_text).encode(encoding)
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes, decoded; text as it is.
+
+    Raises:
+        TypeError: Neither is given.
+        LookupError: There is no such encoding.
+        UnicodeDecodeError: The bytes are not of this encoding.
+    """
+    codecs.lookup(encoding)
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    return _require_text(bytes_or_text)
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Bytes, decoded; ``str`` of all else."""
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def _require_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected bytes or str, found {type(value).__name__}")
+    return value
+
+
+# By the names after ``tf.compat.``
+TEXT = {"as_bytes": as_bytes, "as_str": as_text, "as_str_any": as_str_any, "as_text": as_text}

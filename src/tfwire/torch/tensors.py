@@ -11,7 +11,7 @@ import torch
 
 from tfwire._base.arguments import boolean, choice
 from tfwire._base.strings import encoded_text
-from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value

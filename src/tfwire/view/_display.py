@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer, plural
-from tfwire._examples.columns import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._base.arguments import integer
+from tfwire._base.text import plural
+from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.infer import InferredSchema
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
-from tfwire.view._cells import bytes_text, cell, escaped, number, table
+from tfwire.view._html import bytes_text, cell, escaped, number, table
 from tfwire.view._records import decoded_record
 
 __all__ = ["as_html"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfwire._base.arguments import plural
+from tfwire._base.text import plural
 from tfwire._records.damage import RecordPosition
-from tfwire.view._cells import escaped
+from tfwire.view._html import escaped
 from tfwire.view._media import data_uri
 from tfwire.view._page import (
     Look,

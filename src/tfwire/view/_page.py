@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from tfwire._base.arguments import plural
+from tfwire._base.text import plural
 from tfwire._parsing.infer import InferredSchema
-from tfwire.view._cells import bytes_text, escaped, table, values_text
+from tfwire.view._html import bytes_text, escaped, table, values_text
 from tfwire.view._pictures import Picture, Source, boxes, film, find_picture, shown
 from tfwire.view._records import Record
 from tfwire.view._summary import FeatureSummary

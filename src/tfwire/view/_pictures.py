@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import plural
-from tfwire.view._cells import escaped, image
+from tfwire._base.text import plural
+from tfwire.view._html import escaped, image
 from tfwire.view._media import Media, find_media, png_of_pixels, raw_image_shape
 from tfwire.view._records import Record
 

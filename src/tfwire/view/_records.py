@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import show_path
 from tfwire._base.errors import DataLossError, ParseError
+from tfwire._base.text import show_path
 from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.damage import RecordPosition, SkippedRegion
 from tfwire._records.index import RecordIndex

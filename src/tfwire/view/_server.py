@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from tfwire._base.arguments import plural
 from tfwire._base.errors import Error
+from tfwire._base.text import plural
 from tfwire._records.damage import RecordPosition
-from tfwire.view._cells import escaped
+from tfwire.view._html import escaped
 from tfwire.view._page import (
     Look,
     as_field,

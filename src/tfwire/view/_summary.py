@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import plural
+from tfwire._base.text import plural
 from tfwire._parsing.infer import InferredSchema, schema_from_survey
-from tfwire._parsing.sample import ValueSample, histogram, measure_strings
+from tfwire._parsing.random_sample import ValueSample, histogram, measure_strings
 from tfwire._parsing.survey import Survey
-from tfwire.view._cells import bytes_text, escaped, number
+from tfwire.view._html import bytes_text, escaped, number
 from tfwire.view._media import find_media
 from tfwire.view._records import Record
 

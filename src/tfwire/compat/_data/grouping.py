@@ -14,7 +14,7 @@ from tfwire._data.combining import Unbatch
 from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
-from tfwire._examples.columns import RaggedTensor
+from tfwire._examples.column_types import RaggedTensor
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import Generating, require_dataset, scalar_integer

@@ -14,7 +14,7 @@ import tfwire as tfw
 from tfwire._data.combining import Cache
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Stage
-from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._examples.column_types import RaggedTensor, SparseTensor
 from tfwire.compat._convert import as_dtype
 from tfwire.compat._data.generators import Generating, as_path
 from tfwire.compat._errors import translating_files

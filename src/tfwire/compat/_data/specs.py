@@ -13,7 +13,7 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.stages import Stage
 from tfwire._data.structure import describe, leaves, map_structure, zip_structures
-from tfwire._examples import columns
+from tfwire._examples import column_types
 from tfwire._parsing.features import DType
 from tfwire.compat._convert import as_dtype, numpy_dtype, to_numpy
 from tfwire.compat._errors import DtypeError, Explained, translating_files
@@ -166,9 +166,9 @@ class DatasetSpec(Explained):
 def leaf_spec(leaf: Any) -> Any:
     """The spec of a leaf: of a tensor, a SparseTensor, a RaggedTensor or a dataset."""
     plain = getattr(leaf, "plain", leaf)
-    if isinstance(plain, columns.SparseTensor):
+    if isinstance(plain, column_types.SparseTensor):
         return SparseTensorSpec(plain.shape, _leaf_dtype(plain.values))
-    if isinstance(plain, columns.RaggedTensor):
+    if isinstance(plain, column_types.RaggedTensor):
         return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank)
     if hasattr(leaf, "as_numpy_iterator"):
         return DatasetSpec(leaf.element_spec)
@@ -352,12 +352,14 @@ def _leaf(spec: TensorSpec, value: Any) -> Any:
     plain = getattr(value, "plain", value)
     if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
         wanted = (
-            columns.SparseTensor if isinstance(spec, SparseTensorSpec) else columns.RaggedTensor
+            column_types.SparseTensor
+            if isinstance(spec, SparseTensorSpec)
+            else column_types.RaggedTensor
         )
         if not isinstance(plain, wanted):
             raise DtypeError(f"expected a {wanted.__name__}, found {type(value).__name__}")
         return plain
-    if isinstance(plain, (columns.SparseTensor, columns.RaggedTensor)):
+    if isinstance(plain, (column_types.SparseTensor, column_types.RaggedTensor)):
         raise DtypeError(f"expected a tensor, found a {type(plain).__name__}")
     try:
         found = to_numpy(value, numpy_dtype(spec.dtype))

@@ -5,7 +5,7 @@
  */
 #include "parse/parse.h"
 #include "wire/message.h"
-#include "python/pickle_writer.h"
+#include "python/pickle_strings.h"
 
 /* A list of numbers, as tfw_dicts describes it. */
 #define BUFFER_FIELDS 3

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils import data
 
-from tfwire._examples.columns import RaggedTensor, SparseTensor
+from tfwire._examples.column_types import RaggedTensor, SparseTensor
 from tfwire.torch.tensors import RaggedTensors, StringTensor, as_tensors, nested_tensor, splits_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import plural, printable, shorten
+from tfwire._base.text import plural, printable, shorten
 from tfwire.view._media import Media, data_uri, find_media
 
 __all__ = ["bytes_text", "cell", "escaped", "image", "number", "table", "values_text"]

@@ -3,7 +3,7 @@
 
 #include "base/copy.h"
 
-/* Reads the pickle that bytes_out.c may write: count strings equal to data[spans]. */
+/* Reads the pickle that bytes_to_pickle.c may write: count strings equal to data[spans]. */
 static bool pickle_holds(const uint8_t *pickle, size_t len, const uint8_t *data,
                          const tfw_span *spans, size_t count) {
     size_t at = 3;

@@ -1,7 +1,7 @@
 /* Pickles (protocol 5), written opcode by opcode: bytes of a message only ever become the payload
  * of counted strings. Functions return false when out of memory. */
-#ifndef TFWIRE_PICKLE_WRITER_H
-#define TFWIRE_PICKLE_WRITER_H
+#ifndef TFWIRE_PICKLE_STRINGS_H
+#define TFWIRE_PICKLE_STRINGS_H
 
 #include "tfwire_python.h"
 
@@ -49,4 +49,4 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len);
  * surrogateescape does. */
 bool tfwi_pickle_key(tfwi_pickle *pickle, const uint8_t *key, size_t len);
 
-#endif /* TFWIRE_PICKLE_WRITER_H */
+#endif /* TFWIRE_PICKLE_STRINGS_H */

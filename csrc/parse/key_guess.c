@@ -1,5 +1,5 @@
 /* The table of guesses: which bytes of the keys to take, and where they lead. */
-#include "parse/guess.h"
+#include "parse/key_guess.h"
 
 #include "base/memory.h"
 

@@ -2,8 +2,8 @@
  * of a table, without a branch on the key or on its length. The caller compares the whole key, and
  * looks it up by its seeded hash if the guess was wrong. So keys that share a slot, by chance or by
  * choice, cost one comparison each and no more. */
-#ifndef TFWIRE_GUESS_H
-#define TFWIRE_GUESS_H
+#ifndef TFWIRE_KEY_GUESS_H
+#define TFWIRE_KEY_GUESS_H
 
 #include "base/hash.h"
 
@@ -42,4 +42,4 @@ TFWI_INLINE size_t tfwi_guess(const tfwi_guesses *guesses, const uint8_t *key, s
 bool tfwi_guesses_init(tfwi_guesses *guesses, const tfw_feature *features, size_t count,
                        const tfwi_seed *seed);
 
-#endif /* TFWIRE_GUESS_H */
+#endif /* TFWIRE_KEY_GUESS_H */

@@ -1,5 +1,5 @@
 /* Opcodes of strings, and the memo by which a key is written only once. */
-#include "python/pickle_writer.h"
+#include "python/pickle_strings.h"
 #include "base/hash.h"
 
 #define MAX_OPCODE 9 /* bytes of an opcode with its argument, without the payload */
