@@ -290,7 +290,7 @@ class Given(IterableDataset):
         self.elements = elements
 
     def __iter__(self):
-        from tfwire.torch.worker_batches import handed_over
+        from tfwire.torch._worker_batches import handed_over
 
         return map(handed_over, self.elements)
 

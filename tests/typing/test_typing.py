@@ -40,13 +40,6 @@ UNKNOWN = {
     "tfwire.torch.TFRecordIterableDataset",
     "tfwire.torch.TFRecordMapDataset",
     "tfwire.torch.ThreadLoader",
-    "tfwire.torch.datasets.TFRecordIterableDataset",
-    "tfwire.torch.datasets.TFRecordMapDataset",
-    "tfwire.torch.tensors.StringTensor",
-    "tfwire.torch.tensors.StringTensor.lengths",
-    "tfwire.torch.tensors.StringTensor.values",
-    "tfwire.torch.threads.ThreadLoader",
-    "tfwire.torch.threads.ThreadLoader.num_threads",
 }
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,10 @@ from typing import Any
 from tfwire._base.arguments import integer
 from tfwire._data.stages import (
     ELEMENTS_PER_SKIP,
+    ChosenByPlace,
     Cursor,
     Derived,
     GatheringPieces,
-    Placed,
     Stage,
     Through,
 )
@@ -20,7 +20,7 @@ from tfwire._data.state_checks import COUNT, state_or
 __all__ = ["Repeat", "Skip", "Take"]
 
 
-class _Counted(Placed):
+class _Counted(ChosenByPlace):
     """Elements chosen by a count."""
 
     def __init__(self, source: Stage, count: int) -> None:

@@ -19,6 +19,7 @@ from tfwire._data.structure import check_shard
 
 __all__ = [
     "ELEMENTS_PER_SKIP",
+    "ChosenByPlace",
     "Cursor",
     "Derived",
     "Filter",
@@ -27,7 +28,6 @@ __all__ = [
     "GatheringPieces",
     "Map",
     "MapCursor",
-    "Placed",
     "Shard",
     "Stage",
     "Through",
@@ -305,7 +305,7 @@ class _FilterCursor(Through, GatheringElements):
                     yield element
 
 
-class Placed(Derived):
+class ChosenByPlace(Derived):
     """Some elements of the source, chosen by their places."""
 
     @abstractmethod
@@ -321,19 +321,19 @@ class Placed(Derived):
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         """Shards of the chosen elements, and not these places in every shard of the source."""
         sunk = self._sunk()
-        if isinstance(sunk, Placed):
+        if isinstance(sunk, ChosenByPlace):
             return Stage.sharded(sunk, num_shards, index, rule)
         return sunk.sharded(num_shards, index, rule)
 
     def _sunk(self) -> Stage:
         """The same elements, chosen as near to the source as can be."""
-        source = self.source._sunk() if isinstance(self.source, Placed) else self.source
+        source = self.source._sunk() if isinstance(self.source, ChosenByPlace) else self.source
         if isinstance(source, Derived) and source.one_to_one:
             return source.over(type(self)(source.source, *self.arguments)._sunk())
         return type(self)(source, *self.arguments).narrowed()
 
 
-class Shard(Placed):
+class Shard(ChosenByPlace):
     """Every num_shards-th element from index on.
 
     Args:

@@ -11,10 +11,10 @@ DataLoader instead: strings cost nothing then.
 
 from __future__ import annotations
 
-from tfwire.torch.datasets import TFRecordIterableDataset, TFRecordMapDataset
-from tfwire.torch.tensors import StringTensor, as_tensors
-from tfwire.torch.threads import ThreadLoader
-from tfwire.torch.worker_batches import collate
+from tfwire.torch._datasets import TFRecordIterableDataset, TFRecordMapDataset
+from tfwire.torch._tensors import StringTensor, as_tensors
+from tfwire.torch._threads import ThreadLoader
+from tfwire.torch._worker_batches import collate
 
 __all__ = [
     "StringTensor",

@@ -11,7 +11,7 @@ import torch
 from torch.utils import data
 
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
-from tfwire.torch.tensors import RaggedTensors, StringTensor, as_tensors, nested_tensor, splits_of
+from tfwire.torch._tensors import RaggedTensors, StringTensor, as_tensors, nested_tensor, splits_of
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value

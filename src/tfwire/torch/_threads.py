@@ -11,8 +11,8 @@ from torch.utils import data
 
 from tfwire._base.arguments import integer
 from tfwire._base.workers import Workers
-from tfwire.torch.datasets import TFRecordIterableDataset
-from tfwire.torch.worker_batches import collate
+from tfwire.torch._datasets import TFRecordIterableDataset
+from tfwire.torch._worker_batches import collate
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value

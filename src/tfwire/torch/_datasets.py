@@ -21,8 +21,8 @@ from tfwire._data.packed_records import in_memory as read_whole, size_in_memory
 from tfwire._parsing.features import RaggedFeature
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
-from tfwire.torch.tensors import Strings, check_form, converted
-from tfwire.torch.worker_batches import Item, Items, handed_over
+from tfwire.torch._tensors import Strings, check_form, converted
+from tfwire.torch._worker_batches import Item, Items, handed_over
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
