@@ -18,7 +18,7 @@ Names are imported on first use, so that ``import tfwire`` and the command line 
 from importlib import import_module
 from typing import Any
 
-from tfwire._base.display import register_display
+from tfwire._base.html_display import register_display
 from tfwire._base.interpreters import refuse_subinterpreters
 from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__

@@ -261,7 +261,7 @@ def test_damage_is_told_by_the_session(tmp_path):
 
 
 def test_files_without_records_do_not_hang(tmp_path):
-    """TensorFlow waits for ever where no file of an endless queue has a record."""
+    """TensorFlow waits forever where no file of an endless queue has a record."""
     paths = [str(tmp_path / name) for name in "ab"]
     for path in paths:
         tfwire.write_records(path, [])
@@ -322,7 +322,7 @@ try:
 except RuntimeError as error:
     assert "disable_eager_execution" in str(error)
 else:
-    raise SystemExit("one element for ever")
+    raise SystemExit("one element forever")
 with tf.Graph().as_default():
     assert not tf.executing_eagerly()
 assert tf.executing_eagerly()

@@ -94,7 +94,7 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
     assert len(one) > 0
     for number in THREADS:
         assert one == shown(make(number))
-    # Among them positions in the midst of what a thread made at once.
+    # Among them positions inside what a thread made at once.
     for given in {*range(min(len(one), 9)), len(one) // 2, len(one) - 1, len(one)}:
         for before, after in ((1, 2), (2, 1), (2, 3)):
             elements = make(before)

@@ -201,7 +201,7 @@ def test_a_file_that_became_shorter_before_a_forked_side_reads_on_is_damaged(pat
     assert 1 == num_threads()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # it read for ever
+        signal.alarm(20)  # it read forever
         try:
             os.truncate(path, left)
             list(reader)

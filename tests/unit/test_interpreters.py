@@ -53,7 +53,7 @@ except ImportError as error:
 
 
 def test_a_subinterpreter_is_refused():
-    """Its threads could not start, and the process would wait for them for ever."""
+    """Its threads could not start, and the process would wait for them forever."""
     name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
     interpreters = pytest.importorskip(name, reason="built without subinterpreters")
     run = f"import {name} as i; n = i.create(); i.run_string(n, {SUBINTERPRETER!r}); i.destroy(n)"

@@ -120,7 +120,7 @@ def test_an_interrupt_while_a_thread_starts_is_nothing_but_an_interrupt(name, pa
 
 
 def test_a_thread_that_was_interrupted_while_it_started_keeps_nothing(monkeypatch):
-    """Python keeps such a thread for ever: threading.enumerate() has it."""
+    """Python keeps such a thread forever: threading.enumerate() has it."""
 
     class Owner:
         def read(self):

@@ -57,7 +57,7 @@ def small_blocks(monkeypatch):
 
 
 def wait_for_threads():
-    """None is left; soon: close() waits for a thread, but not for ever."""
+    """None is left; soon: close() waits for a thread, but not forever."""
     deadline = time.monotonic() + 60
     while num_threads() and time.monotonic() < deadline:
         time.sleep(0.001)

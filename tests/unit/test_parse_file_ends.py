@@ -127,7 +127,7 @@ def test_a_fork_in_mid_iteration_is_safe(parser, files, num_threads):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_a_thread_reads_is_reported(parser, tmp_path):
-    """The child finds the reader in use, for ever; it must not wait for it or complain of it."""
+    """The child finds the reader in use, forever; it must not wait for it or complain of it."""
     waiting, go_on = threading.Event(), threading.Event()
 
     class Slow(io.BytesIO):

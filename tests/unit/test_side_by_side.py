@@ -60,7 +60,7 @@ def nothing_is_left():
     gc.collect()  # what tests before this one have dropped
     before = open_files()
     yield
-    deadline = time.monotonic() + 60  # close() waits for a thread, but not for ever
+    deadline = time.monotonic() + 60  # close() waits for a thread, but not forever
     while (num_threads(), open_files()) != (0, before) and time.monotonic() < deadline:
         time.sleep(0.001)
     assert (num_threads(), open_files()) == (0, before)

@@ -418,7 +418,7 @@ def test_cat_follows_one_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP"])
-def test_following_ends_when_the_file_is_written_anew(tmp_path, kind):
+def test_following_ends_when_the_file_is_rewritten(tmp_path, kind):
     """With records of the same lengths, so that reading could go on in the middle."""
     path = tmp_path / "a"
     tfw.write_records(path, RECORDS, kind)
@@ -427,7 +427,7 @@ def test_following_ends_when_the_file_is_written_anew(tmp_path, kind):
     others = [b"\1" * len(record) for record in RECORDS]
     writer = threading.Timer(0.2, tfw.write_records, (path, [*others, b"more"], kind))
     writer.start()
-    with pytest.raises(tfw.DataLossError, match="written anew"):
+    with pytest.raises(tfw.DataLossError, match="rewritten"):
         next(followed)
     writer.join()
 

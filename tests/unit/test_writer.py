@@ -266,7 +266,7 @@ def test_an_object_that_writes_little_or_tells_nothing(path):
 
 @pytest.mark.parametrize("claim", [0, -1])
 def test_an_object_that_takes_nothing_is_an_error(claim):
-    """And not tried for ever, nor given anything twice."""
+    """And not tried forever, nor given anything twice."""
 
     class Full:
         def write(self, data):

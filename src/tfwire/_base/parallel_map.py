@@ -27,14 +27,15 @@ def never_stopped() -> None:
 class ParallelMap(SharedIterator[Result], Generic[Item, Result]):
     """An iterator over ``function(item, check)`` of all items, in their order.
 
-    With one thread, the caller of ``next`` computes. With more, threads of the iterator compute,
-    at most one item ahead of those that they are at. An error of the function is raised at its
-    place, and ends the iteration. After ``close``, an interrupt or an error, and when the iterator
-    is dropped, ``check()`` raises, so that a function which calls it often ends soon.
+    With one thread, the caller of ``next`` computes. With more, the iterator's own threads compute;
+    they begin at most num_threads + 1 items whose results were not taken yet. An error of the
+    function is raised in the place of its result, and ends the iteration. After ``close``, an
+    interrupt or an error, and when the iterator is dropped, ``check()`` raises, so that a function
+    which calls it often ends soon.
 
     Args:
         function: Takes an item and a Check. With several threads, each may call it.
-        items: All of them; read one by one, in the threads, as they begin with them.
+        items: Threads read them one by one, when they begin to work on them.
         num_threads: How many threads to use; no more than there are items.
 
     Raises:

@@ -38,8 +38,8 @@ methods_inside: set[CodeType] = set()
 
 
 class Service:
-    """What some threads work for: their owner, the iterators that the starting thread is inside of,
-    and what that thread works for itself.
+    """The iterators that some threads work for: their owner, those that the starting thread is
+    inside of, and those that it works for itself.
 
     Args:
         owner: What starts them: an iterator, or a part of one.
@@ -56,7 +56,7 @@ class Service:
             self._served += service._served
 
     def __enter__(self) -> None:
-        """This thread is one of them from now on."""
+        """Adds this thread to those that work for the iterators."""
         services[get_ident()] = self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -88,7 +88,7 @@ def services_of(thread: int) -> Iterator[Service]:
 def turn_at(
     lock: AbstractContextManager[Any], is_refused: Callable[[], bool]
 ) -> AbstractContextManager[object] | None:
-    """A lock, to be entered; None for a thread that works for some iterator, once it is refused.
+    """The lock, which the caller enters; None if this thread must not wait for it.
 
     Args:
         lock: A Lock or RLock.

@@ -205,8 +205,8 @@ class SharedIterator(Iterator[Item]):
                 self._leave()
 
     def _leave(self) -> None:
-        """Releases, where the iterator was closed while this thread was inside, and tells those who
-        wait in close: another thread may have released it already without waking them."""
+        """After a close while this thread was inside: releases what the iterator holds, and wakes
+        the threads that wait in close. Another thread may have released it without waking them."""
         if self._exits.qsize() < _MOST_WAITING:
             self._exits.put(None)
         self._release_once()

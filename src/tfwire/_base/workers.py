@@ -240,7 +240,7 @@ class Workers:
 
 
 def _last_unit() -> Any:
-    """In the place of a function that is no longer needed: a unit with nothing in it."""
+    """Replaces ``read`` when it is no longer needed: an empty unit, which is the last."""
     return SimpleNamespace(last=True)
 
 

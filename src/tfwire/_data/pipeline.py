@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tfwire._base.display import html_of
+from tfwire._base.html_display import html_of
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure

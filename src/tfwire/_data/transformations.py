@@ -433,7 +433,7 @@ class Transformations(Regrouping[Element]):
     def set_epoch(self, epoch: int) -> None:
         """Sets the number of the next epoch, as ``set_epoch`` of torch's samplers does.
 
-        Orders that are drawn anew in every epoch depend on nothing but their seeds and this number.
+        Orders that are drawn again in every epoch depend on their seeds and this number alone.
         Without a call, a dataset counts its passes, from 0 in every process. Processes that share
         the data by :meth:`shard_source` must agree on it, and a process that is restarted goes on
         at the epoch that is due.

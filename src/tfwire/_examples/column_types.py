@@ -13,8 +13,8 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import byte_array, filled, int64_array
-from tfwire._base.display import html_of
 from tfwire._base.errors import public
+from tfwire._base.html_display import html_of
 from tfwire._base.strings import as_array, bytes_array, checked_column, encoded_text, to_splits
 
 if TYPE_CHECKING:

@@ -180,7 +180,7 @@ class Builder:
         self.count = 0
 
     def begin(self, room: int, goal: int) -> None:
-        """Begins anew, with room for a number of records, which may grow.
+        """Starts an empty unit, with room for a number of records, which may grow.
 
         Args:
             room: A number of records.

@@ -182,11 +182,10 @@ def _new_room(size: int) -> tuple[Array, Array]:
 
 
 class StreamAccess:
-    """Records of a compressed file, which is read up to them; for earlier ones it is read again.
+    """Records of a compressed file. It is read up to a record; for an earlier one it is read again.
 
-    One thread at a time reads. A forked child starts again from the beginning, and so does a call
-    that the one inside waits for: that of a signal handler, or of a thread that works for an
-    iterator.
+    One thread at a time reads. A forked child reads from the beginning. So does a call that the
+    thread inside waits for: one in a signal handler, or in a thread that works for an iterator.
 
     Args:
         source: The file, or an object. It stays open: another file may get its name.

@@ -64,7 +64,7 @@ def follow_records(
     Raises:
         ValueError, TypeError: An argument that is not valid.
         DataLossError: While iterating: damage other than an incomplete last record; the file became
-            shorter, was replaced by another one, or written anew.
+            shorter, was replaced by another one, or was rewritten.
         OSError: While iterating: the file cannot be opened or read.
 
     Example:
@@ -215,7 +215,7 @@ class FollowedFile:
         """Opens the file to go on at a position.
 
         Raises:
-            DataLossError: The path names another file now, or the file was written anew.
+            DataLossError: The path names another file now, or the file was rewritten.
             OSError: The file cannot be opened.
         """
         if self._first is None:
@@ -234,7 +234,7 @@ class FollowedFile:
             )
         if not self._begin.startswith(read_at(again.fd, len(self._begin), 0)):
             again.close()
-            raise self._other_file(position, "the file was written anew")
+            raise self._other_file(position, "the file was rewritten")
         return again
 
     def reach(self, position: RecordPosition) -> None:

@@ -191,22 +191,22 @@ class Payloads:
         return Payloads(self._data, self._spans[key])
 
     def ends(self) -> list[int]:
-        """Where each record would end in a file that holds them all."""
+        """The end of each record, in bytes, once all are framed one after another."""
         ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME)).tolist()
         return ends
 
     @property
     def size(self) -> int:
-        """Bytes of the memory that they lie in."""
+        """Bytes of their memory, with what lies between them."""
         return len(self._data)
 
     def copy(self) -> Payloads:
-        """The same, in memory of their own."""
+        """A copy in memory of its own."""
         return Payloads(self._data.copy(), self._spans.copy())
 
     @classmethod
     def join(cls, parts: Sequence[Payloads]) -> Payloads:
-        """Those of several, one after another."""
+        """The payloads of all parts, in order."""
         spans = np.concatenate([part._spans for part in parts])
         first = begin = 0
         for part in parts:
@@ -215,7 +215,7 @@ class Payloads:
         return cls(np.concatenate([part._data for part in parts]), spans)
 
     def framed(self) -> memoryview:
-        """The records, in memory of their own."""
+        """The framed records, in new memory."""
         spans = np.ascontiguousarray(self._spans)
         size = int(spans[:, 1].sum()) + FRAME * len(spans)
         return pack(

@@ -16,8 +16,8 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import int64_array
-from tfwire._base.display import html_of
 from tfwire._base.errors import DataLossError, public, warn
+from tfwire._base.html_display import html_of
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.fetch import FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, indexed_path, indexed_paths, open_indexed

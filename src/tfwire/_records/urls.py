@@ -52,7 +52,7 @@ class ObjectPath(str):
 
     Attributes:
         following: The object that is read after this one, where that is known.
-        prepared: What reads this object already, for the one who opens it; None: nothing.
+        prepared: A source that reads this object already, for whoever opens it next; or None.
     """
 
     options: dict[str, Any]

@@ -68,7 +68,7 @@ class GraphIterator(SessionSource):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that begins the elements anew."""
+        """The operation that starts again with the first element."""
         return self.make_initializer(self._dataset)
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
