@@ -472,6 +472,8 @@ def test_a_reader_prints_its_types(tmp_path):
     [
         ({"columns": ["none"]}, ValueError, "columns: 'none' is not a feature"),
         ({"columns": "n"}, TypeError, "columns must be a list of names, found str"),
+        ({"columns": 3}, TypeError, "columns must be a list of names, found int"),
+        ({"columns": [["n"]]}, TypeError, "columns must be a list of names, found a list in it"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
         ({"num_threads": 0}, ValueError, "num_threads must be at least 1"),
         ({"tensors": 1}, TypeError, "tensors must be a bool"),

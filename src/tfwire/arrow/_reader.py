@@ -353,9 +353,15 @@ def _plans(features: Any) -> list[Plan | None]:
 
 def column_names(columns: Iterable[str] | None) -> list[str] | None:
     """The argument ``columns`` as a list; None: all."""
-    if isinstance(columns, (str, bytes)):
+    if columns is None:
+        return None
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
-    return None if columns is None else list(columns)
+    names = list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"columns must be a list of names, found a {type(name).__name__} in it")
+    return names
 
 
 def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:
@@ -366,8 +372,7 @@ def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Pla
     known = {column_name(key) for plan in plans if plan is not None for key in plan.features}
     for name in wanted:
         if name not in known:
-            shown = quoted(name) if isinstance(name, (str, bytes)) else type(name).__name__
-            raise ValueError(f"columns: {shown} is not a feature of the specification")
+            raise ValueError(f"columns: {quoted(name)} is not a feature of the specification")
     order = {name: i for i, name in enumerate(wanted)}
     chosen: list[Plan | None] = []
     for plan, part in zip(plans, _parts(plans), strict=True):
