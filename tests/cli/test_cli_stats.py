@@ -181,6 +181,20 @@ def test_a_record_that_is_no_example_ends_its_file():
     assert b"label" in result.stdout
 
 
+def test_sizes_are_those_of_the_records_before_one_that_is_no_example():
+    records = [tfw.encode_example({"a": 1}), tfw.encode_example({"a": "longer"})]
+    tfw.write_records("other", [*records, b"\xff", *records])
+    sizes = [len(record) for record in records]
+    result = tfwire_main("stats", "other")
+    assert 1 == result.returncode
+    headline = f"other: 2 records of {sum(sizes)} bytes: {sizes[0]} to {sizes[1]}, mean "
+    assert result.stdout.decode().startswith(headline)
+    found = json.loads(tfwire_main("stats", "--json", "other").stdout)
+    assert [2, sum(sizes), *sizes] == [
+        found[key] for key in ("records", "payload_bytes", "shortest", "longest")
+    ]
+
+
 def test_an_empty_file_has_no_rows(folder):
     (folder / "empty").write_bytes(b"")
     result = tfwire_main("stats", "empty")

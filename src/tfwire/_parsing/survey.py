@@ -80,14 +80,21 @@ class Survey:
             MemoryError: Out of memory.
         """
         status = self._add(batch.data, batch.data_len, batch.spans, batch.count)
+        done = self._done[0]
+        self._note_lengths(batch, done)
         if status == lib.TFW_E_WIRE:
-            done = self._done[0]
             span = batch.spans[done]
             record = bytes(ffi.buffer(batch.data + span.offset, span.length))
             raise _malformed(record, path, number_of(batch, done))
         check(status, self._error)
-        self.payload_bytes += batch.payload_bytes
-        lib.tfw_span_lengths(batch.spans, batch.count, self._lengths, self._lengths + 1)
+
+    def _note_lengths(self, batch: Any, count: int) -> None:
+        """Notes the lengths of the first records of a batch."""
+        if count == batch.count:
+            self.payload_bytes += batch.payload_bytes
+        else:
+            self.payload_bytes += sum(batch.spans[i].length for i in range(count))
+        lib.tfw_span_lengths(batch.spans, count, self._lengths, self._lengths + 1)
 
     def add_record(self, record: bytes) -> None:
         """Adds a record that is known to be an Example or SequenceExample. Its length is not noted.
