@@ -12,7 +12,8 @@ from tfwire.cli import main
 def path(tmp_path):
     path = tmp_path / "a.tfrecord"
     rows = [{"label": i % 3, "name": f"item {i}", "w": [i / 2, 0.1], "a=b": "x"} for i in range(9)]
-    sequence = tfw.encode_sequence_example({"label": 2, "n": 1}, {"words": [[1]], "tags": [["t"]]})
+    lists = {"words": [[1], [7, 8]], "tags": [["t"], ["tail"]]}
+    sequence = tfw.encode_sequence_example({"label": 2, "n": 1}, lists)
     tfw.write_records(path, [*tfw.encode_examples(rows), sequence, b"no message \xff"])
     return str(path)
 
@@ -50,6 +51,11 @@ def names(lines):
         ("name~", 9),
         ("missing=", 0),
         ("n=1", 1),
+        ("words=8", 1),  # a step of a feature list
+        ("words=9", 0),
+        ("tags=tail", 1),
+        ("tags~ai", 1),
+        ("tags~b", 0),
     ],
 )
 def test_where(shown, condition, count):
@@ -71,6 +77,32 @@ def test_features(shown):
     assert {"label"} == sequence["context"]["feature"].keys()
     assert {"words"} == sequence["featureLists"]["featureList"].keys()
     assert "other" in other
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--features", "label"], ""),
+        (["--features", "words,tags"], ""),  # feature lists of the only record that has them
+        (["--features", "label,nosuch"], "--features: no record that is shown has nosuch"),
+        (["--features", "n", "--where", "label=1"], "--features: no record that is shown has n"),
+        (["--where", "nosuch=1"], "--where: no record has nosuch"),
+        (["--where", "label=7"], ""),
+        (["--where", "tags=7"], ""),
+        (["--features", "a\x1bb"], r"--features: no record that is shown has a\x1bb"),
+    ],
+)
+def test_names_that_no_record_has_are_told(path, capsys, options, complaint):
+    assert 0 == main(["cat", path, *options])
+    assert f"tfwire cat: {complaint}\n" * bool(complaint) == capsys.readouterr().err
+
+
+def test_a_file_without_records_lacks_no_features(tmp_path, capsys):
+    (tmp_path / "empty").touch()
+    tfw.write_records(tmp_path / "other", [b"no message \xff"])
+    for name in ("empty", "other"):
+        assert 0 == main(["head", str(tmp_path / name), "--features", "a", "--where", "b=1"])
+        assert not capsys.readouterr().err
 
 
 def test_features_as_text(path, capsys):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -86,13 +85,16 @@ def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
         return 2
     if options.features and options.format == "raw":
         return _files.refuse(options, "--features needs --format text or json")
+    chosen = _selection.RecordFilter(options.features, options.where)
     status = int(_files.half_published(options, options.files))
     for name in options.files:
         try:
-            status |= _show_file(name, options, limit, shorten)
+            status |= _show_file(name, options, chosen, limit, shorten)
         except _files.FAULTS as error:
             status = 1
             _files.complain(options, _files.error_line(error, name))
+    for line in chosen.complaints():
+        _files.complain(options, line)
     return status
 
 
@@ -104,7 +106,13 @@ def _raw_on_terminal(options: argparse.Namespace) -> bool:
     return True
 
 
-def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
+def _show_file(
+    name: str,
+    options: argparse.Namespace,
+    chosen: _selection.RecordFilter,
+    limit: int | None,
+    shorten: bool,
+) -> int:
     from tfwire._base.errors import TfwireWarning
     from tfwire._records.reader import read_records
     from tfwire._records.verify import damage_hint
@@ -119,8 +127,9 @@ def _show_file(name: str, options: argparse.Namespace, limit: int | None, shorte
         )
         with reader:
             shown = 0
-            for position in islice(_chosen(reader.with_positions(), options), limit):
-                _show_record(*position, options, shorten)
+            found = (each for each in reader.with_positions() if chosen.matches(each[3]))
+            for position in islice(found, limit):
+                _show_record(*position, options, chosen, shorten)
                 shown += 1
             regions = reader.skipped
     hint = None
@@ -137,23 +146,15 @@ def _follow(options: argparse.Namespace) -> int:
     if _raw_on_terminal(options):
         return 2
     (name,) = options.files
+    chosen = _selection.RecordFilter(options.features, options.where)
     records = follow_records(
         name, _files.chosen_compression(options), interval=0.2, max_record_size=None
     )
     for index, record in enumerate(records):
-        if not options.where or _selection.has_all(record, options.where):
-            _show_record(name, index, None, record, options, shorten=False)
+        if chosen.matches(record):
+            _show_record(name, index, None, record, options, chosen, shorten=False)
             sys.stdout.flush()
     return 0
-
-
-def _chosen(
-    positions: Iterator[tuple[Any, int, int, bytes]], options: argparse.Namespace
-) -> Iterator[tuple[Any, int, int, bytes]]:
-    """Those of the records that --where asks for."""
-    if not options.where:
-        return positions
-    return (each for each in positions if _selection.has_all(each[3], options.where))
 
 
 def _show_record(
@@ -162,6 +163,7 @@ def _show_record(
     offset: int | None,
     record: bytes,
     options: argparse.Namespace,
+    chosen: _selection.RecordFilter,
     shorten: bool,
 ) -> None:
     if options.format == "raw":
@@ -170,8 +172,8 @@ def _show_record(
     from tfwire.cli import _text
 
     message = _text.parse_record(record)
-    if message is not None and options.features:
-        _selection.keep_features(message, options.features)
+    if message is not None:
+        chosen.keep_features(message)
     if options.format == "json":
         shown = _text.as_json(message, record)
     else:
