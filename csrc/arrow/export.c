@@ -104,7 +104,7 @@ static size_t record_of_value(const exporter *e, const tfwi_table_field *field, 
     return record_of_cell(e, s, cell);
 }
 
-static int misfit(const exporter *e, int status, size_t record, const char *text) {
+static int fail_at(const exporter *e, int status, size_t record, const char *text) {
     tfwi_fail(e->error, status, text);
     TFWI_SET(e->error, record, (int64_t)record);
     return status;
@@ -118,8 +118,8 @@ static int narrow_offsets(const exporter *e, const tfwi_table_field *field, cons
     const size_t count = (size_t)s->column.value_count;
     if (s->column.byte_count > INT32_MAX) {
         size_t last = row_of(s->column.offsets, count, INT32_MAX);
-        return misfit(e, TFW_E_UNSUPPORTED, record_of_value(e, field, s, last),
-                      "The strings of a batch take 2 GiB; use large_binary or smaller batches");
+        return fail_at(e, TFW_E_UNSUPPORTED, record_of_value(e, field, s, last),
+                       "The strings of a batch take 2 GiB; use large_binary or smaller batches");
     }
     *out = tfwi_buffer_new((count + 1) * sizeof(int32_t));
     if (*out == NULL) {
@@ -138,8 +138,8 @@ static int export_strings(const exporter *e, const tfwi_table_field *field, cons
     size_t wrong;
     if (field->strings >= TFW_LARGE_STRING &&
         !tfwi_strings_are_utf8(s->column.values, s->column.offsets, count, &wrong)) {
-        return misfit(e, TFW_E_WIRE, record_of_value(e, field, s, wrong),
-                      "A string is not UTF-8; use binary_as=\"large_binary\"");
+        return fail_at(e, TFW_E_WIRE, record_of_value(e, field, s, wrong),
+                       "A string is not UTF-8; use binary_as=\"large_binary\"");
     }
     tfwi_buffer *offsets = tfwi_buffer_share(s->offsets);
     int status = TFW_OK;
@@ -169,7 +169,7 @@ static int export_values(const exporter *e, const tfwi_table_field *field, const
 }
 
 /* Makes values the items of fixed lists: elements of a shape. */
-static int wrap_shape(const exporter *e, const tfwi_table_field *field, struct ArrowArray *array,
+static int wrap_array(const exporter *e, const tfwi_table_field *field, struct ArrowArray *array,
                       int64_t elements) {
     for (size_t i = field->list_depth; i-- > 0;) {
         int64_t length = elements;
@@ -228,8 +228,8 @@ static int count_elements(const exporter *e, const tfwi_table_field *field, cons
 static int check_steps(const exporter *e, const source *s, const source *numbers) {
     for (size_t i = 1; s->column.steps != NULL && i <= e->records; i++) {
         if (s->column.steps[i] != numbers->column.steps[i]) {
-            return misfit(e, TFW_E_COUNT, i - 1,
-                          "Values and partitions have different numbers of steps");
+            return fail_at(e, TFW_E_COUNT, i - 1,
+                           "Values and partitions have different numbers of steps");
         }
     }
     return TFW_OK;
@@ -269,14 +269,14 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
                       struct ArrowArray *array) {
     if (field->size == 1 && field->partition_count == 0) {
         const int64_t count = (int64_t)s->column.value_count;
-        int status = wrap_shape(e, field, array, count);
+        int status = wrap_array(e, field, array, count);
         return status == TFW_OK ? wrap_list(e, array, (size_t)s->column.cell_count, s->splits)
                                 : status;
     }
     tfwi_rows rows = {.fault = NULL};
     int status = count_elements(e, field, s, &rows);
     if (status == TFW_OK) {
-        status = wrap_shape(e, field, array, rows.total);
+        status = wrap_array(e, field, array, rows.total);
     }
     if (status == TFW_OK) {
         status = wrap_partitions(e, field, s, array, &rows);
@@ -288,7 +288,7 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
         tfwi_buffer_drop(offsets);
     }
     if (rows.fault != NULL) {
-        (void)misfit(e, status, record_of_cell(e, s, rows.cell), rows.fault);
+        (void)fail_at(e, status, record_of_cell(e, s, rows.cell), rows.fault);
     }
     tfw_free(rows.counts);
     return status;
@@ -351,7 +351,7 @@ static int export_plain(const exporter *e, const tfwi_table_field *field, struct
         status = wrap_cells(e, field, s, out);
     } else if (status == TFW_OK) {
         const int64_t cells = (int64_t)s->column.cell_count;
-        status = wrap_shape(e, field, out, cells);
+        status = wrap_array(e, field, out, cells);
     }
     if (status == TFW_OK && field->is_list) {
         status = wrap_list(e, out, e->records, s->steps);
@@ -387,7 +387,7 @@ static int export_indices(const exporter *e, const tfwi_table_field *field, cons
         const int64_t *splits = e->sources[0][field->index_columns[k]].column.splits;
         for (size_t i = 0; i < e->records; i++) {
             if (splits[i + 1] != s->column.splits[i + 1]) {
-                return misfit(e, TFW_E_COUNT, i, "There is not one index for every value");
+                return fail_at(e, TFW_E_COUNT, i, "There is not one index for every value");
             }
         }
     }

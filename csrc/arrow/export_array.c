@@ -2,7 +2,8 @@
 #include "arrow/export.h"
 #include "parse/columns.h"
 
-static bool fits(const tfw_schema *schema, const tfw_columns *columns, bool lists, size_t count) {
+static bool columns_fit(const tfw_schema *schema, const tfw_columns *columns, bool lists,
+                        size_t count) {
     if (schema == NULL || columns == NULL) {
         return schema == NULL && columns == NULL;
     }
@@ -18,8 +19,8 @@ int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
                            tfw_columns *lists, size_t count, const tfw_arrow_positions *positions,
                            struct ArrowArray **out_array, tfw_error *error) {
     *out_array = NULL;
-    if (!fits(layout->context, context, false, count) ||
-        !fits(layout->lists, lists, true, count)) {
+    if (!columns_fit(layout->context, context, false, count) ||
+        !columns_fit(layout->lists, lists, true, count)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "columns of another schema or number of records");
     }
     if ((layout->flags & TFW_ARROW_POSITIONS) != 0 && positions == NULL) {

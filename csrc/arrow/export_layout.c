@@ -103,7 +103,7 @@ static bool resolve_shape(tfwi_table_field *field, const tfw_feature *feature, b
 }
 
 /* Completes a field by its schema; false: they do not fit. */
-static bool resolve(tfwi_table_field *field, const tfw_schema *schema, bool is_flat) {
+static bool resolve_field(tfwi_table_field *field, const tfw_schema *schema, bool is_flat) {
     if (schema == NULL || field->column >= schema->count || field->strings < TFW_LARGE_BINARY ||
         field->strings > TFW_STRING) {
         return false;
@@ -150,8 +150,8 @@ int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_sch
     for (size_t i = 0; held && status == TFW_OK && i < count; i++) {
         layout->count = i + 1;
         held = hold_field(&layout->fields[i], &fields[i]);
-        if (held && !resolve(&layout->fields[i], fields[i].is_list ? lists : context,
-                             fields[i].is_flat != 0)) {
+        if (held && !resolve_field(&layout->fields[i], fields[i].is_list ? lists : context,
+                                   fields[i].is_flat != 0)) {
             status = tfwi_fail(error, TFW_E_ARGUMENT, "a field that does not fit the schema");
             TFWI_SET(error, feature, (int32_t)i);
         }
@@ -177,7 +177,7 @@ const char *tfwi_leaf_format(int32_t kind, int32_t strings) {
 }
 
 /* Makes a type the items of FixedSizeLists of a shape. */
-static bool wrap_shape(struct ArrowSchema *schema, const uint64_t *shape, size_t rank) {
+static bool wrap_schema(struct ArrowSchema *schema, const uint64_t *shape, size_t rank) {
     bool good = true;
     for (size_t i = rank; good && i-- > 0;) {
         char format[32];
@@ -202,7 +202,7 @@ static bool sparse_schema(const tfwi_table_field *field, struct ArrowSchema *out
     }
     struct ArrowSchema *indices = out->children[0], *values = out->children[1];
     const uint64_t rank = field->index_count;
-    return tfwi_schema_init(indices, "l", 0) && wrap_shape(indices, &rank, rank == 1 ? 0 : 1) &&
+    return tfwi_schema_init(indices, "l", 0) && wrap_schema(indices, &rank, rank == 1 ? 0 : 1) &&
            wrap_lists(indices, 1) && tfwi_schema_name(indices, "indices", NULL, 0) &&
            tfwi_schema_init(values, tfwi_leaf_format(field->kind, field->strings), 0) &&
            wrap_lists(values, 1) && tfwi_schema_name(values, "values", NULL, 0);
@@ -213,7 +213,7 @@ static bool field_schema(const tfwi_table_field *field, struct ArrowSchema *out)
     bool good = field->index_count != 0
                     ? sparse_schema(field, out)
                     : tfwi_schema_init(out, tfwi_leaf_format(field->kind, field->strings), 0) &&
-                          wrap_shape(out, field->list_sizes, field->list_depth) &&
+                          wrap_schema(out, field->list_sizes, field->list_depth) &&
                           wrap_lists(out, lists);
     return good && tfwi_schema_name(out, field->name, field->metadata, field->metadata_len);
 }

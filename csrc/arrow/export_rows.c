@@ -109,7 +109,7 @@ static cell_rows cell_at(const tfwi_rows *rows, const tfw_partition *partition,
     return cell;
 }
 
-static int misfit(tfwi_rows *rows, size_t cell, int32_t kind, int fault) {
+static int note_misfit(tfwi_rows *rows, size_t cell, int32_t kind, int fault) {
     rows->cell = cell;
     rows->fault = faults[kind][fault];
     return TFW_E_COUNT;
@@ -125,7 +125,7 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
         const int fault = check_numbers(kind, &cell);
         const int64_t more = fault < 0 ? count_rows(kind, &cell, most - total) : 0;
         if (fault >= 0 || more < 0) {
-            return misfit(rows, i, kind, fault >= 0 ? fault : BEYOND);
+            return note_misfit(rows, i, kind, fault >= 0 ? fault : BEYOND);
         }
         total += more;
     }
@@ -141,7 +141,7 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
         const int fault = put_ends(kind, &cell, more, base, offsets + done);
         if (fault >= 0) {
             tfwi_buffer_drop(buffer);
-            return misfit(rows, i, kind, fault);
+            return note_misfit(rows, i, kind, fault);
         }
         base += cell.inner;
         done += more;

@@ -33,7 +33,7 @@ void tfwi_arena_begin(tfwi_arena *arena, uint64_t room) {
     arena->room = room;
 }
 
-static bool add_block(tfwi_arena *arena, size_t size) {
+static bool add_arena_block(tfwi_arena *arena, size_t size) {
     size_t capacity = arena->hint > LEAST_BLOCK ? arena->hint : LEAST_BLOCK;
     capacity = capacity < size ? size : capacity;
     tfwi_block *block = tfwi_realloc(NULL, BLOCK_HEAD + capacity);
@@ -59,7 +59,7 @@ void *tfwi_arena_take(tfwi_arena *arena, uint64_t count, size_t size) {
     }
     tfwi_block *block = arena->last;
     if (block == NULL || block->capacity - block->used < bytes) {
-        if (!add_block(arena, bytes)) {
+        if (!add_arena_block(arena, bytes)) {
             return NULL;
         }
         block = arena->last;

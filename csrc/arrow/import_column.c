@@ -29,7 +29,7 @@ static int check_indices(tfwi_column *c, const struct ArrowArray *array, int64_t
     const struct ArrowArray *dictionary = array->dictionary;
     const uint8_t *index_bits = tfwi_bitmap(array);
     const uint8_t *bits = tfwi_bitmap(dictionary);
-    const bool all_null = c->type->value == TFWI_NULLS;
+    const bool all_null = c->type->value == TFWI_VALUE_NULLS;
     for (uint64_t i = 0; i < c->cells.total; i++) {
         int64_t position = c->cells.take != NULL ? c->cells.take[i]
                                                  : (int64_t)(c->cells.begin + i);
@@ -106,22 +106,22 @@ static int import_nulls(tfwi_column *c) {
 }
 
 static int import_values(tfwi_column *c, const struct ArrowArray *array) {
-    if (c->type->value == TFWI_NULLS && c->type->index == TFWI_NULLS) {
+    if (c->type->value == TFWI_VALUE_NULLS && c->type->index == TFWI_VALUE_NULLS) {
         return import_nulls(c);
     }
     int status = tfwi_note_nulls(c, array, c->type->depth);
-    if (status == TFW_OK && c->type->index != TFWI_NULLS) {
+    if (status == TFW_OK && c->type->index != TFWI_VALUE_NULLS) {
         status = tfwi_enter_dictionary(c, array);
         array = array->dictionary;
     }
-    if (status != TFW_OK || c->type->value == TFWI_NULLS) {
+    if (status != TFW_OK || c->type->value == TFWI_VALUE_NULLS) {
         return status == TFW_OK ? import_nulls(c) : status;
     }
-    return c->type->value < TFWI_STRINGS_32 ? tfwi_import_numbers(c, array)
-                                            : tfwi_import_strings(c, array);
+    return c->type->value < TFWI_VALUE_STRINGS_32 ? tfwi_import_numbers(c, array)
+                                                  : tfwi_import_strings(c, array);
 }
 
-static void finish(const tfwi_column *c) {
+static void finish_import_column(const tfwi_column *c) {
     tfw_input *out = c->out;
     out->count = c->cells.splits == NULL ? c->cells.count : 0;
     out->splits = c->cells.splits;
@@ -150,7 +150,7 @@ int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, ui
     }
     int status = import_values(&c, array);
     if (status == TFW_OK) {
-        finish(&c);
+        finish_import_column(&c);
     }
     return status;
 }

@@ -57,21 +57,21 @@ static void from_bits(const uint8_t *bits, uint64_t first, const int64_t *take, 
 
 static size_t size_of(int32_t type) {
     switch (type) {
-    case TFWI_INT8:
-    case TFWI_UINT8: return 1;
-    case TFWI_INT16:
-    case TFWI_UINT16:
-    case TFWI_FLOAT16: return 2;
-    case TFWI_INT32:
-    case TFWI_UINT32:
-    case TFWI_FLOAT32: return 4;
+    case TFWI_VALUE_INT8:
+    case TFWI_VALUE_UINT8: return 1;
+    case TFWI_VALUE_INT16:
+    case TFWI_VALUE_UINT16:
+    case TFWI_VALUE_FLOAT16: return 2;
+    case TFWI_VALUE_INT32:
+    case TFWI_VALUE_UINT32:
+    case TFWI_VALUE_FLOAT32: return 4;
     default: return 8;
     }
 }
 
 void tfwi_convert(int32_t type, const void *buffer, uint64_t first, const int64_t *take,
                   uint64_t count, void *out) {
-    if (type == TFWI_BITS) {
+    if (type == TFWI_VALUE_BITS) {
         from_bits(buffer, first, take, count, out);
         return;
     }
@@ -80,15 +80,15 @@ void tfwi_convert(int32_t type, const void *buffer, uint64_t first, const int64_
         p += first * size_of(type);
     }
     switch (type) {
-    case TFWI_INT8: from_int8(p, take, count, out); break;
-    case TFWI_UINT8: from_uint8(p, take, count, out); break;
-    case TFWI_INT16: from_int16(p, take, count, out); break;
-    case TFWI_UINT16: from_uint16(p, take, count, out); break;
-    case TFWI_INT32: from_int32(p, take, count, out); break;
-    case TFWI_UINT32: from_uint32(p, take, count, out); break;
-    case TFWI_FLOAT16: from_float16(p, take, count, out); break;
-    case TFWI_FLOAT32: from_float32(p, take, count, out); break;
-    case TFWI_FLOAT64: from_float64(p, take, count, out); break;
+    case TFWI_VALUE_INT8: from_int8(p, take, count, out); break;
+    case TFWI_VALUE_UINT8: from_uint8(p, take, count, out); break;
+    case TFWI_VALUE_INT16: from_int16(p, take, count, out); break;
+    case TFWI_VALUE_UINT16: from_uint16(p, take, count, out); break;
+    case TFWI_VALUE_INT32: from_int32(p, take, count, out); break;
+    case TFWI_VALUE_UINT32: from_uint32(p, take, count, out); break;
+    case TFWI_VALUE_FLOAT16: from_float16(p, take, count, out); break;
+    case TFWI_VALUE_FLOAT32: from_float32(p, take, count, out); break;
+    case TFWI_VALUE_FLOAT64: from_float64(p, take, count, out); break;
     default: from_int64(p, take, count, out); break;
     }
 }
@@ -103,7 +103,7 @@ static uint64_t find_negative(const void *of, const tfwi_cells *cells, uint64_t 
 
 int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array) {
     const int32_t type = c->type->value;
-    const bool is_float = type >= TFWI_FLOAT16;
+    const bool is_float = type >= TFWI_VALUE_FLOAT16;
     const size_t size = is_float ? sizeof(float) : sizeof(int64_t);
     const tfwi_cells *cells = &c->cells;
     c->out->kind = is_float ? TFW_FLOAT : TFW_INT64;
@@ -112,7 +112,7 @@ int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array) {
     }
     const uint8_t *buffer = array->buffers[1];
     const uint64_t first = (uint64_t)array->offset + cells->begin;
-    if ((type == TFWI_INT64 || type == TFWI_FLOAT32) && cells->take == NULL &&
+    if ((type == TFWI_VALUE_INT64 || type == TFWI_VALUE_FLOAT32) && cells->take == NULL &&
         (uintptr_t)buffer % size == 0) {
         c->out->values = buffer + first * size;
         return TFW_OK;
@@ -123,7 +123,7 @@ int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array) {
     }
     tfwi_convert(type, buffer, first, cells->take, cells->total, values);
     c->out->values = values;
-    return type != TFWI_UINT64 ? TFW_OK
-                               : tfwi_refuse(c, find_negative, values, TFW_E_ARGUMENT,
-                                             "a value outside of int64 [-2**63, 2**63)");
+    return type != TFWI_VALUE_UINT64 ? TFW_OK
+                                     : tfwi_refuse(c, find_negative, values, TFW_E_ARGUMENT,
+                                                   "a value outside of int64 [-2**63, 2**63)");
 }

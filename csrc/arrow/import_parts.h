@@ -28,23 +28,23 @@ typedef struct tfwi_list_type {
 } tfwi_list_type;
 
 typedef enum tfwi_value_type {
-    TFWI_NULLS,
-    TFWI_BITS,
-    TFWI_INT8,
-    TFWI_UINT8,
-    TFWI_INT16,
-    TFWI_UINT16,
-    TFWI_INT32,
-    TFWI_UINT32,
-    TFWI_INT64,
-    TFWI_UINT64,
-    TFWI_FLOAT16,
-    TFWI_FLOAT32,
-    TFWI_FLOAT64,
-    TFWI_STRINGS_32,
-    TFWI_STRINGS_64,
-    TFWI_STRINGS_FIXED,
-    TFWI_STRING_VIEWS
+    TFWI_VALUE_NULLS,
+    TFWI_VALUE_BITS,
+    TFWI_VALUE_INT8,
+    TFWI_VALUE_UINT8,
+    TFWI_VALUE_INT16,
+    TFWI_VALUE_UINT16,
+    TFWI_VALUE_INT32,
+    TFWI_VALUE_UINT32,
+    TFWI_VALUE_INT64,
+    TFWI_VALUE_UINT64,
+    TFWI_VALUE_FLOAT16,
+    TFWI_VALUE_FLOAT32,
+    TFWI_VALUE_FLOAT64,
+    TFWI_VALUE_STRINGS_32,
+    TFWI_VALUE_STRINGS_64,
+    TFWI_VALUE_STRINGS_FIXED,
+    TFWI_VALUE_STRING_VIEWS
 } tfwi_value_type;
 
 /* A column's type. */
@@ -53,8 +53,8 @@ typedef struct tfwi_type {
     tfwi_list_type lists[TFWI_MAX_LISTS];
     size_t depth;  /* how many lists */
     int32_t value; /* enum tfwi_value_type */
-    int32_t width; /* TFWI_STRINGS_FIXED */
-    int32_t index; /* of a dictionary: the type of its indices; otherwise TFWI_NULLS */
+    int32_t width; /* TFWI_VALUE_STRINGS_FIXED */
+    int32_t index; /* of a dictionary: the type of its indices; otherwise TFWI_VALUE_NULLS */
 } tfwi_type;
 
 /* Reads the type of a column. TFW_E_UNSUPPORTED: a type that no feature holds; TFW_E_ARGUMENT: not

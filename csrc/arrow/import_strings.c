@@ -80,11 +80,11 @@ static bool locate_view(const struct ArrowArray *array, uint64_t i, text *out) {
 
 /* String i of an array's buffers. */
 static bool locate(const struct ArrowArray *array, const tfwi_type *type, uint64_t i, text *out) {
-    const bool is_64 = type->value == TFWI_STRINGS_64;
-    if (type->value == TFWI_STRING_VIEWS) {
+    const bool is_64 = type->value == TFWI_VALUE_STRINGS_64;
+    if (type->value == TFWI_VALUE_STRING_VIEWS) {
         return locate_view(array, i, out);
     }
-    if (type->value == TFWI_STRINGS_FIXED) {
+    if (type->value == TFWI_VALUE_STRINGS_FIXED) {
         const uint64_t width = (uint64_t)type->width;
         *out = (text){width == 0 ? NULL : (const uint8_t *)array->buffers[1] + i * width, width};
         return true;
@@ -158,9 +158,10 @@ int tfwi_import_strings(tfwi_column *c, const struct ArrowArray *array) {
     if (c->cells.total == 0) {
         return TFW_OK;
     }
-    if (type == TFWI_STRING_VIEWS || c->cells.take != NULL) {
+    if (type == TFWI_VALUE_STRING_VIEWS || c->cells.take != NULL) {
         return import_anywhere(c, array);
     }
-    return type == TFWI_STRINGS_FIXED ? import_fixed(c, array)
-                                      : import_offsets(c, array, type == TFWI_STRINGS_64);
+    return type == TFWI_VALUE_STRINGS_FIXED ? import_fixed(c, array)
+                                            : import_offsets(c, array,
+                                                             type == TFWI_VALUE_STRINGS_64);
 }

@@ -45,7 +45,7 @@ static bool read_size(const char *digits, int32_t *out) {
     return p != digits && *p == '\0' && size <= INT32_MAX;
 }
 
-static bool read_list(const char *format, tfwi_list_type *out) {
+static bool read_list_format(const char *format, tfwi_list_type *out) {
     static const char *const FORMATS[] = {"+l", "+L", "+w", "+vl", "+vL"};
     if (strncmp(format, "+w:", 3) == 0) {
         out->kind = TFWI_LIST_FIXED;
@@ -60,15 +60,15 @@ static bool read_list(const char *format, tfwi_list_type *out) {
     return false;
 }
 
-/* The type of values in one or two letters, TFWI_STRINGS_FIXED for "w:" and a size. */
-static bool read_value(const char *format, int32_t *out, int32_t *out_width) {
+/* The type of values in one or two letters, TFWI_VALUE_STRINGS_FIXED for "w:" and a size. */
+static bool read_value_format(const char *format, int32_t *out, int32_t *out_width) {
     static const char LETTERS[] = "nbcCsSiIlLefg"; /* in the order of enum tfwi_value_type */
     if (strncmp(format, "w:", 2) == 0) {
-        *out = TFWI_STRINGS_FIXED;
+        *out = TFWI_VALUE_STRINGS_FIXED;
         return read_size(format + 2, out_width);
     }
     if (strcmp(format, "vu") == 0 || strcmp(format, "vz") == 0) {
-        *out = TFWI_STRING_VIEWS;
+        *out = TFWI_VALUE_STRING_VIEWS;
         return true;
     }
     if (format[0] == '\0' || format[1] != '\0') {
@@ -78,9 +78,9 @@ static bool read_value(const char *format, int32_t *out, int32_t *out_width) {
     if (letter != NULL) {
         *out = (int32_t)(letter - LETTERS);
     } else if (format[0] == 'u' || format[0] == 'z') {
-        *out = TFWI_STRINGS_32;
+        *out = TFWI_VALUE_STRINGS_32;
     } else if (format[0] == 'U' || format[0] == 'Z') {
-        *out = TFWI_STRINGS_64;
+        *out = TFWI_VALUE_STRINGS_64;
     } else {
         return false;
     }
@@ -90,15 +90,16 @@ static bool read_value(const char *format, int32_t *out, int32_t *out_width) {
 static int read_dictionary(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error) {
     const struct ArrowSchema *of = schema->dictionary;
     int32_t width;
-    if (!read_value(schema->format, &out->index, &width) || out->index < TFWI_INT8 ||
-        out->index > TFWI_UINT64 || of->format == NULL) {
+    if (!read_value_format(schema->format, &out->index, &width) || out->index < TFWI_VALUE_INT8 ||
+        out->index > TFWI_VALUE_UINT64 || of->format == NULL) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "a dictionary without indices or a type");
     }
     if (of->format[0] == '+' || of->dictionary != NULL) {
         return tfwi_fail(error, TFW_E_UNSUPPORTED,
                          "a dictionary of lists or dictionaries; cast it to its values");
     }
-    return read_value(of->format, &out->value, &out->width) ? TFW_OK : refuse(of->format, error);
+    return read_value_format(of->format, &out->value, &out->width) ? TFW_OK
+                                                                   : refuse(of->format, error);
 }
 
 int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error) {
@@ -109,8 +110,9 @@ int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *
         if (schema->dictionary != NULL) {
             return read_dictionary(schema, out, error);
         }
-        if (!read_list(format, &list)) {
-            return read_value(format, &out->value, &out->width) ? TFW_OK : refuse(format, error);
+        if (!read_list_format(format, &list)) {
+            return read_value_format(format, &out->value, &out->width) ? TFW_OK
+                                                                       : refuse(format, error);
         }
         if (out->depth == TFWI_MAX_LISTS) {
             return tfwi_fail(error, TFW_E_UNSUPPORTED, "lists of lists more than 16 deep");
@@ -177,11 +179,12 @@ static shape shape_of_list(const tfwi_list_type *list) {
 
 static shape shape_of_values(const tfwi_type *type) {
     switch (type->value) {
-    case TFWI_NULLS: return (shape){.more_buffers = true, .all_null = true}; /* older: a bitmap */
-    case TFWI_STRINGS_32:
-    case TFWI_STRINGS_64: return (shape){.buffers = 3, .needed = 2};
-    case TFWI_STRING_VIEWS: return (shape){.buffers = 3, .needed = 2, .more_buffers = true};
-    case TFWI_STRINGS_FIXED: return (shape){.buffers = 2, .needed = type->width != 0 ? 2 : 1};
+    case TFWI_VALUE_NULLS: /* older: a bitmap */
+        return (shape){.more_buffers = true, .all_null = true};
+    case TFWI_VALUE_STRINGS_32:
+    case TFWI_VALUE_STRINGS_64: return (shape){.buffers = 3, .needed = 2};
+    case TFWI_VALUE_STRING_VIEWS: return (shape){.buffers = 3, .needed = 2, .more_buffers = true};
+    case TFWI_VALUE_STRINGS_FIXED: return (shape){.buffers = 2, .needed = type->width != 0 ? 2 : 1};
     default: return (shape){.buffers = 2, .needed = 2};
     }
 }
@@ -203,7 +206,7 @@ static int check_list(const struct ArrowArray *a, const tfwi_list_type *list, in
 static int check_values(const struct ArrowArray *a, const tfwi_type *type, int64_t elements,
                         tfw_error *error) {
     int status = check_shape(a, shape_of_values(type), elements, error);
-    if (status == TFW_OK && type->value == TFWI_STRINGS_FIXED && type->width != 0 &&
+    if (status == TFW_OK && type->value == TFWI_VALUE_STRINGS_FIXED && type->width != 0 &&
         a->offset + a->length > LONGEST / type->width) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an array whose length or offset cannot be");
     }
@@ -220,7 +223,7 @@ int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int6
         }
         a = a->children[0];
     }
-    if (type->index != TFWI_NULLS) {
+    if (type->index != TFWI_VALUE_NULLS) {
         const shape indices = {.buffers = 2, .needed = 2, .dictionary = true};
         int status = check_shape(a, indices, elements, error);
         if (status != TFW_OK) {

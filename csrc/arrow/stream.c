@@ -92,7 +92,7 @@ static bool reserve(stream *s, size_t more) {
            TFWI_RESERVE(s->offsets, total);
 }
 
-static int64_t number_of(const tfw_batch *batch, size_t i) {
+static int64_t record_number_of(const tfw_batch *batch, size_t i) {
     return (int64_t)(batch->numbers != NULL ? batch->numbers[i] : batch->first_record + i);
 }
 
@@ -100,7 +100,7 @@ static void note_positions(stream *s, const tfw_batch *batch, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const size_t at = s->records + i;
         s->files.of[at] = (int32_t)s->file;
-        s->numbers.of[at] = number_of(batch, i);
+        s->numbers.of[at] = record_number_of(batch, i);
         s->offsets.of[at] =
             (int64_t)(batch->offset + batch->spans[i].offset) - TFW_HEADER_SIZE;
     }
@@ -126,7 +126,7 @@ static void expect_batch(stream *s, const tfw_batch *batch) {
 }
 
 /* Parses records; those before one that does not fit stay. */
-static void parse(stream *s, const tfw_batch *batch) {
+static void parse_batch(stream *s, const tfw_batch *batch) {
     const size_t count = (size_t)batch->count, len = (size_t)batch->data_len;
     size_t done = 0;
     tfw_error error;
@@ -145,7 +145,7 @@ static void parse(stream *s, const tfw_batch *batch) {
                                           count, 0, &done, &error);
     note_positions(s, batch, done);
     if (status != TFW_OK) {
-        error.record = done < count ? number_of(batch, done) : -1;
+        error.record = done < count ? record_number_of(batch, done) : -1;
         fail(s, &error, s->file, false);
     }
 }
@@ -159,7 +159,7 @@ static void read_more(stream *s) {
     }
     int status = tfw_reader_next(s->reader, s->batch_size - s->records, &batch, &error);
     if (status == TFW_OK) {
-        parse(s, &batch);
+        parse_batch(s, &batch);
         expect_batch(s, &batch);
     } else if (status == TFW_END) {
         close_file(s);
@@ -203,7 +203,7 @@ static int export_records(stream *s, struct ArrowArray *out, tfw_error *error) {
 }
 
 /* Exports the records, or those before one that no array can hold. */
-static void deliver(stream *s, struct ArrowArray *out) {
+static void deliver_array(stream *s, struct ArrowArray *out) {
     tfw_error error;
     while (s->records != 0) {
         if (export_records(s, out, &error) == TFW_OK) {
@@ -233,7 +233,7 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out) {
     while (s->errno_value == 0 && s->records < s->batch_size && s->file < s->path_count) {
         read_more(s);
     }
-    deliver(s, out);
+    deliver_array(s, out);
     s->told = s->message;
     return out->release != NULL ? 0 : s->errno_value;
 }
@@ -330,7 +330,7 @@ static bool init(stream *s, const tfw_arrow_layout *layout,
            share_arrays(s, options->arrays, options->array_count);
 }
 
-static int check_options(const tfw_arrow_stream_options *options, tfw_error *error) {
+static int check_stream_options(const tfw_arrow_stream_options *options, tfw_error *error) {
     if (options == NULL || options->size != sizeof *options || options->batch_size == 0 ||
         options->batch_size > SIZE_MAX || options->path_count > INT32_MAX) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "impossible options of a stream");
@@ -345,7 +345,7 @@ int tfw_arrow_stream_create(const tfw_arrow_layout *layout,
                             const tfw_arrow_stream_options *options,
                             struct ArrowArrayStream **out_stream, tfw_error *error) {
     *out_stream = NULL;
-    int status = check_options(options, error);
+    int status = check_stream_options(options, error);
     if (status != TFW_OK) {
         return status;
     }

@@ -97,7 +97,7 @@ static const tfw_feature *feature_of(const tfw_arrow_layout *layout, const tfw_e
     return known ? &schema->features[error->feature] : NULL;
 }
 
-static void put_feature(writer *w, const tfw_feature *feature, const tfw_error *error) {
+static void put_feature_name(writer *w, const tfw_feature *feature, const tfw_error *error) {
     put(w, error->list == 1 ? "Feature list: " : "Key: ");
     put_key(w, feature->name, (size_t)feature->name_len);
     if (error->list == 1) {
@@ -135,7 +135,7 @@ static void put_missing(writer *w, const tfw_feature *feature, const tfw_error *
 
 static void put_kind(writer *w, const tfw_feature *feature, const tfw_error *error) {
     const bool expected_first = feature->layout == TFW_VARIABLE || error->list == 1;
-    put_feature(w, feature, error);
+    put_feature_name(w, feature, error);
     put(w, "Data types don't match. ");
     put(w, expected_first ? "Expected type: " : "Data type: ");
     put(w, kind_name(expected_first ? error->expected : error->found));
@@ -145,7 +145,7 @@ static void put_kind(writer *w, const tfw_feature *feature, const tfw_error *err
 
 static void put_count(writer *w, const tfw_feature *feature, const tfw_arrow_layout *layout,
                       const tfw_error *error) {
-    put_feature(w, feature, error);
+    put_feature_name(w, feature, error);
     put(w, "Number of ");
     put(w, kind_name(feature->kind));
     if (feature->layout == TFW_REPEATED) {

@@ -85,6 +85,11 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
     return a != 0 && *out / a != b;
 }
 
+/* A number for a field of an error, which is signed. */
+TFWI_INLINE int64_t tfwi_saturated(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* The core reports failure in two ways: by a status, or, within a message, by false (readers: NULL)

@@ -33,10 +33,10 @@ static const tfwi_crc32c_kernel *const kernels[] = {
 TFWI_DEFINE_CHOICE(tfwi_crc32c_kernel, kernels)
 
 /* NULL until the first use. Relaxed order is enough: the kernels are constants, and threads that
- * resolve at the same time find the same one. */
+ * choose at the same time find the same one. */
 static _Atomic(const tfwi_crc32c_kernel *) current;
 
-static TFWI_NOINLINE const tfwi_crc32c_kernel *resolve(void) {
+static TFWI_NOINLINE const tfwi_crc32c_kernel *choose_kernel(void) {
     const tfwi_crc32c_kernel *best = tfwi_crc32c_kernel_best();
     atomic_store_explicit(&current, best, memory_order_relaxed);
     return best;
@@ -44,7 +44,7 @@ static TFWI_NOINLINE const tfwi_crc32c_kernel *resolve(void) {
 
 const tfwi_crc32c_kernel *tfwi_crc32c_current(void) {
     const tfwi_crc32c_kernel *kernel = atomic_load_explicit(&current, memory_order_relaxed);
-    return TFWI_LIKELY(kernel != NULL) ? kernel : resolve();
+    return TFWI_LIKELY(kernel != NULL) ? kernel : choose_kernel();
 }
 
 const char *tfw_crc32c_kernel(void) { return tfwi_crc32c_current()->name; }
@@ -59,7 +59,7 @@ const char *tfw_crc32c_kernel_name(size_t i, bool *out_supported) {
 
 int tfw_crc32c_select(const char *name) {
     if (name == NULL) {
-        resolve();
+        choose_kernel();
         return TFW_OK;
     }
     const tfwi_crc32c_kernel *kernel;
@@ -85,12 +85,9 @@ uint32_t tfw_crc32c_mask(uint32_t crc) { return tfwi_crc32c_mask(crc); }
 
 uint32_t tfw_crc32c_unmask(uint32_t masked) { return tfwi_crc32c_unmask(masked); }
 
-/* The order of x: its powers repeat after that many. */
-#define ORDER_OF_X UINT64_C(0x7fffffff)
-
 uint32_t tfw_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b) {
     const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
-    uint64_t exponent = 8 * (len_b % ORDER_OF_X) % ORDER_OF_X;
+    uint64_t exponent = 8 * (len_b % TFWI_ORDER_OF_X) % TFWI_ORDER_OF_X;
     for (size_t digit = 0; exponent != 0; digit++, exponent >>= 8) {
         crc_a = kernel->multiply(crc_a, powers[digit][exponent & 0xff]);
     }

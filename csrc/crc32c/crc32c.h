@@ -4,6 +4,9 @@
 
 #include "base/common.h"
 
+/* The order of x modulo P: its powers repeat after that many. */
+#define TFWI_ORDER_OF_X UINT32_C(0x7fffffff)
+
 /* One way to compute the checksum. All give the same results for all arguments and read exactly
  * the bytes they are given. */
 typedef struct tfwi_crc32c_kernel {

@@ -23,8 +23,8 @@ TFWI_INLINE bool load_range(const int64_t *offsets, uint64_t i, uint64_t limit, 
     return begin >= 0 && begin <= end && (uint64_t)end <= limit;
 }
 
-TFWI_INLINE void put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const int64_t *values,
-                            size_t count, tfwi_output *out) {
+TFWI_INLINE void put_packed_int64s(const tfwi_writer *writer, tfwi_prefix *f, const int64_t *values,
+                                   size_t count, tfwi_output *out) {
     if (count == 1) {
         tfwi_put_int64(f, values[0], out);
     } else {
@@ -32,7 +32,7 @@ TFWI_INLINE void put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const int
     }
 }
 
-TFWI_INLINE uint8_t *put_string(const tfw_input *in, range s, uint8_t *p) {
+TFWI_INLINE uint8_t *put_column_string(const tfw_input *in, range s, uint8_t *p) {
     const uint8_t *from = (const uint8_t *)in->values + s.begin;
     return tfwi_put_text(from, (size_t)(s.end - s.begin), (size_t)(in->byte_count - s.begin), p);
 }
@@ -41,7 +41,7 @@ TFWI_INLINE uint8_t *put_string(const tfw_input *in, range s, uint8_t *p) {
 static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, tfwi_output *out) {
     if (v.end - v.begin == 1) {
         uint8_t *p = tfwi_prefix_put_packed(f, (size_t)(all.end - all.begin), out->at);
-        out->at = put_string(in, all, p);
+        out->at = put_column_string(in, all, p);
         return TFW_OK;
     }
     uint8_t *p = out->at + f->guess;
@@ -53,10 +53,10 @@ static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, 
             return TFW_E_ARGUMENT;
         }
         *p++ = 0x0a;
-        p = put_string(in, s, tfwi_put_length(p, s.end - s.begin));
+        p = put_column_string(in, s, tfwi_put_length(p, s.end - s.begin));
         s.begin = s.end;
     }
-    out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
+    out->at = tfwi_prefix_place(f, TFWI_LIST_LENGTHS(f), out->at, p);
     return TFW_OK;
 }
 
@@ -93,7 +93,8 @@ TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw
         return TFW_NEED_SPACE;
     }
     if (TFWI_UNLIKELY(v.begin == v.end)) {
-        out->at = tfwi_prefix_put(f, presence == TFW_PRESENT ? TFWI_LIST(f) : f->outer, 0, out->at);
+        unsigned lengths = presence == TFW_PRESENT ? TFWI_LIST_LENGTHS(f) : f->outer;
+        out->at = tfwi_prefix_put(f, lengths, 0, out->at);
         return TFW_OK;
     }
     size_t count = (size_t)(v.end - v.begin);
@@ -102,7 +103,7 @@ TFWI_INLINE int put_feature(const tfwi_writer *writer, tfwi_prefix *f, const tfw
         tfwi_put_floats(f, (const float *)in->values + v.begin, count, out);
         return TFW_OK;
     case TFW_INT64:
-        put_int64s(writer, f, (const int64_t *)in->values + v.begin, count, out);
+        put_packed_int64s(writer, f, (const int64_t *)in->values + v.begin, count, out);
         return TFW_OK;
     default: return put_strings(f, in, v, bytes, out);
     }
@@ -114,8 +115,8 @@ TFWI_INLINE int presence_of(const tfw_input *in, uint64_t record) {
     return in->presence == NULL ? TFW_PRESENT : *(const volatile uint8_t *)(in->presence + record);
 }
 
-static int put_list(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, int presence,
-                    tfwi_output *out) {
+static int put_steps(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, int presence,
+                     tfwi_output *out) {
     range steps;
     if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
         return TFW_E_ARGUMENT;
@@ -149,7 +150,7 @@ static int put_entries(tfwi_section *s, uint64_t record, tfwi_output *out) {
         }
         int status = TFWI_UNLIKELY(presence > TFW_KINDLESS) ? TFW_E_ARGUMENT
                      : s->is_lists
-                         ? put_list(s->writer, p, record, presence, out)
+                         ? put_steps(s->writer, p, record, presence, out)
                          : put_feature(s->writer, &p->entry, &p->in, record, presence, out);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
             s->at_fault = i;

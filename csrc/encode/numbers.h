@@ -42,7 +42,7 @@ extern const tfwi_writer tfwi_writer_neon;
 TFWI_INLINE void tfwi_put_int64s(const tfwi_writer *writer, tfwi_prefix *f, const void *values,
                                  size_t count, tfwi_output *out) {
     uint8_t *end = writer->int64s(values, count, out->at + f->guess);
-    out->at = tfwi_prefix_place(f, TFWI_PACKED(f), out->at, end);
+    out->at = tfwi_prefix_place(f, TFWI_PACKED_LENGTHS(f), out->at, end);
 }
 
 /* The scalar that a prefix and its column make; false: it has no template, or not always. */

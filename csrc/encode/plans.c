@@ -79,7 +79,7 @@ static void make_plan(tfwi_plan *p, const tfw_input *in, bool templates, uint64_
     }
 }
 
-static bool is_scalar(const tfw_input *in) {
+static bool is_scalar_input(const tfw_input *in) {
     return in->splits == NULL && in->steps == NULL && in->presence == NULL && in->count == 1 &&
            in->kind != TFW_BYTES;
 }
@@ -92,7 +92,7 @@ static void find_runs(tfwi_section *s) {
         tfwi_plan *p = &s->plans[i];
         tfwi_scalar *scalar = &s->scalars[i];
         s->runs[i] = scalar;
-        if (is_scalar(&p->in) &&
+        if (is_scalar_input(&p->in) &&
             tfwi_scalar_init(scalar, &p->entry, p->in.kind, p->in.values)) {
             run++;
             bound += tfwi_scalar_bound(scalar);

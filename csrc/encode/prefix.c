@@ -63,7 +63,7 @@ static void complete(tfwi_prefix *f, uint8_t *text, size_t len, int32_t kind) {
     f->texts[f->outer] = 1;
     f->texts[f->outer + 1] = 1;
     f->max_size = len + 2 + TFWI_MAX_LENGTHS * TFWI_MAX_VARINT;
-    f->guess = len + 2 + TFWI_PACKED(f);
+    f->guess = len + 2 + TFWI_PACKED_LENGTHS(f);
 }
 
 void tfwi_prefix_init(tfwi_prefix *f, const char *name, size_t name_len, int32_t kind,
@@ -90,7 +90,7 @@ void tfwi_prefix_init_step(tfwi_prefix *f, int32_t kind, uint64_t *memory) {
 
 void tfwi_prefix_prepare(tfwi_prefix *f, uint64_t *memory) {
     size_t in_front[TFWI_MAX_LENGTHS] = {0};
-    size_t size = find_lengths(f, TFWI_PACKED(f), 0, in_front);
+    size_t size = find_lengths(f, TFWI_PACKED_LENGTHS(f), 0, in_front);
     if (in_front[0] >= 0x80) {
         return;
     }
@@ -99,9 +99,9 @@ void tfwi_prefix_prepare(tfwi_prefix *f, uint64_t *memory) {
     f->template_size = size;
     f->template_limit = 0x80 - in_front[0];
     memset(memory, 0, 2 * template_words(size) * sizeof *memory);
-    put_with_lengths(f, TFWI_PACKED(f), in_front, (uint8_t *)f->template);
+    put_with_lengths(f, TFWI_PACKED_LENGTHS(f), in_front, (uint8_t *)f->template);
     uint8_t *mark = (uint8_t *)f->to_add;
-    for (unsigned i = 0; i < TFWI_PACKED(f); i++) {
+    for (unsigned i = 0; i < TFWI_PACKED_LENGTHS(f); i++) {
         mark += f->texts[i];
         *mark++ = 0xff;
     }

@@ -36,8 +36,8 @@ typedef struct tfwi_prefix {
     size_t template_limit; /* values must be shorter than this; 0: no template */
 } tfwi_prefix;
 
-#define TFWI_LIST(prefix) ((prefix)->outer + 1)
-#define TFWI_PACKED(prefix) ((prefix)->outer + 2)
+#define TFWI_LIST_LENGTHS(prefix) ((prefix)->outer + 1)
+#define TFWI_PACKED_LENGTHS(prefix) ((prefix)->outer + 2)
 
 /* Words of memory for the text and for the template of a key of name_len bytes. */
 size_t tfwi_prefix_text_words(size_t name_len);
@@ -81,7 +81,7 @@ TFWI_INLINE uint8_t *tfwi_prefix_put_packed(const tfwi_prefix *f, size_t len, ui
         tfwi_put_template(p, f->template, f->to_add, f->template_size, len);
         return p + f->template_size;
     }
-    return tfwi_prefix_put(f, TFWI_PACKED(f), len, p);
+    return tfwi_prefix_put(f, TFWI_PACKED_LENGTHS(f), len, p);
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */

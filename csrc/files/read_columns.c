@@ -14,9 +14,9 @@
 #include "records/scan.h"
 
 enum {
-    SPANS = 1024,             /* most records that are verified and then parsed */
+    PARSED_SPANS = 1024,             /* most records that are verified and then parsed */
     PIECE = 1 << 18,          /* the same in bytes: they stay in the cache; also read at a time */
-    LONG_RECORD = 1 << 15,    /* from this size on a read costs less than moving half of one */
+    UNMOVED_RECORD = 1 << 15,    /* from this size on a read costs less than moving half of one */
     SMALLEST_PIECE = 1 << 12, /* read at a time: less costs as much */
     FIRST_PIECE = 1 << 16,    /* read while the size of the records is not known */
     HEADER_SPANS = 256,       /* found at a time by the headers alone */
@@ -50,7 +50,7 @@ static size_t readable(const tfw_stretch *s, size_t len) {
 }
 
 /* Appends at most len bytes of the file to the buffer. TFW_END: there are none. */
-static int append(tfw_stretch *s, size_t len, tfw_error *error) {
+static int append_bytes(tfw_stretch *s, size_t len, tfw_error *error) {
     size_t got = 0;
     len = readable(s, len);
     int status = len == 0 ? TFW_OK
@@ -60,14 +60,10 @@ static int append(tfw_stretch *s, size_t len, tfw_error *error) {
     return status == TFW_OK && got == 0 ? TFW_END : status;
 }
 
-static int64_t saturated(uint64_t value) {
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
 /* Reports what is wrong with the record that the buffer begins with. */
-static int damaged(const tfw_stretch *s, tfw_error found, size_t record, tfw_error *error) {
-    found.record = saturated(record);
-    found.offset = saturated(s->offset);
+static int report_damage(const tfw_stretch *s, tfw_error found, size_t record, tfw_error *error) {
+    found.record = tfwi_saturated(record);
+    found.offset = tfwi_saturated(s->offset);
     tfwi_describe(s->buffer + s->begin, &found);
     if (error != NULL) {
         *error = found;
@@ -112,7 +108,8 @@ int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_er
             if (count == max_records) {
                 break;
             }
-            status = room == 0 ? TFW_NEED_SPACE : append(s, wanted < room ? wanted : room, error);
+            status = room == 0 ? TFW_NEED_SPACE
+                               : append_bytes(s, wanted < room ? wanted : room, error);
         }
     }
     if (status == TFW_END && at != s->end) {
@@ -136,8 +133,8 @@ typedef struct reading {
     size_t done;
 } reading;
 
-static int parse(const reading *r, const tfw_span *spans, size_t count, size_t *out_done,
-                 tfw_error *error) {
+static int parse_records(const reading *r, const tfw_span *spans, size_t count, size_t *out_done,
+                         tfw_error *error) {
     const uint8_t *data = r->s->buffer + r->s->begin;
     const size_t len = r->s->end - r->s->begin;
     if ((r->flags & TFW_SEQUENCE) == 0) {
@@ -148,10 +145,10 @@ static int parse(const reading *r, const tfw_span *spans, size_t count, size_t *
 }
 
 /* Parses the records of a piece, and goes past those that fit. */
-static int take(reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
+static int take_records(reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
     tfw_stretch *s = r->s;
     size_t done = 0;
-    int status = parse(r, spans, count, &done, error);
+    int status = parse_records(r, spans, count, &done, error);
     if (done != 0) {
         const tfw_span *last = &spans[done - 1];
         const size_t size = (size_t)(last->offset + last->length) + TFW_FOOTER_SIZE;
@@ -163,7 +160,7 @@ static int take(reading *r, const tfw_span *spans, size_t count, tfw_error *erro
         r->done += done;
     }
     if (status != TFW_OK) {
-        TFWI_SET(error, record, saturated(r->done));
+        TFWI_SET(error, record, tfwi_saturated(r->done));
     }
     return status;
 }
@@ -177,34 +174,34 @@ static int read_on(reading *r, uint64_t needed, tfw_error *error) {
     size_t wanted = PIECE;
     if (needed > s->capacity && s->fd >= 0) {
         tfwi_fail(error, TFW_NEED_SPACE, "");
-        TFWI_SET(error, expected, saturated(needed));
+        TFWI_SET(error, expected, tfwi_saturated(needed));
         return TFW_NEED_SPACE;
     }
-    if (needed > LONG_RECORD) {
+    if (needed > UNMOVED_RECORD) {
         wanted = (size_t)needed - have + TFW_HEADER_SIZE;
     }
-    if (s->fd >= 0 && (have < LONG_RECORD || s->capacity - s->end < wanted)) {
+    if (s->fd >= 0 && (have < UNMOVED_RECORD || s->capacity - s->end < wanted)) {
         memmove(s->buffer, s->buffer + s->begin, have);
         s->begin = 0;
         s->end = have;
     }
     const size_t room = s->capacity - s->end;
-    int status = append(s, wanted < room ? wanted : room, error);
+    int status = append_bytes(s, wanted < room ? wanted : room, error);
     if (status < 0) {
-        TFWI_SET(error, record, saturated(r->done));
+        TFWI_SET(error, record, tfwi_saturated(r->done));
     }
     if (status == TFW_END && have != 0) {
         tfw_error cut;
         tfwi_fail(&cut, TFW_E_TRUNCATED, "");
-        cut.expected = saturated(needed);
+        cut.expected = tfwi_saturated(needed);
         cut.found = (int64_t)have;
-        status = damaged(s, cut, r->done, error);
+        status = report_damage(s, cut, r->done, error);
     }
     return status;
 }
 
 static int read_columns(reading *r, size_t max_records, tfw_error *error) {
-    tfw_span spans[SPANS];
+    tfw_span spans[PARSED_SPANS];
     tfw_stretch *s = r->s;
     size_t reach = PIECE; /* more for a record that is longer */
     int status = TFW_OK;
@@ -216,13 +213,14 @@ static int read_columns(reading *r, size_t max_records, tfw_error *error) {
         if (have != 0) {
             scanned = tfwi_scan(s->buffer + s->begin, have < reach ? have : reach,
                                 s->max_record_size, s->flags, spans,
-                                missing < SPANS ? missing : SPANS, &count, &consumed, &found);
+                                missing < PARSED_SPANS ? missing : PARSED_SPANS, &count,
+                                &consumed, &found);
         }
         reach = PIECE;
         if (count != 0) {
-            status = take(r, spans, count, error);
+            status = take_records(r, spans, count, error);
         } else if (scanned < 0) {
-            status = damaged(s, found, r->done, error);
+            status = report_damage(s, found, r->done, error);
         } else if ((uint64_t)found.expected <= have) {
             reach = (size_t)found.expected;
         } else {
@@ -253,19 +251,19 @@ int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stre
 
 /* ---- Whole units ---------------------------------------------------------------------------- */
 
-static int begin(const tfw_part *part, tfw_error *error) {
+static int begin_part(const tfw_part *part, tfw_error *error) {
     return part->columns == NULL ? TFW_OK
                                  : tfw_columns_begin(part->columns, part->memory, part->sizes,
                                                      part->capacity, error);
 }
 
-static int peek(const tfw_part *part, tfw_error *error) {
+static int peek_part(const tfw_part *part, tfw_error *error) {
     return part->columns == NULL
                ? TFW_OK
                : tfwi_columns_peek_all(part->columns, part->finished, error);
 }
 
-static int finish(const tfw_part *part, tfw_error *error) {
+static int finish_part(const tfw_part *part, tfw_error *error) {
     return part->columns == NULL
                ? TFW_OK
                : tfw_columns_finish(part->columns, part->lent, part->finished, error);
@@ -278,8 +276,8 @@ int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *s
     int status = TFW_OK;
     *out_done = 0;
     if ((steps & TFW_BEGIN) != 0) {
-        status = begin(context, error);
-        status = status == TFW_OK ? begin(lists, error) : status;
+        status = begin_part(context, error);
+        status = status == TFW_OK ? begin_part(lists, error) : status;
     }
     if (status == TFW_OK) {
         status = tfw_read_columns(context->columns, lists->columns, stretch, max_records,
@@ -287,10 +285,10 @@ int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *s
     }
     if (status == TFW_OK && (steps & TFW_FINISH) != 0) {
         /* Both are finished, or neither is. */
-        status = peek(context, error);
-        status = status == TFW_OK ? peek(lists, error) : status;
-        status = status == TFW_OK ? finish(context, error) : status;
-        status = status == TFW_OK ? finish(lists, error) : status;
+        status = peek_part(context, error);
+        status = status == TFW_OK ? peek_part(lists, error) : status;
+        status = status == TFW_OK ? finish_part(context, error) : status;
+        status = status == TFW_OK ? finish_part(lists, error) : status;
     }
     return status;
 }

@@ -7,7 +7,7 @@
 #define MOST_FEATURES 4096
 
 /* Enough that one of them leads 40 keys to 40 slots, and 300 keys to nearly as many. */
-#define SLOTS_PER_FEATURE 16
+#define GUESS_SLOTS_PER_FEATURE 16
 
 /* Enough slots that few of the keys not asked for share a slot with one that is. */
 enum { LEAST_SHIFT = 64 - 10, LEAST_SLOTS = 1 << 10 };
@@ -54,7 +54,7 @@ bool tfwi_guesses_init(tfwi_guesses *guesses, const tfw_feature *features, size_
                        const tfwi_seed *seed) {
     size_t slots = LEAST_SLOTS, best = 0, taken = SIZE_MAX, least = SIZE_MAX;
     guesses->shift = LEAST_SHIFT;
-    for (; count <= MOST_FEATURES && slots < count * SLOTS_PER_FEATURE; slots *= 2) {
+    for (; count <= MOST_FEATURES && slots < count * GUESS_SLOTS_PER_FEATURE; slots *= 2) {
         guesses->shift--;
     }
     guesses->features = tfwi_calloc(slots, sizeof *guesses->features);

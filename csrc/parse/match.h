@@ -22,6 +22,8 @@ typedef struct tfwi_column tfwi_column;
  * ends. */
 #define TFWI_MATCH_ROOM 192
 
+#define TFWI_WINDOW 64 /* bytes of a block of varints that kernels read at once */
+
 /* The shape of the value after a prefix. */
 enum tfwi_shape {
     TFWI_SHAPE_OTHER = 0, /* no usual shape: never matched */

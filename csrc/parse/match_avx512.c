@@ -13,7 +13,6 @@
 
 /* ---- Blocks of varints ---------------------------------------------------------------------- */
 
-#define WINDOW 64 /* bytes of a block that are read at once */
 #define LANES 8   /* values that are put together at once */
 
 /* 64 bytes of varints. */
@@ -108,15 +107,15 @@ TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
     (void)limit;
     *out_count = 0;
     while (p != end && *out_count < room) {
-        size_t len = (size_t)(end - p) < WINDOW ? (size_t)(end - p) : WINDOW;
-        uint64_t bytes_mask = ~UINT64_C(0) >> (WINDOW - len);
+        size_t len = (size_t)(end - p) < TFWI_WINDOW ? (size_t)(end - p) : TFWI_WINDOW;
+        uint64_t bytes_mask = ~UINT64_C(0) >> (TFWI_WINDOW - len);
         __m512i bytes = _mm512_maskz_loadu_epi8(bytes_mask, p);
         uint64_t ends = ~_mm512_movepi8_mask(bytes) & bytes_mask;
         size_t left = room - *out_count;
         if ((size_t)_mm_popcnt_u64(ends) > left) {
             ends = _pdep_u64(_bzhi_u64(~UINT64_C(0), (unsigned)left), ends);
         }
-        size_t count = (size_t)_mm_popcnt_u64(ends), used = WINDOW - (size_t)_lzcnt_u64(ends);
+        size_t count = (size_t)_mm_popcnt_u64(ends), used = TFWI_WINDOW - (size_t)_lzcnt_u64(ends);
         if (count == used && count != 0) {
             widen(bytes, count, out + *out_count);
         } else {

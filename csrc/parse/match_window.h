@@ -14,8 +14,6 @@
 
 #include "parse/match.h"
 
-#define WINDOW 64
-
 /* Readable bytes past a window: those of a varint that begins in its last byte, as two words. */
 #define WINDOW_SLACK 16
 
@@ -32,17 +30,18 @@ TARGET TFWI_INLINE const uint8_t *widen(const uint8_t *restrict p, int64_t *rest
 TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
                                           const uint8_t *limit, int64_t *out, size_t room,
                                           size_t *out_count) {
-    uint8_t tail[WINDOW + WINDOW_SLACK] = {0};
+    uint8_t tail[TFWI_WINDOW + WINDOW_SLACK] = {0};
     size_t done = 0;
     for (size_t count; p != end && done < room; done += count) {
         const uint8_t *window = p, *next;
-        size_t len = (size_t)(end - p) < WINDOW ? (size_t)(end - p) : WINDOW;
-        if (limit - p < WINDOW + WINDOW_SLACK) {
+        size_t len = (size_t)(end - p) < TFWI_WINDOW ? (size_t)(end - p) : TFWI_WINDOW;
+        if (limit - p < TFWI_WINDOW + WINDOW_SLACK) {
             window = memcpy(tail, p, len);
         }
-        uint64_t beyond = ~(~UINT64_C(0) >> (WINDOW - len)), ends = window_ends(window) | beyond;
+        uint64_t beyond = ~(~UINT64_C(0) >> (TFWI_WINDOW - len));
+        uint64_t ends = window_ends(window) | beyond;
         size_t left = room - done;
-        count = (size_t)__builtin_popcountll(ends) - (WINDOW - len);
+        count = (size_t)__builtin_popcountll(ends) - (TFWI_WINDOW - len);
         count = count < left ? count : left;
         if (ends == ~UINT64_C(0)) {
             next = widen(window, out + done, count);

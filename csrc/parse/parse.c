@@ -124,8 +124,8 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
 
 /* Stores entries of a Features message while they are of the usual shape; returns where it stopped.
  * REQUIRES: the columns have a kernel. */
-static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
-                                    const uint8_t *limit) {
+static const uint8_t *match_some_entries(tfw_columns *columns, const uint8_t *p, const uint8_t *end,
+                                         const uint8_t *limit) {
     const tfwi_matcher *kernel = columns->kernel;
     p = kernel->entries(columns, p, end, limit);
     if (p != end && limit - p < TFWI_MATCH_ROOM) {
@@ -138,7 +138,7 @@ static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *p, cons
 bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
     while (p != end) {
         if (parser->columns->kernel != NULL) {
-            p = match_entries(parser->columns, p, end, parser->blocks.limit);
+            p = match_some_entries(parser->columns, p, end, parser->blocks.limit);
         }
         tfwi_field field;
         if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
@@ -223,7 +223,7 @@ static int parse_record(tfw_columns *columns, tfwi_message message, unsigned fla
     const uint8_t *p = message.begin, *end = p + message.len;
     bool alone = columns->kernel != NULL && is_features_alone(&p, end);
     if (alone) {
-        p = match_entries(columns, p, end, message.limit);
+        p = match_some_entries(columns, p, end, message.limit);
         if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
             tfwi_record_end(columns);
             return TFW_OK;

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 /* Keeps the table at most a quarter full, so that nearly every search takes one probe. */
-#define SLOTS_PER_FEATURE 4
+#define HASH_SLOTS_PER_FEATURE 4
 
 #define MAX_FEATURES ((size_t)1 << 20)
 
@@ -191,7 +191,7 @@ int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
         return status;
     }
     size_t slots = 8;
-    while (slots < count * SLOTS_PER_FEATURE) {
+    while (slots < count * HASH_SLOTS_PER_FEATURE) {
         slots *= 2;
     }
     tfw_schema *schema = tfwi_calloc(1, sizeof *schema);

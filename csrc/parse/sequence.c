@@ -44,8 +44,8 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
 }
 
 /* Stores steps of a feature list while they match; returns where it stopped. */
-static const uint8_t *match_steps(tfw_columns *lists, tfwi_column *column, uint64_t first_cell,
-                                  const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
+static const uint8_t *match_some_steps(tfw_columns *lists, tfwi_column *column, uint64_t first_cell,
+                                       const uint8_t *p, const uint8_t *end, const uint8_t *limit) {
     const tfwi_matcher *kernel = lists->kernel;
     p = kernel->steps(column, first_cell + column->steps_found, p, end, limit);
     if (p != end && limit - p < TFWI_MATCH_ROOM) {
@@ -62,7 +62,7 @@ static bool parse_steps(tfwi_parser *parser, uint64_t first_cell, const uint8_t 
     tfwi_column *column = parser->column;
     while (p != end) {
         if (parser->columns->kernel != NULL && column->status == TFW_OK) {
-            p = match_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
+            p = match_some_steps(parser->columns, column, first_cell, p, end, parser->blocks.limit);
         }
         tfwi_field field;
         if (!tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
@@ -170,7 +170,7 @@ static int walk_record(const sequence *s, tfwi_message message, bool *out_list, 
     return TFW_OK;
 }
 
-static int parse_record(const sequence *s, tfwi_message message, tfw_error *error) {
+static int parse_sequence_record(const sequence *s, tfwi_message message, tfw_error *error) {
     bool list = false; /* the failure is one of the feature lists */
     if (s->context != NULL) {
         tfwi_record_begin(s->context);
@@ -222,7 +222,7 @@ int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *
         status = tfwi_columns_prepare(lists, count, error);
     }
     for (; status == TFW_OK && done < count; done += status == TFW_OK) {
-        status = parse_record(&s, tfwi_message_at(&messages, done), error);
+        status = parse_sequence_record(&s, tfwi_message_at(&messages, done), error);
         if (status != TFW_OK && error != NULL) {
             error->record = (int64_t)done;
         }

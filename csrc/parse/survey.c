@@ -251,7 +251,7 @@ TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry
 }
 
 /* The place for the value of a key in the current message; NULL: a fault. */
-static value *place_of(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
+static value *find_value(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
     feature *f = guess_feature(s, is_list, entry);
     if (f == NULL && (f = find_feature(s, is_list, entry)) == NULL) {
         return NULL;
@@ -380,7 +380,7 @@ static bool survey_entries(tfw_survey *s, const uint8_t *p, const uint8_t *end, 
         if (!tfwi_read_entry(field.data, field.data + field.len, &entry, &s->fault)) {
             return false;
         }
-        value *v = place_of(s, is_list, &entry);
+        value *v = find_value(s, is_list, &entry);
         if (v == NULL || !(is_list ? survey_list : survey_feature)(s, &entry, v)) {
             return false;
         }

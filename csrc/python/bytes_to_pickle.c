@@ -37,7 +37,8 @@ static uint8_t *put_end(uint8_t *out) {
 }
 
 /* Writes one string; out has TFWI_COPY_SLACK bytes more than the string takes. */
-TFWI_INLINE uint8_t *put_string(uint8_t *out, const uint8_t *data, uint64_t len, bool roomy) {
+TFWI_INLINE uint8_t *put_pickle_string(uint8_t *out, const uint8_t *data, uint64_t len,
+                                       bool roomy) {
     if (TFWI_UNLIKELY(len > LONGEST_BINBYTES)) {
         out[0] = OP_BINBYTES8;
         tfwi_store64(out + 1, len);
@@ -78,7 +79,7 @@ int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_span *spans
         if (TFWI_UNLIKELY(left < (int64_t)span.length)) {
             return TFW_E_ARGUMENT;
         }
-        p = put_string(p, data + span.offset, span.length, left >= TFWI_COPY_SLACK);
+        p = put_pickle_string(p, data + span.offset, span.length, left >= TFWI_COPY_SLACK);
     }
     *out_len = (size_t)(put_end(p) - out);
     return TFW_OK;
@@ -103,7 +104,7 @@ int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offs
         if (TFWI_UNLIKELY(begin > end || end > last)) {
             return TFW_E_ARGUMENT;
         }
-        p = put_string(p, data + begin, end - begin, data_len - begin >= TFWI_COPY_SLACK);
+        p = put_pickle_string(p, data + begin, end - begin, data_len - begin >= TFWI_COPY_SLACK);
     }
     *out_len = (size_t)(put_end(p) - out);
     return TFW_OK;

@@ -128,7 +128,7 @@ TFWI_INLINE bool value_end(decoder *d, int32_t kind) {
 /* ---- Messages ------------------------------------------------------------------------------- */
 
 /* The value of a map entry: a Feature, which may be in pieces. */
-TFWI_INLINE bool put_feature(decoder *d, tfwi_entry *entry) {
+TFWI_INLINE bool put_pickled_feature(decoder *d, tfwi_entry *entry) {
     int32_t kind = TFW_NONE;
     const uint8_t *p, *end;
     d->value = here(d);
@@ -170,7 +170,7 @@ typedef bool put_value(decoder *d, tfwi_entry *entry);
 
 /* The entries of a map, or of a piece of one. The last entry of a key counts, as protobuf's maps
  * and SETITEMS have it. */
-TFWI_INLINE bool put_entries(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
+TFWI_INLINE bool put_pairs_of(decoder *d, const uint8_t *p, const uint8_t *end, put_value *value) {
     tfwi_field field;
     while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &d->fault)) {
         tfwi_entry entry;
@@ -195,7 +195,7 @@ TFWI_INLINE bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint3
     }
     tfwi_field field;
     while (tfwi_find_field(&p, end, TFWI_TAG(number, TFWI_WIRE_LEN), &field, &d->fault)) {
-        if (!put_entries(d, field.data, field.data + field.len, value)) {
+        if (!put_pairs_of(d, field.data, field.data + field.len, value)) {
             return false;
         }
     }
@@ -203,7 +203,7 @@ TFWI_INLINE bool put_map(decoder *d, const uint8_t *p, const uint8_t *end, uint3
 }
 
 static bool put_message(decoder *d, const uint8_t *p, const uint8_t *end, unsigned flags) {
-    if (!put_map(d, p, end, 1, put_feature)) {
+    if (!put_map(d, p, end, 1, put_pickled_feature)) {
         return false;
     }
     if ((flags & TFW_SEQUENCE) == 0) {

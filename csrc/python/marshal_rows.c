@@ -26,7 +26,7 @@ enum {
 };
 
 /* Takes the little-endian number of size bytes here. */
-TFWI_INLINE bool take(tfwi_unpickler *u, size_t size, uint64_t *out) {
+TFWI_INLINE bool take_number(tfwi_unpickler *u, size_t size, uint64_t *out) {
     if (TFWI_UNLIKELY(!tfwi_has(u, size))) {
         return false;
     }
@@ -45,13 +45,13 @@ TFWI_INLINE int remember(tfwi_unpickler *u, uint8_t code, tfwi_memo memo) {
 /* The integer of a TYPE_LONG; false: it is beyond int64. */
 TFWI_INLINE bool take_long(tfwi_unpickler *u, uint64_t *out) {
     uint64_t signed_count, low, high = 0;
-    if (!take(u, 4, &signed_count)) {
+    if (!take_number(u, 4, &signed_count)) {
         return false;
     }
     bool negative = (signed_count >> 31) != 0;
     size_t count = negative ? (uint32_t)(0 - signed_count) : (uint32_t)signed_count;
-    if (count > 5 || !take(u, 2 * (count < 4 ? count : 4), &low) ||
-        (count == 5 && !take(u, 2, &high)) || high > 0xf) {
+    if (count > 5 || !take_number(u, 2 * (count < 4 ? count : 4), &low) ||
+        (count == 5 && !take_number(u, 2, &high)) || high > 0xf) {
         return false;
     }
     const uint64_t digit = 0x7fff;
@@ -62,19 +62,21 @@ TFWI_INLINE bool take_long(tfwi_unpickler *u, uint64_t *out) {
 }
 
 /* Reads the number with this code; false: not a number, or beyond int64. */
-TFWI_INLINE bool read_number(tfwi_unpickler *u, uint8_t code, tfwi_element *out) {
+TFWI_INLINE bool load_number(tfwi_unpickler *u, uint8_t code, tfwi_element *out) {
     switch (code & ~FLAG_REF) {
-    case TYPE_BINARY_FLOAT: out->b = TFWI_FLOAT; return take(u, 8, &out->a);
-    case TYPE_LONG: out->b = TFWI_INT; return take_long(u, &out->a);
+    case TYPE_BINARY_FLOAT: out->b = TFWI_ITEM_FLOAT; return take_number(u, 8, &out->a);
+    case TYPE_LONG: out->b = TFWI_ITEM_INT; return take_long(u, &out->a);
     case TYPE_INT:
-        out->b = TFWI_INT;
-        if (!take(u, 4, &out->a)) {
+        out->b = TFWI_ITEM_INT;
+        if (!take_number(u, 4, &out->a)) {
             return false;
         }
         out->a = tfwi_extend_sign(out->a, 4);
         return true;
     case TYPE_FALSE:
-    case TYPE_TRUE: *out = (tfwi_element){(code & ~FLAG_REF) == TYPE_TRUE, TFWI_INT}; return true;
+    case TYPE_TRUE:
+        *out = (tfwi_element){(code & ~FLAG_REF) == TYPE_TRUE, TFWI_ITEM_INT};
+        return true;
     default: return false;
     }
 }
@@ -92,7 +94,7 @@ static bool read_text(tfwi_unpickler *u, uint8_t code, tfwi_element *out, bool *
     case TYPE_INTERNED: *out_ascii = false; break;
     default: return false;
     }
-    if (!take(u, size, &out->b) || !tfwi_has(u, out->b)) {
+    if (!take_number(u, size, &out->b) || !tfwi_has(u, out->b)) {
         return false;
     }
     out->a = u->at;
@@ -103,26 +105,26 @@ static bool read_text(tfwi_unpickler *u, uint8_t code, tfwi_element *out, bool *
 /* What an 'r' refers to. */
 TFWI_INLINE tfwi_memo *recall(tfwi_unpickler *u) {
     uint64_t index;
-    return take(u, 4, &index) && index < u->memos.count ? &u->memos.of[index] : NULL;
+    return take_number(u, 4, &index) && index < u->memos.count ? &u->memos.of[index] : NULL;
 }
 
 /* Reads a number or text; TFWI_UNUSUAL, with *out_memo: it is a list that occurred before. */
 TFWI_INLINE int read_scalar(tfwi_unpickler *u, uint8_t code, tfwi_element *out, uint8_t *out_type,
                             const tfwi_memo **out_memo) {
     bool ascii;
-    if (TFWI_LIKELY(read_number(u, code, out))) {
+    if (TFWI_LIKELY(load_number(u, code, out))) {
         *out_type = (uint8_t)out->b;
     } else if (code == TYPE_REF) {
         const tfwi_memo *memo = recall(u);
-        if (memo == NULL || memo->type == 0 || memo->type > TFWI_LIST) {
+        if (memo == NULL || memo->type == 0 || memo->type > TFWI_ITEM_LIST) {
             return TFWI_UNKNOWN;
         }
         *out_memo = memo;
         *out_type = memo->type;
-        *out = (tfwi_element){memo->a, memo->type == TFWI_STRING ? memo->b : memo->type};
-        return memo->type == TFWI_LIST ? TFWI_UNUSUAL : TFW_OK;
+        *out = (tfwi_element){memo->a, memo->type == TFWI_ITEM_STRING ? memo->b : memo->type};
+        return memo->type == TFWI_ITEM_LIST ? TFWI_UNUSUAL : TFW_OK;
     } else if (read_text(u, code, out, &ascii)) {
-        *out_type = TFWI_STRING;
+        *out_type = TFWI_ITEM_STRING;
         if (!ascii && tfwi_has_surrogates(u->stream + out->a, (size_t)out->b)) {
             return TFWI_UNKNOWN;
         }
@@ -137,24 +139,24 @@ TFWI_INLINE int read_scalar(tfwi_unpickler *u, uint8_t code, tfwi_element *out, 
 /* Reads the list or tuple whose code was just read. */
 static int read_list(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
     const uint8_t type = code & (uint8_t)~FLAG_REF;
-    const tfwi_memo memo = {.type = TFWI_LIST, .a = u->at - 1};
+    const tfwi_memo memo = {.type = TFWI_ITEM_LIST, .a = u->at - 1};
     uint64_t count;
     if (type != TYPE_LIST && type != TYPE_TUPLE && type != TYPE_SMALL_TUPLE) {
         return TFWI_UNKNOWN;
     }
-    if (!take(u, type == TYPE_SMALL_TUPLE ? 1 : 4, &count) || !tfwi_has(u, count)) {
+    if (!take_number(u, type == TYPE_SMALL_TUPLE ? 1 : 4, &count) || !tfwi_has(u, count)) {
         return TFWI_UNKNOWN;
     }
     if (remember(u, code, memo) != TFW_OK || !TFWI_RESERVE_MORE(u->tape, (size_t)count)) {
         return TFW_E_MEMORY;
     }
-    *out = (tfwi_item){.type = TFWI_LIST, .rank = 1, .a = u->tape.count, .b = count};
+    *out = (tfwi_item){.type = TFWI_ITEM_LIST, .rank = 1, .a = u->tape.count, .b = count};
     for (uint64_t i = 0; i < count; i++) {
         uint64_t item;
         uint8_t item_type;
         const tfwi_memo *list = NULL;
         tfwi_element element;
-        int status = take(u, 1, &item)
+        int status = take_number(u, 1, &item)
                          ? read_scalar(u, (uint8_t)item, &element, &item_type, &list)
                          : TFWI_UNKNOWN;
         if (status != TFW_OK) {
@@ -171,7 +173,7 @@ static int read_list(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
 TFWI_INLINE int read_key(tfwi_unpickler *u, uint8_t code, uint32_t guess, uint32_t *out_key) {
     if (TFWI_LIKELY(code == TYPE_REF)) {
         tfwi_memo *memo = recall(u);
-        if (memo == NULL || memo->type != TFWI_STRING) {
+        if (memo == NULL || memo->type != TFWI_ITEM_STRING) {
             return TFWI_UNKNOWN;
         }
         if (TFWI_LIKELY(memo->key != 0)) {
@@ -186,11 +188,11 @@ TFWI_INLINE int read_key(tfwi_unpickler *u, uint8_t code, uint32_t guess, uint32
     if (!read_text(u, code, &text, &ascii)) {
         return TFWI_UNKNOWN;
     }
-    tfwi_item name = {.type = TFWI_STRING, .a = text.a, .b = text.b};
+    tfwi_item name = {.type = TFWI_ITEM_STRING, .a = text.a, .b = text.b};
     int status = tfwi_guess_key(u, &name, !ascii, guess, out_key);
     return status != TFW_OK
                ? status
-               : remember(u, code, (tfwi_memo){TFWI_STRING, 0, *out_key + 1, text.a, text.b});
+               : remember(u, code, (tfwi_memo){TFWI_ITEM_STRING, 0, *out_key + 1, text.a, text.b});
 }
 
 /* A list that occurred before is read again. */
@@ -228,7 +230,7 @@ static int read_row(tfwi_unpickler *u) {
     uint64_t code;
     u->tape.count = 0;
     u->pairs.count = 0;
-    for (size_t count = 0; take(u, 1, &code); count++) {
+    for (size_t count = 0; take_number(u, 1, &code); count++) {
         if (code == TYPE_NULL) {
             u->same_keys = same && count == guesses;
             u->pairs.count = count;
@@ -245,7 +247,8 @@ static int read_row(tfwi_unpickler *u) {
         int status = read_key(u, (uint8_t)code, guess, &pair->key);
         same = same && pair->key == guess;
         if (status == TFW_OK) {
-            status = take(u, 1, &code) ? read_value(u, (uint8_t)code, &pair->value) : TFWI_UNKNOWN;
+            status = take_number(u, 1, &code) ? read_value(u, (uint8_t)code, &pair->value)
+                                              : TFWI_UNKNOWN;
         }
         if (status != TFW_OK) {
             return status;
@@ -257,7 +260,7 @@ static int read_row(tfwi_unpickler *u) {
 /* A row that occurred before. */
 static int reread_row(tfwi_unpickler *u) {
     const tfwi_memo *row = recall(u);
-    if (row == NULL || row->type != TFWI_ROW) {
+    if (row == NULL || row->type != TFWI_ITEM_ROW) {
         return TFWI_UNKNOWN;
     }
     size_t back = u->at;
@@ -272,8 +275,8 @@ static int reread_row(tfwi_unpickler *u) {
 /* Reads the head of the list of rows. */
 static int begin_list(tfwi_unpickler *u) {
     uint64_t code;
-    if (!take(u, 1, &code) || (code & ~(uint64_t)FLAG_REF) != TYPE_LIST ||
-        !take(u, 4, &u->rows_left)) {
+    if (!take_number(u, 1, &code) || (code & ~(uint64_t)FLAG_REF) != TYPE_LIST ||
+        !take_number(u, 4, &u->rows_left)) {
         return TFWI_UNKNOWN;
     }
     return remember(u, (uint8_t)code, (tfwi_memo){0});
@@ -289,7 +292,7 @@ int tfwi_unmarshal_row(tfwi_unpickler *u) {
         return u->at == u->len ? TFW_END : TFWI_UNKNOWN;
     }
     u->rows_left--;
-    if (!take(u, 1, &code)) {
+    if (!take_number(u, 1, &code)) {
         return TFWI_UNKNOWN;
     }
     if (code == TYPE_REF) {
@@ -298,6 +301,6 @@ int tfwi_unmarshal_row(tfwi_unpickler *u) {
     if ((code & ~(uint64_t)FLAG_REF) != TYPE_DICT) {
         return TFWI_UNKNOWN;
     }
-    status = remember(u, (uint8_t)code, (tfwi_memo){.type = TFWI_ROW, .a = u->at});
+    status = remember(u, (uint8_t)code, (tfwi_memo){.type = TFWI_ITEM_ROW, .a = u->at});
     return status == TFW_OK ? read_row(u) : status;
 }

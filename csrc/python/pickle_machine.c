@@ -20,7 +20,7 @@ static int push_int(tfwi_unpickler *u, size_t at, size_t size, bool is_signed) {
     uint64_t v = tfwi_load_sized(u, size);
     u->at += size;
     v = is_signed ? tfwi_extend_sign(v, size) : v;
-    return push(u, (tfwi_item){.type = TFWI_INT, .a = v, .at = at});
+    return push(u, (tfwi_item){.type = TFWI_ITEM_INT, .a = v, .at = at});
 }
 
 static int push_float(tfwi_unpickler *u, size_t at) {
@@ -29,7 +29,7 @@ static int push_float(tfwi_unpickler *u, size_t at) {
     }
     uint64_t v = tfwi_swap64(tfwi_load64(u->stream + u->at));
     u->at += 8;
-    return push(u, (tfwi_item){.type = TFWI_FLOAT, .a = v, .at = at});
+    return push(u, (tfwi_item){.type = TFWI_ITEM_FLOAT, .a = v, .at = at});
 }
 
 static int push_string(tfwi_unpickler *u, size_t at, size_t size_of_length, bool is_text) {
@@ -44,7 +44,7 @@ static int push_string(tfwi_unpickler *u, size_t at, size_t size_of_length, bool
     }
     size_t begin = u->at;
     u->at += (size_t)len;
-    return push(u, (tfwi_item){.type = TFWI_STRING, .a = begin, .b = len, .at = at});
+    return push(u, (tfwi_item){.type = TFWI_ITEM_STRING, .a = begin, .b = len, .at = at});
 }
 
 static int run_scalar(tfwi_unpickler *u, uint8_t op, size_t at) {
@@ -61,7 +61,7 @@ static int run_scalar(tfwi_unpickler *u, uint8_t op, size_t at) {
     }
     case OP_NEWFALSE:
     case OP_NEWTRUE:
-        return push(u, (tfwi_item){.type = TFWI_INT, .a = op == OP_NEWTRUE, .at = at});
+        return push(u, (tfwi_item){.type = TFWI_ITEM_INT, .a = op == OP_NEWTRUE, .at = at});
     case OP_BINFLOAT: return push_float(u, at);
     case OP_SHORT_BINUNICODE: return push_string(u, at, 1, true);
     case OP_BINUNICODE: return push_string(u, at, 4, true);
@@ -76,7 +76,7 @@ static int run_scalar(tfwi_unpickler *u, uint8_t op, size_t at) {
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-static bool is_scalar(const tfwi_item *item) { return item->type <= TFWI_INT; }
+static bool is_scalar_item(const tfwi_item *item) { return item->type <= TFWI_ITEM_INT; }
 
 /* Lists of equal length become one list of rank 2; their elements already lie in a row. */
 static int join_lists(tfwi_unpickler *u, tfwi_item *list, size_t first) {
@@ -84,7 +84,7 @@ static int join_lists(tfwi_unpickler *u, tfwi_item *list, size_t first) {
     for (const tfwi_item *item = u->items.of + first; item < end; item++) {
         bool is_first = list->rank == 0;
         bool follows = item->b == 0 || item->a == list->a + list->b;
-        if (item->type != TFWI_LIST || item->rank > 1 ||
+        if (item->type != TFWI_ITEM_LIST || item->rank > 1 ||
             (!is_first && (list->rank != 2 || list->inner != item->b || !follows))) {
             return TFWI_UNKNOWN;
         }
@@ -114,22 +114,22 @@ static int add_scalars(tfwi_unpickler *u, tfwi_item *list, size_t first) {
     }
     const tfwi_item *end = u->items.of + u->items.count;
     for (const tfwi_item *item = u->items.of + first; item < end; item++) {
-        if (!is_scalar(item)) {
+        if (!is_scalar_item(item)) {
             return TFWI_UNKNOWN;
         }
         list->kinds |= TFWI_BIT(item->type);
         u->tape.of[u->tape.count++] =
-            (tfwi_element){item->a, item->type == TFWI_STRING ? item->b : item->type};
+            (tfwi_element){item->a, item->type == TFWI_ITEM_STRING ? item->b : item->type};
     }
     list->b += count;
     return TFW_OK;
 }
 
 /* Items from first on leave the stack and become elements of a list. */
-static int extend(tfwi_unpickler *u, tfwi_item *list, size_t first) {
+static int extend_list(tfwi_unpickler *u, tfwi_item *list, size_t first) {
     int status = TFW_OK;
     if (first < u->items.count) {
-        bool scalars = is_scalar(&u->items.of[first]);
+        bool scalars = is_scalar_item(&u->items.of[first]);
         status = scalars ? add_scalars(u, list, first) : join_lists(u, list, first);
     }
     u->items.count = first;
@@ -137,15 +137,15 @@ static int extend(tfwi_unpickler *u, tfwi_item *list, size_t first) {
 }
 
 /* APPEND, APPENDS: items from first on go into the list below them. */
-static int append(tfwi_unpickler *u, size_t first) {
-    if (first == 0 || first > u->items.count || u->items.of[first - 1].type != TFWI_LIST) {
+static int append_items(tfwi_unpickler *u, size_t first) {
+    if (first == 0 || first > u->items.count || u->items.of[first - 1].type != TFWI_ITEM_LIST) {
         return TFWI_UNKNOWN;
     }
     tfwi_item *list = &u->items.of[first - 1];
     if (list->memo != 0 && u->replays == 0) {
         u->memos.of[list->memo - 1].b = u->at;
     }
-    return extend(u, list, first);
+    return extend_list(u, list, first);
 }
 
 /* Items from first on become a tuple. */
@@ -153,8 +153,8 @@ static int make_tuple(tfwi_unpickler *u, size_t first, size_t at) {
     if (first > u->items.count) {
         return TFWI_UNKNOWN;
     }
-    tfwi_item tuple = {.type = TFWI_LIST, .at = at};
-    int status = extend(u, &tuple, first);
+    tfwi_item tuple = {.type = TFWI_ITEM_LIST, .at = at};
+    int status = extend_list(u, &tuple, first);
     return status == TFW_OK ? push(u, tuple) : status;
 }
 
@@ -187,7 +187,7 @@ static bool pop_mark(tfwi_unpickler *u, tfwi_mark *out) {
 
 static bool is_named(const tfwi_unpickler *u, const tfwi_item *item, const char *name) {
     size_t len = strlen(name);
-    return item->type == TFWI_STRING && item->b == len &&
+    return item->type == TFWI_ITEM_STRING && item->b == len &&
            memcmp(u->stream + item->a, name, len) == 0;
 }
 
@@ -200,7 +200,7 @@ static int push_native(tfwi_unpickler *u) {
     if (!is_named(u, &names[0], "tfwire._examples.rows") || !is_named(u, &names[1], "native")) {
         return TFWI_UNKNOWN;
     }
-    tfwi_item native = {.type = TFWI_NATIVE, .at = names[0].at};
+    tfwi_item native = {.type = TFWI_ITEM_NATIVE, .at = names[0].at};
     u->items.count -= 2;
     return push(u, native);
 }
@@ -212,10 +212,10 @@ static int reduce(tfwi_unpickler *u) {
     }
     const tfwi_item *native = &u->items.of[u->items.count - 2];
     tfwi_item args = native[1];
-    if (native->type != TFWI_NATIVE || args.type != TFWI_LIST) {
+    if (native->type != TFWI_ITEM_NATIVE || args.type != TFWI_ITEM_LIST) {
         return TFWI_UNKNOWN;
     }
-    tfwi_item result = {.type = TFWI_LIST, .at = native->at};
+    tfwi_item result = {.type = TFWI_ITEM_LIST, .at = native->at};
     tfwi_element e[2] = {{0, 0}};
     if (args.b == 1 || args.b == 2) {
         memcpy(e, u->tape.of + args.a, (size_t)args.b * sizeof *e);
@@ -226,13 +226,14 @@ static int reduce(tfwi_unpickler *u) {
         result.a = args.a;
         result.b = args.b;
     } else if (args.b == 1) {
-        result.type = args.kinds == TFWI_BIT(TFWI_STRING) ? TFWI_STRING : (uint8_t)e[0].b;
+        result.type = args.kinds == TFWI_BIT(TFWI_ITEM_STRING) ? TFWI_ITEM_STRING : (uint8_t)e[0].b;
         result.a = e[0].a;
         result.b = e[0].b;
-    } else if (args.b == 2 && args.kinds == (TFWI_BIT(TFWI_INT) | TFWI_BIT(TFWI_STRING)) &&
+    } else if (args.b == 2 &&
+               args.kinds == (TFWI_BIT(TFWI_ITEM_INT) | TFWI_BIT(TFWI_ITEM_STRING)) &&
                e[1].a <= u->len && e[1].b <= u->len - e[1].a && e[0].a >= TFW_BYTES &&
                e[0].a <= TFW_INT64 && (e[0].a != TFW_BYTES || e[1].b == 0)) {
-        result.type = TFWI_RAW;
+        result.type = TFWI_ITEM_RAW;
         result.kind = (uint8_t)e[0].a;
         result.a = e[1].a;
         result.b = e[1].b;
@@ -255,7 +256,7 @@ static int memoize_top(tfwi_unpickler *u) {
     }
     tfwi_item *item = &u->items.of[u->items.count - 1];
     tfwi_memo memo = {.type = item->type, .kind = item->kind, .a = item->a, .b = item->b};
-    if (item->type == TFWI_LIST) {
+    if (item->type == TFWI_ITEM_LIST) {
         memo.a = item->at;
         memo.b = u->at;
     }
@@ -286,7 +287,7 @@ static int replay(tfwi_unpickler *u, size_t from, size_t to) {
 }
 
 static bool is_memoised_as(const tfwi_item *item, size_t index) {
-    return item->type == TFWI_LIST && item->memo == index + 1;
+    return item->type == TFWI_ITEM_LIST && item->memo == index + 1;
 }
 
 /* Whether a list is still being built, so that it would contain itself: it stands below a mark or
@@ -301,7 +302,7 @@ static bool is_open(const tfwi_unpickler *u, size_t index) {
     return u->items.count != 0 && is_memoised_as(&u->items.of[u->items.count - 1], index);
 }
 
-static int recall(tfwi_unpickler *u, size_t at, size_t size) {
+static int recall_memo(tfwi_unpickler *u, size_t at, size_t size) {
     if (!tfwi_has(u, size)) {
         return TFWI_UNKNOWN;
     }
@@ -312,14 +313,14 @@ static int recall(tfwi_unpickler *u, size_t at, size_t size) {
     }
     tfwi_memo memo = u->memos.of[index];
     switch (memo.type) {
-    case TFWI_STRING:
-    case TFWI_FLOAT:
-    case TFWI_INT:
-    case TFWI_RAW:
-    case TFWI_NATIVE:
+    case TFWI_ITEM_STRING:
+    case TFWI_ITEM_FLOAT:
+    case TFWI_ITEM_INT:
+    case TFWI_ITEM_RAW:
+    case TFWI_ITEM_NATIVE:
         return push(u, (tfwi_item){.type = memo.type, .kind = memo.kind, .a = memo.a, .b = memo.b,
                                    .memo = (uint32_t)index + 1, .at = at});
-    case TFWI_LIST:
+    case TFWI_ITEM_LIST:
         return is_open(u, (size_t)index) ? TFWI_UNKNOWN
                                          : replay(u, (size_t)memo.a, (size_t)memo.b);
     default: return TFWI_UNKNOWN;
@@ -337,16 +338,16 @@ int tfwi_run(tfwi_unpickler *u) {
     uint8_t op = u->stream[at];
     switch (op) {
     case OP_MEMOIZE: return memoize_top(u);
-    case OP_BINGET: return recall(u, at, 1);
-    case OP_LONG_BINGET: return recall(u, at, 4);
+    case OP_BINGET: return recall_memo(u, at, 1);
+    case OP_LONG_BINGET: return recall_memo(u, at, 4);
     case OP_FRAME:
         u->at += TFWI_PICKLE_FRAME_SIZE - 1;
         return u->at <= u->end ? TFW_OK : TFWI_UNKNOWN;
     case OP_MARK: return push_mark(u, at);
     case OP_EMPTY_LIST:
-    case OP_EMPTY_TUPLE: return push(u, (tfwi_item){.type = TFWI_LIST, .at = at});
-    case OP_APPEND: return u->items.count == 0 ? TFWI_UNKNOWN : append(u, u->items.count - 1);
-    case OP_APPENDS: return pop_mark(u, &mark) ? append(u, mark.items) : TFWI_UNKNOWN;
+    case OP_EMPTY_TUPLE: return push(u, (tfwi_item){.type = TFWI_ITEM_LIST, .at = at});
+    case OP_APPEND: return u->items.count == 0 ? TFWI_UNKNOWN : append_items(u, u->items.count - 1);
+    case OP_APPENDS: return pop_mark(u, &mark) ? append_items(u, mark.items) : TFWI_UNKNOWN;
     case OP_TUPLE: return pop_mark(u, &mark) ? make_tuple(u, mark.items, mark.at) : TFWI_UNKNOWN;
     case OP_TUPLE1:
     case OP_TUPLE2:

@@ -13,7 +13,7 @@ static int set_items(tfwi_unpickler *u) {
     for (size_t i = 0; i < count; i += 2) {
         const tfwi_item *name = &u->items.of[i];
         uint32_t key;
-        if (name[0].type != TFWI_STRING || name[1].type > TFWI_RAW) {
+        if (name[0].type != TFWI_ITEM_STRING || name[1].type > TFWI_ITEM_RAW) {
             return TFWI_UNKNOWN;
         }
         int status = tfwi_find_key(u, name, &key);
@@ -45,7 +45,7 @@ static bool row_ends(tfwi_unpickler *u) {
     u->at++;
     uint64_t index = tfwi_load_sized(u, size);
     u->at--;
-    return index < u->memos.count && u->memos.of[index].type == TFWI_ROW;
+    return index < u->memos.count && u->memos.of[index].type == TFWI_ITEM_ROW;
 }
 
 /* Reads a row from after its EMPTY_DICT and MEMOIZE. */
@@ -86,7 +86,7 @@ static int read_row(tfwi_unpickler *u) {
     size_t begin = u->at - 1;
     if (tfwi_has(u, 1) && u->stream[u->at] == OP_MEMOIZE) {
         u->at++;
-        tfwi_memo row = {.type = TFWI_ROW, .a = begin};
+        tfwi_memo row = {.type = TFWI_ITEM_ROW, .a = begin};
         if (u->replays == 0 && tfwi_memoize(u, row) != TFW_OK) {
             return TFW_E_MEMORY;
         }
@@ -113,7 +113,7 @@ static int reread_row(tfwi_unpickler *u, size_t size) {
     }
     uint64_t index = tfwi_load_sized(u, size);
     u->at += size;
-    if (index >= u->memos.count || u->memos.of[index].type != TFWI_ROW) {
+    if (index >= u->memos.count || u->memos.of[index].type != TFWI_ITEM_ROW) {
         return TFWI_UNKNOWN;
     }
     size_t back_at = u->at;

@@ -42,13 +42,13 @@ TFWI_INLINE bool accept(tfwi_unpickler *u, uint8_t op) {
 /* ---- Scalars: false, with u->at anywhere, for anything else --------------------------------- */
 
 /* The number whose opcode was op. */
-TFWI_INLINE bool read_number(tfwi_unpickler *u, uint8_t op, tfwi_element *out) {
+TFWI_INLINE bool load_number(tfwi_unpickler *u, uint8_t op, tfwi_element *out) {
     size_t size;
     bool is_signed = false;
-    *out = (tfwi_element){.b = TFWI_INT};
+    *out = (tfwi_element){.b = TFWI_ITEM_INT};
     switch (op) {
     case OP_BINFLOAT:
-        out->b = TFWI_FLOAT;
+        out->b = TFWI_ITEM_FLOAT;
         size = 8;
         break;
     case OP_BININT1: size = 1; break;
@@ -82,7 +82,7 @@ TFWI_INLINE bool read_string(tfwi_unpickler *u, uint8_t op, tfwi_item *out) {
     }
     uint64_t len = tfwi_load_sized(u, size);
     u->at += size;
-    *out = (tfwi_item){.type = TFWI_STRING, .a = u->at, .b = len};
+    *out = (tfwi_item){.type = TFWI_ITEM_STRING, .a = u->at, .b = len};
     return tfwi_has(u, len);
 }
 
@@ -91,7 +91,7 @@ TFWI_INLINE int skip_string(tfwi_unpickler *u, const tfwi_item *string, uint32_t
     if (!accept(u, OP_MEMOIZE)) {
         return TFW_OK;
     }
-    return tfwi_memoize(u, (tfwi_memo){TFWI_STRING, 0, key, string->a, string->b});
+    return tfwi_memoize(u, (tfwi_memo){TFWI_ITEM_STRING, 0, key, string->a, string->b});
 }
 
 /* The memo's entry for the index of size bytes at this place; NULL: there is none. */
@@ -123,7 +123,7 @@ TFWI_INLINE int read_key(tfwi_unpickler *u, uint8_t op, uint32_t guess, uint32_t
     }
     uint32_t number;
     const tfwi_memo *memo = read_memo(u, op == OP_BINGET ? 1 : 4, &number);
-    if (memo == NULL || memo->type != TFWI_STRING) {
+    if (memo == NULL || memo->type != TFWI_ITEM_STRING) {
         return TFWI_UNUSUAL;
     }
     if (TFWI_LIKELY(memo->key != 0)) {
@@ -144,7 +144,7 @@ static int read_numbers(tfwi_unpickler *u, tfwi_item *list) {
             return TFW_OK;
         }
         tfwi_element number;
-        if (!read_number(u, op, &number)) {
+        if (!load_number(u, op, &number)) {
             return TFWI_UNUSUAL;
         }
         if (!TFWI_RESERVE_MORE(u->tape, 1)) {
@@ -163,7 +163,7 @@ static int read_list(tfwi_unpickler *u, tfwi_item *list) {
     if (accept(u, OP_MEMOIZE) && tfwi_memoize(u, (tfwi_memo){.type = 0}) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    *list = (tfwi_item){.type = TFWI_LIST, .rank = 1, .a = u->tape.count};
+    *list = (tfwi_item){.type = TFWI_ITEM_LIST, .rank = 1, .a = u->tape.count};
     if (!accept(u, OP_MARK)) {
         return TFWI_UNUSUAL;
     }
@@ -174,7 +174,7 @@ static int read_list(tfwi_unpickler *u, tfwi_item *list) {
         }
     } while (accept(u, OP_MARK));
     if (u->memos.count != index) {
-        u->memos.of[index] = (tfwi_memo){.type = TFWI_LIST, .a = begin, .b = u->at};
+        u->memos.of[index] = (tfwi_memo){.type = TFWI_ITEM_LIST, .a = begin, .b = u->at};
     }
     return TFW_OK;
 }
@@ -186,9 +186,9 @@ static int read_native(tfwi_unpickler *u, size_t begin, tfwi_item *out) {
     if (!TFWI_RESERVE_MORE(u->items, 1)) {
         return TFW_E_MEMORY;
     }
-    u->items.of[u->items.count++] = (tfwi_item){.type = TFWI_NATIVE, .at = begin};
+    u->items.of[u->items.count++] = (tfwi_item){.type = TFWI_ITEM_NATIVE, .at = begin};
     int status = TFW_OK;
-    while (status == TFW_OK && (u->items.count != 1 || u->items.of[0].type == TFWI_NATIVE)) {
+    while (status == TFW_OK && (u->items.count != 1 || u->items.of[0].type == TFWI_ITEM_NATIVE)) {
         status = tfwi_run(u);
     }
     if (status == TFW_OK && tfwi_has(u, 1) && u->stream[u->at] == OP_MEMOIZE) {
@@ -205,10 +205,11 @@ static int read_known_value(tfwi_unpickler *u, size_t size, tfwi_item *out) {
     size_t begin = u->at - 1;
     uint32_t number;
     const tfwi_memo *memo = read_memo(u, size, &number);
-    if (memo == NULL || memo->type == 0 || memo->type == TFWI_LIST || memo->type == TFWI_ROW) {
+    if (memo == NULL || memo->type == 0 || memo->type == TFWI_ITEM_LIST ||
+        memo->type == TFWI_ITEM_ROW) {
         return TFWI_UNUSUAL;
     }
-    if (memo->type == TFWI_NATIVE) {
+    if (memo->type == TFWI_ITEM_NATIVE) {
         return read_native(u, begin, out);
     }
     *out = (tfwi_item){.type = memo->type, .kind = memo->kind, .a = memo->a, .b = memo->b};
@@ -217,7 +218,7 @@ static int read_known_value(tfwi_unpickler *u, size_t size, tfwi_item *out) {
 
 TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t op, tfwi_item *out) {
     tfwi_element number;
-    if (read_number(u, op, &number)) {
+    if (load_number(u, op, &number)) {
         out->type = (uint8_t)number.b; /* it needs no other field */
         out->a = number.a;
         return TFW_OK;

@@ -6,14 +6,14 @@
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static double number_of(uint64_t bits, uint64_t type) {
+static double item_number(uint64_t bits, uint64_t type) {
     double value;
     memcpy(&value, &bits, sizeof value);
-    return type == TFWI_INT ? (double)(int64_t)bits : value;
+    return type == TFWI_ITEM_INT ? (double)(int64_t)bits : value;
 }
 
-static void put_string(const tfw_rows *r, const tfwi_prefix *f, uint64_t offset, uint64_t len,
-                       tfwi_output *out) {
+static void put_item_string(const tfw_rows *r, const tfwi_prefix *f, uint64_t offset, uint64_t len,
+                            tfwi_output *out) {
     uint8_t *p = tfwi_prefix_put_packed(f, (size_t)len, out->at);
     out->at = tfwi_put_text(r->u.stream + offset, (size_t)len, r->u.len - (size_t)offset, p);
 }
@@ -22,7 +22,7 @@ static void put_float_list(const tfwi_prefix *f, const tfwi_element *e, size_t c
                            tfwi_output *out) {
     uint8_t *p = tfwi_prefix_put_packed(f, 4 * count, out->at);
     for (size_t i = 0; i < count; i++, p += 4) {
-        float value = (float)number_of(e[i].a, e[i].b);
+        float value = (float)item_number(e[i].a, e[i].b);
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         tfwi_store32(p, bits);
@@ -35,13 +35,13 @@ static void put_int_list(tfwi_prefix *f, const tfwi_element *e, size_t count, tf
     for (size_t i = 0; i < count; i++) {
         p = tfwi_put_varint(p, e[i].a, tfwi_varint_size(e[i].a));
     }
-    out->at = tfwi_prefix_place(f, TFWI_PACKED(f), out->at, p);
+    out->at = tfwi_prefix_place(f, TFWI_PACKED_LENGTHS(f), out->at, p);
 }
 
 static void put_string_list(const tfw_rows *r, tfwi_prefix *f, const tfwi_element *e, size_t count,
                             tfwi_output *out) {
     if (count == 1) {
-        put_string(r, f, e->a, e->b, out);
+        put_item_string(r, f, e->a, e->b, out);
         return;
     }
     uint8_t *p = out->at + f->guess;
@@ -50,33 +50,33 @@ static void put_string_list(const tfw_rows *r, tfwi_prefix *f, const tfwi_elemen
         p = tfwi_put_length(p, e[i].b);
         p = tfwi_put_text(r->u.stream + e[i].a, (size_t)e[i].b, r->u.len - (size_t)e[i].a, p);
     }
-    out->at = tfwi_prefix_place(f, TFWI_LIST(f), out->at, p);
+    out->at = tfwi_prefix_place(f, TFWI_LIST_LENGTHS(f), out->at, p);
 }
 
 /* The kind of a value; of a list, that of its elements. TFW_NONE: numbers and strings are mixed. An
  * empty list may have any. */
 static int32_t kind_of(const tfwi_item *value) {
-    if (value->type != TFWI_LIST) {
-        return value->type == TFWI_RAW ? value->kind : value->type;
+    if (value->type != TFWI_ITEM_LIST) {
+        return value->type == TFWI_ITEM_RAW ? value->kind : value->type;
     }
     switch (value->kinds) {
     case 0:
-    case TFWI_BIT(TFWI_INT): return TFW_INT64;
-    case TFWI_BIT(TFWI_FLOAT):
-    case TFWI_BIT(TFWI_FLOAT) | TFWI_BIT(TFWI_INT): return TFW_FLOAT;
-    case TFWI_BIT(TFWI_STRING): return TFW_BYTES;
+    case TFWI_BIT(TFWI_ITEM_INT): return TFW_INT64;
+    case TFWI_BIT(TFWI_ITEM_FLOAT):
+    case TFWI_BIT(TFWI_ITEM_FLOAT) | TFWI_BIT(TFWI_ITEM_INT): return TFW_FLOAT;
+    case TFWI_BIT(TFWI_ITEM_STRING): return TFW_BYTES;
     default: return TFW_NONE;
     }
 }
 
 /* The number of values; strings: also their bytes in all. */
-static size_t measure(const tfw_rows *r, const tfwi_item *value, int32_t kind,
-                      size_t *out_text_len) {
-    *out_text_len = value->type == TFWI_STRING ? (size_t)value->b : 0;
-    if (value->type == TFWI_RAW) {
+static size_t measure_item(const tfw_rows *r, const tfwi_item *value, int32_t kind,
+                           size_t *out_text_len) {
+    *out_text_len = value->type == TFWI_ITEM_STRING ? (size_t)value->b : 0;
+    if (value->type == TFWI_ITEM_RAW) {
         return (size_t)(value->b / (kind == TFW_INT64 ? 8 : 4));
     }
-    if (value->type != TFWI_LIST) {
+    if (value->type != TFWI_ITEM_LIST) {
         return 1;
     }
     for (uint64_t i = 0; kind == TFW_BYTES && i < value->b; i++) {
@@ -85,8 +85,8 @@ static size_t measure(const tfw_rows *r, const tfwi_item *value, int32_t kind,
     return (size_t)value->b;
 }
 
-static void put_list(tfw_rows *r, tfwi_prefix *f, const tfwi_item *list, int32_t kind,
-                     tfwi_output *out) {
+static void put_item_list(tfw_rows *r, tfwi_prefix *f, const tfwi_item *list, int32_t kind,
+                          tfwi_output *out) {
     const tfwi_element *elements = &r->u.tape.of[list->a];
     size_t count = (size_t)list->b;
     switch (kind) {
@@ -117,25 +117,25 @@ TFWI_INLINE int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
         return TFW_E_MEMORY;
     }
     size_t text_len;
-    size_t count = measure(r, value, kind, &text_len);
+    size_t count = measure_item(r, value, kind, &text_len);
     if (!tfwi_has_room(out, tfwi_feature_bound(f, kind, count, text_len))) {
         return TFW_NEED_SPACE;
     }
     if (count == 0) { /* an array knows its kind, a list does not */
-        unsigned lengths = value->type == TFWI_RAW ? TFWI_LIST(f) : f->outer;
+        unsigned lengths = value->type == TFWI_ITEM_RAW ? TFWI_LIST_LENGTHS(f) : f->outer;
         out->at = tfwi_prefix_put(f, lengths, 0, out->at);
         return TFW_OK;
     }
     float rounded;
     switch (value->type) {
-    case TFWI_INT: tfwi_put_int64(f, (int64_t)value->a, out); break;
-    case TFWI_FLOAT:
-        rounded = (float)number_of(value->a, TFWI_FLOAT);
+    case TFWI_ITEM_INT: tfwi_put_int64(f, (int64_t)value->a, out); break;
+    case TFWI_ITEM_FLOAT:
+        rounded = (float)item_number(value->a, TFWI_ITEM_FLOAT);
         tfwi_put_floats(f, &rounded, 1, out);
         break;
-    case TFWI_STRING: put_string(r, f, value->a, value->b, out); break;
-    case TFWI_RAW: put_array(r, f, value, count, out); break;
-    default: put_list(r, f, value, kind, out);
+    case TFWI_ITEM_STRING: put_item_string(r, f, value->a, value->b, out); break;
+    case TFWI_ITEM_RAW: put_array(r, f, value, count, out); break;
+    default: put_item_list(r, f, value, kind, out);
     }
     return TFW_OK;
 }
@@ -147,7 +147,7 @@ static size_t find_run(tfw_rows *r, size_t first, size_t *out_bound) {
     for (size_t i = first; i < r->u.pairs.count; i++, run++) {
         tfwi_pair *pair = &r->u.pairs.of[r->order.of[i]];
         tfwi_item *value = &pair->value;
-        if ((value->type != TFWI_INT && value->type != TFWI_FLOAT) ||
+        if ((value->type != TFWI_ITEM_INT && value->type != TFWI_ITEM_FLOAT) ||
             pair->key >= r->prefixes.count) {
             break;
         }
@@ -155,8 +155,8 @@ static size_t find_run(tfw_rows *r, size_t first, size_t *out_bound) {
         if (scalar->template == NULL) {
             break;
         }
-        if (value->type == TFWI_FLOAT) {
-            float rounded = (float)number_of(value->a, TFWI_FLOAT);
+        if (value->type == TFWI_ITEM_FLOAT) {
+            float rounded = (float)item_number(value->a, TFWI_ITEM_FLOAT);
             memcpy(&value->a, &rounded, sizeof rounded);
         }
         scalar->values = &value->a;

@@ -24,13 +24,13 @@
 
 /* What a value is. The types of scalars are the kinds of features. */
 enum tfwi_item_type {
-    TFWI_STRING = TFW_BYTES,
-    TFWI_FLOAT = TFW_FLOAT,
-    TFWI_INT = TFW_INT64,
-    TFWI_LIST,   /* a list or tuple */
-    TFWI_RAW,    /* an array: the bytes of its numbers */
-    TFWI_NATIVE, /* on the stack only: the marker that REDUCE applies */
-    TFWI_ROW     /* in the memo only: a dict */
+    TFWI_ITEM_STRING = TFW_BYTES,
+    TFWI_ITEM_FLOAT = TFW_FLOAT,
+    TFWI_ITEM_INT = TFW_INT64,
+    TFWI_ITEM_LIST,   /* a list or tuple */
+    TFWI_ITEM_RAW,    /* an array: the bytes of its numbers */
+    TFWI_ITEM_NATIVE, /* on the stack only: the marker that REDUCE applies */
+    TFWI_ITEM_ROW     /* in the memo only: a dict */
 };
 
 #define TFWI_BIT(type) ((uint8_t)(1u << (type)))

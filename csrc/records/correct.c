@@ -24,9 +24,6 @@ enum {
     LARGEST_PAIRS = LARGEST_TABLE /* among more bits, some two explain any even syndrome */
 };
 
-/* The order of x: the period of its powers. */
-#define ORDER_OF_X UINT32_C(0x7fffffff)
-
 #define NO_BIT UINT64_MAX
 
 /* ---- Discrete logarithms: baby steps in a table, giant steps over its size ----------------- */
@@ -44,7 +41,7 @@ static uint32_t times_x(uint32_t v) { return (v >> 1) ^ (UINT32_C(0x82f63b78) & 
 
 /* v divided by x to the 8 * bytes, that is, multiplied by its inverse. */
 static uint32_t divide(uint32_t v, uint32_t bytes) {
-    return tfw_crc32c_combine(v, 0, ORDER_OF_X - bytes);
+    return tfw_crc32c_combine(v, 0, TFWI_ORDER_OF_X - bytes);
 }
 
 static size_t slot_of(const logarithms *table, uint32_t power) {
@@ -70,7 +67,7 @@ static int logarithms_create(logarithms *table, uint32_t steps) {
 }
 
 /* The exponent of a power in the table, else NO_BIT. */
-static uint64_t look_up(const logarithms *table, uint32_t power) {
+static uint64_t logarithm_of(const logarithms *table, uint32_t power) {
     for (size_t slot = slot_of(table, power);; slot = (slot + 1) & table->mask) {
         uint64_t entry = table->slots[slot];
         if (entry == 0) {
@@ -85,7 +82,7 @@ static uint64_t look_up(const logarithms *table, uint32_t power) {
 /* The exponent below count of a power of x, else NO_BIT. */
 static uint64_t logarithm(const logarithms *table, uint32_t power, uint64_t count) {
     for (uint64_t base = 0; base < count; base += table->steps) {
-        uint64_t exponent = look_up(table, power);
+        uint64_t exponent = logarithm_of(table, power);
         if (exponent != NO_BIT) {
             return base + exponent < count ? base + exponent : NO_BIT;
         }
@@ -98,7 +95,7 @@ static uint64_t logarithm(const logarithms *table, uint32_t power, uint64_t coun
 static bool is_sum_of_two(const logarithms *table, uint32_t sum, uint64_t count) {
     uint32_t power = ONE;
     for (uint64_t exponent = 0; exponent < count; exponent++, power = times_x(power)) {
-        if (look_up(table, sum ^ power) < count) {
+        if (logarithm_of(table, sum ^ power) < count) {
             return true;
         }
     }
@@ -211,7 +208,7 @@ static int correct_payload(const uint8_t *record, uint64_t length, tfw_flip *out
     if (state.stored == tfwi_crc32c_mask(state.computed)) {
         return TFW_END;
     }
-    if (length > (ORDER_OF_X - FOOTER_BITS) / 8) {
+    if (length > (TFWI_ORDER_OF_X - FOOTER_BITS) / 8) {
         return TFW_E_DATA_CRC; /* two places have the same power */
     }
     logarithms table;
@@ -228,8 +225,8 @@ static int correct_payload(const uint8_t *record, uint64_t length, tfw_flip *out
 static void flip(uint8_t *data, unsigned bit) { data[bit / 8] ^= (uint8_t)(1u << (bit % 8)); }
 
 /* Whether the record verifies with this header. TFW_NEED_INPUT: it takes *needed bytes to know. */
-static int fits(const tfwi_damaged *damaged, const uint8_t *header, bool *out_fits,
-                uint64_t *needed) {
+static int correction_fits(const tfwi_damaged *damaged, const uint8_t *header, bool *out_fits,
+                           uint64_t *needed) {
     *out_fits = false;
     if (!tfwi_header_verifies(tfwi_crc32c_current(), header)) {
         return TFW_OK;
@@ -256,7 +253,7 @@ static int is_two_of_header(const tfwi_damaged *damaged, uint8_t *header, int32_
             bool fit = false;
             flip(header, i);
             flip(header, j);
-            int status = fits(damaged, header, &fit, needed);
+            int status = correction_fits(damaged, header, &fit, needed);
             flip(header, j);
             flip(header, i);
             if (status != TFW_OK || fit) {
@@ -275,7 +272,7 @@ static int correct_header(const tfwi_damaged *damaged, tfw_flip *out_flip, uint6
     for (unsigned bit = 0; bit < HEADER_BITS; bit++) {
         bool fit = false;
         flip(header, bit);
-        int status = fits(damaged, header, &fit, needed);
+        int status = correction_fits(damaged, header, &fit, needed);
         flip(header, bit);
         if (status != TFW_OK) {
             return status;

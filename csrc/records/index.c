@@ -7,12 +7,11 @@
 #include <stdio.h>
 
 enum {
-    SPANS = 256,            /* found at a time by the walk */
-    LONG_RECORD = 4096,     /* from this size on a read costs less than the bytes it saves */
+    WALKED_SPANS = 256,            /* found at a time by the walk */
+    LEAPT_RECORD = 4096,     /* from this size on a read costs less than the bytes it saves */
     GROWTH = 8,             /* of the walk's reads while records are short */
-    GAP = 4096,             /* between two records that are read at once: as LONG_RECORD */
+    GAP = 4096,             /* between two records that are read at once: as LEAPT_RECORD */
     LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
-    LARGEST_READ = 1 << 30  /* some systems refuse to read more than INT_MAX bytes */
 };
 
 /* Completes the description of a damaged record; data: its first bytes, as far as present. */
@@ -56,7 +55,7 @@ static int leap(walk *w, uint64_t size) {
 
 /* Finds the records that begin in a window of the file at w->offset. */
 static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *error) {
-    tfw_span spans[SPANS];
+    tfw_span spans[WALKED_SPANS];
     tfw_error found;
     size_t at = 0;
     int status = TFW_OK;
@@ -65,7 +64,7 @@ static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *erro
         size_t count = 0;
         size_t consumed = 0;
         status = tfwi_scan(data + at, len - at, 0, TFW_NO_DATA_CRC, spans,
-                           room < SPANS ? room : SPANS, &count, &consumed, &found);
+                           room < WALKED_SPANS ? room : WALKED_SPANS, &count, &consumed, &found);
         for (size_t i = 0; i < count; i++) {
             w->offsets[w->count++] = (int64_t)(w->offset + spans[i].offset - TFW_HEADER_SIZE);
         }
@@ -109,7 +108,7 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
             status = walk_window(&w, buffer, len, error);
         }
         want = want < buffer_len / GROWTH ? want * GROWTH : buffer_len;
-        if (w.last_size >= LONG_RECORD) {
+        if (w.last_size >= LEAPT_RECORD) {
             want = TFW_HEADER_SIZE;
         }
     }
@@ -238,7 +237,7 @@ int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t
         const group g = plan_group(offsets, numbers + first, count - first, capacity - used);
         const uint64_t size = (uint64_t)(g.end - g.begin);
         size_t got = 0;
-        if (size == 0 || g.end > INT64_MAX - LARGEST_READ) {
+        if (size == 0 || g.end > INT64_MAX - TFWI_LARGEST_READ) {
             return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that cannot be those of records");
         }
         if (size > capacity - used) {

@@ -6,13 +6,11 @@
 
 #include <errno.h>
 
-enum { LARGEST_READ = 1 << 30 }; /* some systems refuse to read more than INT_MAX bytes */
-
 int tfw_read_at(int32_t fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_got,
                 tfw_error *error) {
     size_t got = 0;
     while (got < len) {
-        size_t rest = len - got < LARGEST_READ ? len - got : LARGEST_READ;
+        size_t rest = len - got < TFWI_LARGEST_READ ? len - got : TFWI_LARGEST_READ;
         ptrdiff_t piece = tfwi_system_read(fd, out + got, rest, offset + got);
         if (piece == 0) {
             break;

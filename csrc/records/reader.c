@@ -18,7 +18,7 @@
 #include "records/window.h"
 
 enum {
-    SPANS = 4096,        /* most records per scan: their spans stay in the cache */
+    SCANNED_SPANS = 4096,        /* most records per scan: their spans stay in the cache */
     DOUBTFUL_SPANS = 32, /* the same, where much may be damaged */
     SMALLEST_BUFFER = 64,
     DEFAULT_BUFFER = 1 << 18,
@@ -51,9 +51,9 @@ int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader
         return status;
     }
     tfw_reader *reader = tfwi_calloc(1, sizeof *reader);
-    tfw_span *spans = tfwi_realloc(NULL, SPANS * sizeof *spans);
+    tfw_span *spans = tfwi_realloc(NULL, SCANNED_SPANS * sizeof *spans);
     const bool skips = options->on_corrupt == TFW_CORRUPT_SKIP;
-    uint64_t *numbers = skips ? tfwi_realloc(NULL, SPANS * sizeof *numbers) : NULL;
+    uint64_t *numbers = skips ? tfwi_realloc(NULL, SCANNED_SPANS * sizeof *numbers) : NULL;
     if (reader == NULL || spans == NULL || (skips && numbers == NULL)) {
         tfw_free(reader);
         tfw_free(spans);
@@ -132,7 +132,7 @@ static int scan(tfw_reader *reader) {
         reader->has_gaps = false;
     }
     tfw_span *spans = reader->spans + reader->span_count;
-    const size_t capacity = SPANS - reader->span_count;
+    const size_t capacity = SCANNED_SPANS - reader->span_count;
     if (tfwi_file_offset(reader, reader->begin) < reader->doubtful) {
         status = scan_doubtful(reader, spans, capacity, &count, &consumed, &found);
     } else {
@@ -216,7 +216,7 @@ static int go_on_past_damage(tfw_reader *reader) {
     }
     reader->has_gaps = true;
     int status = TFW_OK;
-    while (reader->span_count < SPANS && status == TFW_OK) {
+    while (reader->span_count < SCANNED_SPANS && status == TFW_OK) {
         status = advance(reader);
     }
     return status == TFW_E_MEMORY ? status : TFW_OK;

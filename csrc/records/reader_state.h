@@ -7,8 +7,7 @@
 
 enum {
     TFWI_HEADROOM = 64,
-    TFWI_PADDING = 64,
-    TFWI_LARGEST_READ = 1 << 30 /* some systems refuse to read more than INT_MAX bytes */
+    TFWI_PADDING = 64
 };
 
 struct tfw_reader {

@@ -25,7 +25,7 @@ uint64_t tfwi_test_hashed;
 #endif
 
 /* Completes the checksums of all whole strides within [base, end). */
-static int extend(tfwi_resync *resync, const uint8_t *data, size_t end) {
+static int checksum_up_to(tfwi_resync *resync, const uint8_t *data, size_t end) {
     size_t needed = (end - resync->base) / STRIDE + 1; /* number 0 is that of nothing */
     if (!TFWI_RESERVE(resync->crcs, needed)) {
         return TFW_E_MEMORY;
@@ -63,7 +63,7 @@ int tfwi_resync_verify(tfwi_resync *resync, const uint8_t *data, size_t begin, s
         if (resync->crcs.count == 0) {
             resync->base = begin;
         }
-        int status = extend(resync, data, end);
+        int status = checksum_up_to(resync, data, end);
         if (status != TFW_OK) {
             return status;
         }

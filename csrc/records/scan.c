@@ -26,14 +26,10 @@ const tfwi_scanner *tfwi_scanner_current(void) {
     return scanners[i];
 }
 
-static int64_t saturated(uint64_t value) {
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
 int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found) {
     tfwi_fail(error, status, "");
-    error->expected = saturated(expected);
-    error->found = saturated(found);
+    error->expected = tfwi_saturated(expected);
+    error->found = tfwi_saturated(found);
     return status;
 }
 
@@ -125,8 +121,8 @@ int tfw_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned
     status = tfwi_scan(data, len, max_record_size, flags, out_spans, span_capacity, out_count,
                        out_consumed, &found);
     if (status != TFW_OK && error != NULL) {
-        found.offset = saturated(*out_consumed);
-        found.record = saturated(*out_count);
+        found.offset = tfwi_saturated(*out_consumed);
+        found.record = tfwi_saturated(*out_count);
         tfwi_describe(data + *out_consumed, &found);
         *error = found;
     }

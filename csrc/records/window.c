@@ -3,6 +3,7 @@
 #include "records/window.h"
 
 #include "base/system.h"
+#include "records/read_at.h"
 
 #include <errno.h>
 
