@@ -230,18 +230,30 @@ static int read_columns(reading *r, size_t max_records, tfw_error *error) {
     return status;
 }
 
+/* Whether a call can begin: what it is given, apart from the file. */
+static int check_call(const tfw_columns *context, const tfw_columns *lists,
+                      const tfw_stretch *stretch, unsigned flags, tfw_error *error) {
+    const bool sequence = (flags & TFW_SEQUENCE) != 0;
+    int status = check_stretch(stretch, error);
+    if (status == TFW_OK) {
+        status = tfwi_check_flags(flags, STRETCH_FLAGS, error);
+    }
+    if (status == TFW_OK && context == NULL && !sequence) {
+        status = tfwi_fail(error, TFW_E_ARGUMENT, "no columns");
+    }
+    if (status == TFW_OK && ((context != NULL && context->lists) ||
+                             (sequence && lists != NULL && !lists->lists))) {
+        status = tfwi_fail(error, TFW_E_ARGUMENT, "context and feature lists exchanged");
+    }
+    return status;
+}
+
 int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
                      size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
                      tfw_error *error) {
     reading r = {.context = context, .lists = lists, .s = stretch, .flags = flags, .tally = tally};
     *out_done = 0;
-    int status = check_stretch(stretch, error);
-    if (status == TFW_OK) {
-        status = tfwi_check_flags(flags, STRETCH_FLAGS, error);
-    }
-    if (status == TFW_OK && context == NULL && (flags & TFW_SEQUENCE) == 0) {
-        status = tfwi_fail(error, TFW_E_ARGUMENT, "no columns");
-    }
+    int status = check_call(context, lists, stretch, flags, error);
     if (status == TFW_OK) {
         status = read_columns(&r, max_records, error);
     }
@@ -273,9 +285,10 @@ int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *s
                   size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
                   tfw_error *error) {
     const unsigned steps = flags & (TFW_BEGIN | TFW_FINISH);
-    int status = TFW_OK;
+    /* Before anything changes: beginning forgets all records. */
+    int status = check_call(context->columns, lists->columns, stretch, flags & ~steps, error);
     *out_done = 0;
-    if ((steps & TFW_BEGIN) != 0) {
+    if (status == TFW_OK && (steps & TFW_BEGIN) != 0) {
         status = begin_part(context, error);
         status = status == TFW_OK ? begin_part(lists, error) : status;
     }

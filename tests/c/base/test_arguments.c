@@ -2,6 +2,7 @@
  * or a result, but no access outside of what it was given. Buffers have exactly the size stated, so
  * that the sanitizer sees more. tests/unit/test_architecture.py asks for every function here. */
 #include "arguments.h"
+#include "columns.h"
 
 /* ---- Flags ---------------------------------------------------------------------------------- */
 
@@ -95,7 +96,7 @@ static int parse_sequence_with(unsigned flags) {
 }
 
 /* The framed record, as an Example or not, through a buffer of its size. */
-static int read_with(unsigned flags, unsigned scan_flags) {
+static int read_with(unsigned flags, unsigned scan_flags, bool as_unit) {
     table t;
     blob message = example();
     uint8_t *data = malloc(message.len + TFWI_FRAME_SIZE);
@@ -107,15 +108,28 @@ static int read_with(unsigned flags, unsigned scan_flags) {
                      .capacity = message.len + TFWI_FRAME_SIZE,
                      .end = message.len + TFWI_FRAME_SIZE};
     table_open(&t);
-    int status = tfw_read_columns(t.columns, t.lists, &s, 1, flags, NULL, &done, NULL);
+    tfw_column finished[3] = {{0}};
+    void *memory[3] = {&t.number, NULL, NULL};
+    const tfw_part context = {.columns = t.columns, .memory = memory, .capacity = 1,
+                              .sizes = (size_t[2]){0}, .lent = (uint8_t[2]){0},
+                              .finished = finished};
+    const tfw_part lists = {.columns = t.lists, .memory = memory + 2, .sizes = (size_t[1]){0},
+                            .lent = (uint8_t[1]){0}, .finished = finished + 2};
+    int status = as_unit
+                     ? tfw_read_unit(&context, &lists, &s, 1, flags, NULL, &done, NULL)
+                     : tfw_read_columns(t.columns, t.lists, &s, 1, flags, NULL, &done, NULL);
     CHECK_EQ(status == TFW_OK, done);
+    for (size_t i = 0; i < COUNT(finished); i++) {
+        free_column(&finished[i]);
+    }
     table_close(&t);
     free(data);
     return status;
 }
 
-static int read_columns_with(unsigned flags) { return read_with(flags, 0); }
-static int stretch_with(unsigned flags) { return read_with(0, flags); }
+static int read_columns_with(unsigned flags) { return read_with(flags, 0, false); }
+static int read_unit_with(unsigned flags) { return read_with(flags, 0, true); }
+static int stretch_with(unsigned flags) { return read_with(0, flags, false); }
 
 static int decode_with(unsigned flags) {
     blob message = example();
@@ -172,6 +186,8 @@ static void unknown_flags_are_refused(void) {
         {parse_one_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE},
         {parse_sequence_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
         {read_columns_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE},
+        {read_unit_with,
+         TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH},
         {stretch_with, TFW_NO_DATA_CRC},
         {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
         {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
