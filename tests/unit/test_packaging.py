@@ -103,6 +103,39 @@ def test_actions_are_pinned_by_hash():
     assert not [use for use in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", use)]
 
 
+WITHOUT = """
+import sys, pytest
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"ml_dtypes", "sklearn", "scipy", "fsspec", "PIL", "xdist"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+def test_the_tests_of_wheels_need_no_more_than_their_group():
+    """cibuildwheel runs them also with musl, for which others than these have no wheels."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'wheel-test = ["pytest>=8", "hypothesis"]' in text
+    command = re.search(r'^test-command = "python -m pytest (.+)"', text, re.MULTILINE)[1]
+    files = re.findall(r"tests/unit/\w+\.py", command)
+    assert len(files) >= 5
+    options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT)
+
+
+def test_wheels_are_tested_with_files_of_the_sdist():
+    """cibuildwheel takes test-sources from where it runs, whichever folder it builds."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="ascii")
+    assert "package-dir" not in workflow.replace("not from package-dir", "")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    sources = re.search(r"^test-sources = \[(.+)\]", text, re.MULTILINE)[1]
+    assert all((ROOT / name).exists() for name in re.findall(r'"([^"]+)"', sources))
+
+
 @pytest.mark.parametrize(
     ("missing", "extra", "code"),
     [
