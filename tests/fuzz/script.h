@@ -96,7 +96,8 @@ static inline void script_run(file *f, input *in) {
  * Reads are served from memory; of the file system only the size is asked for. */
 
 static const file *script_source;
-static uint64_t script_seed; /* not 0: reads are short, and now and then interrupted */
+/* Of each thread; not 0: its reads are short, and now and then interrupted. */
+static _Thread_local uint64_t script_seed;
 
 static inline ssize_t script_pread(int fd, void *out, size_t len, off_t offset) {
     (void)fd;
