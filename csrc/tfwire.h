@@ -647,10 +647,10 @@ enum tfw_unit_flags {
     TFW_FINISH = 64 /* tfw_columns_finish after TFW_OK */
 };
 
-/* tfw_read_columns from memory for columns to finished columns, in one call. Where the arguments are
- * refused, the columns and the memory stay as they were. Where beginning fails, nothing is read. If
- * finishing fails, which only TFW_E_MEMORY can be the reason for, the records were appended and no
- * column was taken. */
+/* tfw_read_columns from memory for columns to finished columns, in one call. Where the arguments
+ * are refused, the columns and the memory stay as they were. Where beginning fails, nothing is
+ * read. If finishing fails, which only TFW_E_MEMORY can be the reason for, the records were
+ * appended and no column was taken. */
 TFW_API int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *stretch,
                           size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
                           tfw_error *error);
