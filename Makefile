@@ -221,9 +221,12 @@ sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 # what others change, each value that a size or an address depends on once; ASan looks after it.
 THREADED = (inflate_ahead or recycle or thread or iterator_states or side_by_side or files_ahead or \
            parallel_writing) and not changing_inputs and not fork
-check-threads: C_TESTS = records/test_threads arrow/test_export
+check-threads: C_TESTS = records/test_threads files/test_thread_columns arrow/test_export
+check-threads: FUZZ_TARGETS = fuzz_threads
 check-threads: $(READY)
 	$(call c_tests,threads,clang,-fsanitize=thread,)
+	$(call fuzz_targets,threads,clang,-fsanitize=thread tests/fuzz/driver.c)
+	$(call replay,threads)
 	$(call sanitized_copy,threads-python,thread)
 	$(call sanitized_tests,threads-python,libtsan,TSAN_OPTIONS="halt_on_error=1 exitcode=66 \
 	    die_after_fork=0 log_path=$(CURDIR)/build/threads-python/race") \

@@ -132,25 +132,25 @@ static uint64_t hash_half(half *h) {
 
 /* Finds the next unit; false: there is none, and all threads end. */
 static bool next_unit(worker *w, size_t *out_number, tfw_stretch *s) {
-    job *job = w->job;
+    job *j = w->job;
     bool more = false;
-    EXPECT(pthread_mutex_lock(&job->lock) == 0);
-    *s = (tfw_stretch){.size = sizeof *s, .fd = job->fd, .flags = job->scan_flags,
-                       .max_record_size = job->limit, .offset = job->offset,
-                       .stop = UINT64_MAX, .buffer = w->buffer, .capacity = job->capacity};
-    if (job->status == TFW_OK) {
-        unit *u = &job->units[job->count];
-        const int status = tfw_read_ahead(s, job->step, &u->count, NULL);
+    EXPECT(pthread_mutex_lock(&j->lock) == 0);
+    *s = (tfw_stretch){.size = sizeof *s, .fd = j->fd, .flags = j->scan_flags,
+                       .max_record_size = j->limit, .offset = j->offset,
+                       .stop = UINT64_MAX, .buffer = w->buffer, .capacity = j->capacity};
+    if (j->status == TFW_OK) {
+        unit *u = &j->units[j->count];
+        const int status = tfw_read_ahead(s, j->step, &u->count, NULL);
         more = u->count != 0;
         EXPECT(more || status != TFW_OK);
-        EXPECT(u->count <= job->step && job->count < MOST_UNITS - 1);
-        job->status = more ? TFW_OK : status;
-        job->offset += s->end;
-        *out_number = job->count;
-        job->count += more;
+        EXPECT(u->count <= j->step && j->count < MOST_UNITS - 1);
+        j->status = more ? TFW_OK : status;
+        j->offset += s->end;
+        *out_number = j->count;
+        j->count += more;
     }
-    EXPECT(pthread_mutex_unlock(&job->lock) == 0);
-    if (job->from_file) {
+    EXPECT(pthread_mutex_unlock(&j->lock) == 0);
+    if (j->from_file) {
         s->stop = s->offset + s->end;
         s->end = 0;
     } else {
@@ -160,10 +160,10 @@ static bool next_unit(worker *w, size_t *out_number, tfw_stretch *s) {
 }
 
 static void read_unit(worker *w, unit *u, tfw_stretch *s) {
-    const job *job = w->job;
-    const tfw_part none = {0}, context = part_of(&w->context, job->step);
-    const tfw_part lists = job->sequence ? part_of(&w->lists, job->step) : none;
-    const unsigned flags = job->flags | TFW_BEGIN | TFW_FINISH;
+    const job *j = w->job;
+    const tfw_part none = {0}, context = part_of(&w->context, j->step);
+    const tfw_part lists = j->sequence ? part_of(&w->lists, j->step) : none;
+    const unsigned flags = j->flags | TFW_BEGIN | TFW_FINISH;
     tfw_error error = {.offset = -1, .record = -1, .feature = -1};
     u->status = tfw_read_unit(&context, &lists, s, u->count, flags, &u->tally, &u->done, &error);
     u->offset = error.offset;
@@ -173,11 +173,11 @@ static void read_unit(worker *w, unit *u, tfw_stretch *s) {
     if (u->status != TFW_OK) {
         EXPECT(tfw_columns_finish(context.columns, context.lent, context.finished, NULL) ==
                TFW_OK);
-        EXPECT(!job->sequence ||
+        EXPECT(!j->sequence ||
                tfw_columns_finish(lists.columns, lists.lent, lists.finished, NULL) == TFW_OK);
     }
     u->hash = hash_half(&w->context);
-    u->hash = job->sequence ? fuzz_hash_number(u->hash, hash_half(&w->lists)) : u->hash;
+    u->hash = j->sequence ? fuzz_hash_number(u->hash, hash_half(&w->lists)) : u->hash;
 }
 
 static void *read_units(void *argument) {
@@ -192,15 +192,15 @@ static void *read_units(void *argument) {
 }
 
 /* Reads all units with so many threads; lent: which columns stay in their objects. */
-static void read_side_by_side(job *job, size_t threads, uint8_t lent) {
+static void read_side_by_side(job *j, size_t threads, uint8_t lent) {
     pthread_t started[MOST_THREADS];
     worker workers[MOST_THREADS];
     for (size_t i = 0; i < threads; i++) {
         worker *w = &workers[i];
-        *w = (worker){.job = job, .buffer = fuzz_alloc(job->capacity),
-                      .seed = job->short_reads ? i + 1 : 0};
-        half_init(&w->context, &job->context, false, job, lent);
-        half_init(&w->lists, &job->lists, true, job, lent);
+        *w = (worker){.job = j, .buffer = fuzz_alloc(j->capacity),
+                      .seed = j->short_reads ? i + 1 : 0};
+        half_init(&w->context, &j->context, false, j, lent);
+        half_init(&w->lists, &j->lists, true, j, lent);
     }
     for (size_t i = 0; i < threads; i++) {
         CHECK_EQ(0, pthread_create(&started[i], NULL, read_units, &workers[i]));

@@ -1,13 +1,12 @@
-/* What threads may share: the choice of the checksum kernel, a schema, and offsets of records; for
- * ThreadSanitizer (make check-threads). */
-#include "check.h"
+/* What threads may share: the choice of the checksum kernel, a schema, a file, and offsets of its
+ * records; for ThreadSanitizer (make check-threads). files/test_thread_columns.c races what makes
+ * and reads messages. */
+#include "race.h"
+
 #include "crc32c/crc32c.h"
 #include "records.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-enum { THREADS = 4, ROUNDS = 1000, RECORDS = 20 };
+enum { ROUNDS = 1000, RECORDS = 20 };
 
 /* One entry "a" with the int64 list [7]. */
 static const uint8_t message[] = {0x0a, 0x0c, 0x0a, 0x0a, 0x0a, 0x01, 'a',
@@ -19,22 +18,6 @@ typedef struct shared {
     int fd;
     int64_t offsets[RECORDS + 1];
 } shared;
-
-static atomic_int wrong; /* the counters of check.h are for one thread */
-
-#define EXPECT(condition) ((condition) ? (void)0 : (void)atomic_fetch_add(&wrong, 1))
-
-/* Runs a function in all threads at once, on what they share. */
-static void race(void *(*function)(void *), shared *s) {
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(0, pthread_create(&threads[i], NULL, function, s));
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK_EQ(0, pthread_join(threads[i], NULL));
-    }
-    CHECK_EQ(0, atomic_exchange(&wrong, 0));
-}
 
 /* The first checksum of a process chooses the kernel, here several times over. */
 static void *select_and_compute(void *unused) {
@@ -121,6 +104,45 @@ static void *read_file(void *argument) {
     return NULL;
 }
 
+/* A summary and a tally for each. */
+static void *summarize(void *argument) {
+    const shared *s = argument;
+    tfw_tally expected = {0};
+    EXPECT(tfw_tally_block(&expected, s->file.data, s->file.len, 0, NULL) == TFW_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+        tfw_reader *reader;
+        tfw_summary summary = {.shortest = UINT64_MAX};
+        tfw_tally tally = {0};
+        int status = TFW_OK;
+        options.fd = s->fd;
+        EXPECT(tfw_reader_create(&options, &reader, NULL) == TFW_OK);
+        while (status == TFW_OK) {
+            status = tfw_reader_summarize(reader, 1000, 0, &summary, &tally, NULL);
+        }
+        EXPECT(status == TFW_END && summary.records == RECORDS);
+        EXPECT(summary.next_offset == s->file.len);
+        EXPECT(memcmp(&expected, &tally, sizeof tally) == 0);
+        tfw_reader_free(reader);
+    }
+    return NULL;
+}
+
+/* Offsets for each, found by the headers. */
+static void *walk(void *argument) {
+    const shared *s = argument;
+    uint8_t buffer[512];
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t offsets[RECORDS];
+        uint64_t offset = 0;
+        size_t count = 0;
+        EXPECT(tfw_walk(s->fd, s->file.len, &offset, buffer, sizeof buffer, offsets, RECORDS,
+                        &count, NULL) == TFW_END);
+        EXPECT(count == RECORDS && memcmp(offsets, s->offsets, sizeof offsets) == 0);
+    }
+    return NULL;
+}
+
 static void kernels_are_chosen_by_all_at_once(void) { race(select_and_compute, NULL); }
 
 static void a_schema_serves_all(void) {
@@ -154,6 +176,8 @@ static void files_and_offsets_serve_all(void) {
     }
     race(fetch, &s);
     race(read_file, &s);
+    race(summarize, &s);
+    race(walk, &s);
     close(s.fd);
     free(s.file.data);
 }
