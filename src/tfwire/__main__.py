@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 
 from tfwire.cli import main
 
@@ -18,7 +17,8 @@ def run() -> int:
     interrupted, and the interpreter would wait for it.
     """
     status = main()
-    if threading.active_count() > 1:
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()

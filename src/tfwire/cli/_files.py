@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import glob
 import os
 import re
 import stat
@@ -137,6 +136,8 @@ def expand_patterns(names: Iterable[str]) -> list[str]:
 def _matches(name: str) -> list[str]:
     if not _PATTERN.search(name) or os.path.lexists(name):
         return [name]
+    import glob
+
     from tfwire._records.open_source import input_paths
     from tfwire._records.urls import INDEX_SUFFIX, is_url
 

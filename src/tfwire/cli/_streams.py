@@ -7,7 +7,6 @@ import errno
 import io
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -118,6 +117,8 @@ class Progress:
     """
 
     def __init__(self, total: int) -> None:
+        import threading
+
         self._total = total
         self._done: dict[str, int] = {}
         self._begin = self._printed = time.monotonic()

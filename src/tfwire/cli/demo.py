@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from importlib.util import find_spec
-from pathlib import Path
 
 from tfwire.cli import _files
 
@@ -34,6 +32,9 @@ def _run(options: argparse.Namespace) -> int:
     """Checks the folder and what must be installed, then walks."""
     if options.records > _MOST_RECORDS:
         return _files.refuse(options, f"--records must be at most {_MOST_RECORDS:,}")
+    from importlib.util import find_spec
+    from pathlib import Path
+
     missing = [name for module, name in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise ImportError(f"needs {' and '.join(missing)}; pip install 'tfwire[demo]'")
