@@ -350,6 +350,15 @@ def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
     assert [] == os.listdir(tmp_path)
 
 
+def test_info_indents_what_another_record_may_be(tmp_path):
+    tfw.write_records(tmp_path / "other", [b"\x08\x96\x01\x12\x03abc"])
+    lines = tfwire_command("info", tmp_path / "other").stdout.splitlines()
+    assert [
+        "    # 08 96 01 12 03 61 62 63 |.....abc|",
+        "    # maybe another protocol buffer, with fields 1, 2",
+    ] == lines[-2:]
+
+
 def test_info_says_no_sizes_of_records_that_are_not_there(files):
     shown = tfwire_command("info", "text", cwd=files).stdout
     assert "records      0\n" in shown

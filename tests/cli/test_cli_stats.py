@@ -80,6 +80,16 @@ def test_distributions():
     assert "distinct" not in kinds["picture"]["string"]
 
 
+def test_different_strings_are_counted():
+    """Of which three are shown: the most frequent."""
+    names = ["cat"] * 50 + ["dog"] * 30 + ["goat"] * 10 + [f"user{i}" for i in range(10)] * 2
+    tfw.write_records("rows", [{"name": name} for name in names])
+    shown = tfwire_main("stats", "rows").stdout.decode()
+    assert shown.endswith("  13 different: cat 45 %, dog 27 %, goat 9 %\n")
+    found = json.loads(tfwire_main("stats", "--json", "rows").stdout)["features"]["name"]
+    assert 13 == found["kinds"]["string"]["distinct"]
+
+
 def test_distributions_are_those_of_records_from_everywhere():
     tfw.write_records("many", [{"i": i, "s": f"{i // 2500}"} for i in range(10_000)])
     found = json.loads(tfwire_main("stats", "--json", "many").stdout)

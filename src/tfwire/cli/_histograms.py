@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from tfwire._base.text import plural, shorten, show_key
+from tfwire._base.text import shorten, show_key
 from tfwire._parsing.random_sample import Histogram, ValueSample
 
 __all__ = ["ENDINGS", "Distribution", "distribution_of", "draw_distributions", "find_matplotlib"]
@@ -47,12 +47,12 @@ class Distribution(NamedTuple):
             top = max(counts, default=1)
             text = "".join(" " if n == 0 else bars[(n * len(bars) - 1) // top] for n in counts)
             return text if self.distinct is None else f"{text} all different".lstrip()
-        strings = [
+        strings = ", ".join(
             f"{shorten(show_key(value), _STRING_CHARACTERS)} {_percent(count, self.num_strings)}"
             for value, count in self.frequent[:_STRINGS_IN_CELL]
-        ]
-        more = self.distinct - len(strings)
-        return ", ".join([*strings, *([plural(more, "other")] if more else [])])
+        )
+        all_shown = self.distinct <= _STRINGS_IN_CELL
+        return strings if all_shown else f"{self.distinct:,} different: {strings}"
 
     def as_json(self) -> dict[str, Any]:
         """The same for JSON; what is not there is left out."""

@@ -125,7 +125,8 @@ def _print(report: FileReport, size: int | None) -> None:
         message = _text.parse_record(report.first)
         print(f"  first record {_text.message_kind(message)}")
         if message is None:
-            print(f"    {_text.text_of_record(None, report.first, True).strip()}")
+            for line in _text.text_of_record(None, report.first, True).splitlines():
+                print(f"    {line}")
         else:
             _print_table(*_text.list_features(message, _SHOWN_ITEMS))
 

@@ -36,9 +36,9 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
         "Every record of all files is read, and verified. Of strings, min, mean and max are "
         "lengths in bytes. A feature list is shown as NAME[], with the numbers of steps and of "
         "values in a step. Distributions are those of up to 1,000 records drawn at random: a "
-        "histogram from the smallest to the largest value, or the most frequent strings. Damaged "
-        "records are left out and reported on stderr; the exit status is then 1, as where a record "
-        "is not an Example."
+        "histogram from the smallest to the largest value, or the most frequent strings and how "
+        "many of these records' strings are different. Damaged records are left out and reported "
+        "on stderr; the exit status is then 1, as when a record is not an Example."
     )
     parser.set_defaults(run=_stats)
 
