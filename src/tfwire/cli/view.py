@@ -40,8 +40,8 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--boxes",
         metavar="NAMES",
-        help="four features with the left, top, right and bottom of boxes, between commas; those "
-        "of TensorFlow's object detection and of TensorFlow Datasets are known",
+        help="four features with the left, top, right and bottom of boxes, separated by commas; "
+        "those of TensorFlow's object detection and of TensorFlow Datasets are known",
     )
     parser.epilog = (
         "The pages are served to this machine alone, under an address that holds a random token, "

@@ -109,7 +109,7 @@ class Viewer(ThreadingHTTPServer):
         if not feature:
             return "the file has no records" if not page.records else ""
         last = start.record_index + page.passed
-        end = "; the search goes on on the next page" if page.next else ""
+        end = "; the search continues on the next page" if page.next else ""
         found = plural(len(page.records), "record")
         read = f"from {start.record_index:,} to {max(start.record_index, last - 1):,}"
         return f"{found} found in those {read}{end}"
