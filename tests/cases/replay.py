@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import tfwire as tfw
 from cases.results import build_spec, plain_dict
+from paths import CASES
 
 
 class Io:
@@ -20,6 +24,13 @@ class Io:
     VarLenFeature = tfw.VarLenFeature
     RaggedFeature = tfw.RaggedFeature
     SparseFeature = tfw.SparseFeature
+
+
+def load() -> Iterator[dict[str, Any]]:
+    """All cases of the table."""
+    for path in sorted(CASES.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as lines:
+            yield from map(json.loads, lines)
 
 
 def call(case: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,23 +6,13 @@ cases/generate.py made it with TensorFlow; here it is replayed without. Where a 
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from itertools import groupby
 
 import pytest
 
 from cases.differences import PATTERNS
-from cases.replay import agrees, answer
-from paths import CASES
-
-
-def load():
-    for path in sorted(CASES.glob("*.jsonl.gz")):
-        with gzip.open(path, "rt") as lines:
-            yield from map(json.loads, lines)
-
+from cases.replay import agrees, answer, load
 
 TABLE = list(load())
 GROUPS = {name: list(cases) for name, cases in groupby(TABLE, lambda c: c["group"].split(",")[0])}

@@ -239,10 +239,10 @@ class _Check:
         values, sizes, counts = numbers
         if kind == "ValueRowIds":
             self.expect(sizes == counts, None, "There is not one row id for every value")
-            last = numbers.values[numbers.lasts()].astype(np.float64).sum()
-            self.expect(
-                np.array([last <= _MAX_EMPTY_ROWS + len(values)]), None, "The row ids are too large"
-            )
+            rows = np.zeros(len(sizes))  # a sum of integers could overflow
+            rows[sizes != 0] = values[numbers.lasts()]
+            few = np.cumsum(rows) <= _MAX_EMPTY_ROWS + len(values)
+            self.expect(few, None, "The row ids are too large")
             steps = np.diff(values, prepend=0)
             firsts = numbers.firsts()
             steps[firsts] = values[firsts]

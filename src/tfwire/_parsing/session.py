@@ -184,17 +184,25 @@ class Session:
         if not self.checked:
             return
         found: ParseFailure | None = None
-        for part in self.parts:
-            try:
-                part.verify(first, self.done[0])
-            except ParseFailure as failure:
-                found, self.done[0] = failure, failure.record
-                self.truncate(first + self.done[0])
+        # One check looks at all records before the next does: an earlier record may fail a later
+        # check, or that of another feature. So the records before a failure are checked again.
+        while (failure := self._check_columns(first)) is not None:
+            found, self.done[0] = failure, failure.record
+            self.truncate(first + self.done[0])
         try:
             if found is not None:
                 raise found
         finally:
-            del found  # as raise_failure
+            del found, failure  # as raise_failure
+
+    def _check_columns(self, first: int) -> ParseFailure | None:
+        """The failure of one of the self.done[0] records after the first ones, if there is any."""
+        try:
+            for part in self.parts:
+                part.verify(first, self.done[0])
+        except ParseFailure as failure:
+            return failure
+        return None
 
     def truncate(self, count: int) -> None:
         """Forgets all records but the first count."""

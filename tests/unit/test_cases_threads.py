@@ -1,0 +1,96 @@
+"""The case table in files, parsed by one thread and by several: every answer is the table's."""
+
+from collections import Counter
+
+import pytest
+
+import tfwire as tfw
+from cases import files
+from cases.replay import load
+from tfwire._parsing import units
+
+THREADS = (1, 2, 3, 8)
+GROUPS = list(files.groups(load()))
+SPLIT = 8  # tests, for several processes
+
+
+@pytest.fixture(autouse=True)
+def small_units(monkeypatch):
+    """Every batch is a unit, so that several threads have something to do."""
+    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
+    monkeypatch.setattr(units, "_UNIT_BYTES", 1)
+
+
+@pytest.mark.parametrize("part", range(SPLIT))
+def test_files_of_the_case_table(tmp_path, part):
+    """The cases with values that share a specification, one after another in a file."""
+    path = tmp_path / "x"
+    for group in GROUPS[part::SPLIT]:
+        tfw.write_records(path, files.messages_of(group.good))
+        expected = files.answered(group.good)
+        for num_threads in THREADS:
+            assert (expected, None, []) == files.parse(group, path, num_threads)
+
+
+@pytest.mark.parametrize("part", range(SPLIT))
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_errors_of_the_case_table(tmp_path, part, every):
+    """Each case with an error between cases with values, which are in other units."""
+    path = tmp_path / "x"
+    for group in GROUPS[part::SPLIT]:
+        before, after = group.good[:2], group.good[2:4]
+        for bad in group.bad[::every]:
+            tfw.write_records(path, files.messages_of([*before, bad, *after]))
+            expected = files.parse(group, path, 1)
+            assert [] == files.unlike_the_table(group, before, bad, expected), (bad, expected)
+            for num_threads in THREADS[1:]:
+                assert expected == files.parse(group, path, num_threads), bad
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("part", range(SPLIT))
+def test_what_is_left_out_of_the_case_table(tmp_path, part):
+    """All cases that share a specification; the records that do not fit are left out."""
+    path = tmp_path / "x"
+    for group in GROUPS[part::SPLIT]:
+        cases = [*group.bad[:300], *group.good]
+        tfw.write_records(path, files.messages_of(cases))
+        expected = files.parse(group, path, 1, on_parse_error="skip")
+        assert expected.error is None
+        if group.batch_size == 1:
+            numbers = [one[-1] for one in expected.left_out]
+            assert [n for n, case in enumerate(cases) if case in group.bad] == numbers
+            assert files.answered(group.good) == expected.batches
+        for num_threads in THREADS[1:]:
+            assert expected == files.parse(group, path, num_threads, on_parse_error="skip")
+
+
+def test_files_hold_nearly_all_batch_cases():
+    """Not those without messages, nor those whose specification is refused."""
+    count = Counter(good=0, bad=0)
+    for group in GROUPS:
+        count += Counter(good=len(group.good), bad=len(group.bad))
+    assert count["good"] > 4_900
+    assert count["bad"] > 6_800
+
+
+ROWS = {"r": tfw.RaggedFeature(tfw.int64, "v", [tfw.RaggedFeature.ValueRowIds("ids")])}
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("num_threads", THREADS)
+@pytest.mark.parametrize("ids", [[1, 0], [10**12, 10**12]], ids=["decreasing", "too large"])
+def test_the_record_that_does_not_fit_is_named_whatever_check_finds_it(tmp_path, ids, num_threads):
+    """Each check looks at all records: the one that is wrong, not the first one, and not a later
+    one that fails an earlier check. No intact record is left out."""
+    values = {"v": [1, 2], "ids": [0, 1]}
+    wrong, wrong_earlier = {"v": [1, 2], "ids": ids}, {"v": [1, 2], "ids": [0]}
+    path = tmp_path / "x"
+    tfw.write_records(path, [values, values, wrong, values, wrong_earlier, values])
+    parser = tfw.Parser(ROWS)
+    with pytest.raises(tfw.ParseError, match=r"record 2: Key: r\.  The row ids") as caught:
+        list(parser.parse_file(path, 100, num_threads=num_threads))
+    assert 2 == caught.value.record_index
+    batches = parser.parse_file(path, 100, num_threads=num_threads, on_parse_error="skip")
+    assert [4] == [len(batch["r"]) for batch in batches]
+    assert [2, 4] == [error.record_index for error in batches.parse_errors]
