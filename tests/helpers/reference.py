@@ -89,14 +89,14 @@ def header_is_right(data: bytes, at: int) -> bool:
     return len(data) - at >= HEADER and masked(data[at : at + 8]) == data[at + 8 : at + HEADER]
 
 
-def fault(data: bytes, at: int) -> str | None:
+def fault(data: bytes, at: int, most: int = 2**30) -> str | None:
     """What is wrong with the record at an offset, or None."""
     if len(data) - at < HEADER:
         return "truncated"
     if not header_is_right(data, at):
         return "length crc"
     length = struct.unpack_from("<Q", data, at)[0]
-    if length > 2**30:
+    if length > most:
         return "too large"
     if length + FRAME > len(data) - at:
         return "truncated"
@@ -106,19 +106,19 @@ def fault(data: bytes, at: int) -> str | None:
     return None
 
 
-def read(data: bytes, on_corrupt: str = "raise") -> Outcome:
-    """Reads a file by one of the policies."""
+def read(data: bytes, on_corrupt: str = "raise", most: int = 2**30) -> Outcome:
+    """Reads a file by one of the policies. Records of more than ``most`` bytes are damage."""
     records: list[bytes] = []
     skipped: list[Region] = []
     at = index = 0
     while at < len(data):
-        reason = fault(data, at)
+        reason = fault(data, at, most)
         if reason is None:
             length = struct.unpack_from("<Q", data, at)[0]
             records.append(data[at + HEADER : at + HEADER + length])
             at += length + FRAME
         elif on_corrupt == "skip":
-            end = _after_damage(data, at, reason)
+            end = _after_damage(data, at, reason, most)
             _note(skipped, Region(at, end, index, reason))
             at = end
         elif on_corrupt == "stop" or (on_corrupt == "tail" and reason == "truncated"):
@@ -129,13 +129,13 @@ def read(data: bytes, on_corrupt: str = "raise") -> Outcome:
     return Outcome(records, skipped)
 
 
-def _after_damage(data: bytes, at: int, reason: str) -> int:
+def _after_damage(data: bytes, at: int, reason: str, most: int) -> int:
     """Where reading goes on: after exactly this record, or at the next one that verifies."""
     if reason == "data crc":
         end = at + struct.unpack_from("<Q", data, at)[0] + FRAME
         if len(data) - end < HEADER or header_is_right(data, end):
             return int(end)
-    return next((p for p in range(at + 1, len(data)) if fault(data, p) is None), len(data))
+    return next((p for p in range(at + 1, len(data)) if fault(data, p, most) is None), len(data))
 
 
 def _note(regions: list[Region], region: Region) -> None:
