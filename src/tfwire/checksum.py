@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import binascii
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import as_index, integer
 from tfwire._base.native import ffi, lib, text
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def _check_numbers(bits: int = 32, **numbers: Any) -> None:
 def _index(name: str, value: Any) -> int:
     """An integer of any type as Python's. C would cut scalars of numpy that are not integers."""
     try:
-        return operator.index(value)
+        return as_index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
 

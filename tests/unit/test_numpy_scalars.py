@@ -5,14 +5,13 @@ that do not fit, and its conversions of complex numbers.
 """
 
 import math
-import operator
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
 from tfwire import checksum, train
-from tfwire._base.arguments import seconds
+from tfwire._base.arguments import as_index, seconds
 
 COUNT = 300
 PARSED = [tfw.encode_example({"i": n}) for n in range(COUNT)]
@@ -174,7 +173,7 @@ WITH_INTEGERS = [
 @pytest.mark.parametrize("number", [n for n in NUMBERS if hasattr(n, "dtype")], ids=repr)
 def test_integers_of_numpy_are_those_of_python(name, number):
     try:
-        plain = operator.index(number)
+        plain = as_index(number)
     except TypeError:
         plain = "not an integer"
     assert outcome(CALLS[name], number) == outcome(CALLS[name], plain)
@@ -205,6 +204,24 @@ def test_checksums_are_integers():
         for call in (lambda n: tfw.crc32c(b"abc", n), checksum.mask_crc, checksum.unmask_crc):
             with pytest.raises(TypeError, match="must be an integer"):
                 call(number)
+
+
+def test_bools_of_numpy_are_no_numbers():
+    """Before numpy 2 they have an index, and a warning."""
+    with pytest.raises(TypeError, match="not an integer"):
+        as_index(np.bool_(True))
+    with pytest.raises(TypeError, match="args must be integers, found bool"):
+        tfw.Dataset.range(np.bool_(True))
+
+
+def test_bools_of_numpy_choose_no_record(tmp_path):
+    path = tmp_path / "a"
+    tfw.write_records(path, [b"x", b"y"])
+    true = np.bool_(True)
+    with tfw.TFRecordFile(path) as file:
+        for key in (true, slice(true, None), slice(None, None, true), [true]):
+            with pytest.raises(TypeError):
+                file[key]
 
 
 def test_following_may_wait_any_time(tmp_path):

@@ -11,12 +11,14 @@ from typing import Any
 from tfwire._base.text import quoted, shorten
 
 __all__ = [
+    "as_index",
     "boolean",
     "choice",
     "file_path",
     "integer",
     "seconds",
     "size_in_bytes",
+    "slice_indices",
 ]
 
 
@@ -32,6 +34,36 @@ def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def as_index(value: Any) -> int:
+    """``operator.index``, which takes numpy's bool for 0 or 1, with a warning, until numpy 2.
+
+    Raises:
+        TypeError: Not an integer. numpy's bool is refused with any numpy.
+    """
+    if type(value) is int:  # usual, and the rest takes three times as long
+        return value
+    _refuse_numpy_bool(value)
+    return operator.index(value)
+
+
+def slice_indices(bounds: slice, count: int) -> tuple[int, int, int]:
+    """``bounds.indices(count)``; numpy's bools are refused as by ``as_index``.
+
+    Raises:
+        TypeError: A bound or the step is not an integer.
+        ValueError: The step is 0.
+    """
+    for bound in (bounds.start, bounds.stop, bounds.step):
+        _refuse_numpy_bool(bound)
+    return bounds.indices(count)
+
+
+def _refuse_numpy_bool(value: Any) -> None:
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.bool_):
+        raise TypeError("numpy's bool is not an integer")
+
+
 def integer(name: str, value: Any, least: int | None = None) -> int:
     """Checks an argument that is an integer, also numpy's, within 64 bits.
 
@@ -42,7 +74,7 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError
-        number = operator.index(value)
+        number = as_index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, found {type(value).__name__}") from None
     if least is not None and number < least:

@@ -152,7 +152,7 @@ class Dataset(Transformations[Element]):
             [0, 3, 6, 9]
         """
         for number in args:
-            if not hasattr(number, "__index__"):
+            if not hasattr(number, "__index__") or isinstance(number, np.bool_):
                 raise TypeError(f"args must be integers, found {type(number).__name__}")
         numbers = range(*args)
         dataset: Dataset[Any] = cls._of(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import as_index, integer
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, encoded_text, to_splits
@@ -235,7 +234,7 @@ def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[
         )
     longest = np.max([array.shape for array in arrays], axis=0, initial=0)
     wanted = [
-        int(most) if size is None or size == -1 else operator.index(size)
+        int(most) if size is None or size == -1 else as_index(size)
         for most, size in zip(longest, shape if shape is not None else longest, strict=True)
     ]
     if (longest > wanted).any():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
 from tfwire._base.html_display import html_of
@@ -411,7 +410,7 @@ def _values_dtype(values: Values) -> np.dtype[Any]:
 def _row(index: int, count: int) -> int:
     """A row's number, also of an index that counts from the end."""
     try:
-        number = operator.index(index)
+        number = as_index(index)
     except TypeError:
         found = type(index).__name__
         raise TypeError(f"expected a row number or a slice, found {found}") from None
@@ -423,14 +422,14 @@ def _row(index: int, count: int) -> int:
 def _sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python's integers: those of numpy overflow."""
     try:
-        return tuple(map(operator.index, shape))
+        return tuple(map(as_index, shape))
     except TypeError:
         found = type(shape).__name__
         raise TypeError(f"shape must be a tuple of integers, found {found}") from None
 
 
 def _slice_bounds(index: slice, count: int) -> tuple[int, int]:
-    begin, end, step = index.indices(count)
+    begin, end, step = slice_indices(index, count)
     if step != 1:
         raise ValueError("slices of rows have no step")
     return begin, max(begin, end)

@@ -7,13 +7,12 @@ that a wrong specification fails the same way.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, integer
+from tfwire._base.arguments import as_index, boolean, integer
 from tfwire._base.native import lib
 from tfwire._base.text import quoted, show_key
 from tfwire._examples.values import (
@@ -316,7 +315,7 @@ def _dimension(key: Key, value: Any) -> int | None:
     if value is None:
         return None
     try:
-        size = operator.index(value)
+        size = as_index(value)
     except TypeError:
         raise TypeError(
             f"Dimension value of feature {show_key(key)} must be integer or None, got "

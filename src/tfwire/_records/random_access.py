@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import operator
 import os
 from abc import abstractmethod
 from bisect import bisect_right
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.html_display import html_of
@@ -73,7 +72,7 @@ class _Records:
             ValueError: The file is closed.
         """
         try:
-            number = operator.index(key)
+            number = as_index(key)
         except TypeError:
             return self._many(self._numbers(key))
         if not -self._count <= number < self._count:
@@ -88,7 +87,7 @@ class _Records:
         """The numbers in a slice or a sequence, counted from the beginning."""
         count = self._count
         if isinstance(key, slice):
-            chosen = range(count)[key]
+            chosen = range(*slice_indices(key, count))
             # The step of a slice of one record may be of any size.
             return chosen.start + np.arange(len(chosen)) * (chosen.step if len(chosen) > 1 else 1)
         found = np.asarray(key)
@@ -364,7 +363,7 @@ def _open_at(path: Path, index: RecordIndex, location: str) -> TFRecordFile:
 def _integers(key: Any) -> Array:
     """The items of a sequence as Python's integers."""
     try:
-        items = [operator.index(item) for item in key]
+        items = [as_index(item) for item in key]
     except TypeError:
         raise _wrong_key(key) from None
     return np.fromiter(items, object, len(items))

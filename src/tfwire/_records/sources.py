@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import operator
 import os
 import stat
 import threading
@@ -13,6 +12,7 @@ from abc import abstractmethod
 from typing import Any
 
 from tfwire._base import system
+from tfwire._base.arguments import as_index
 from tfwire._base.text import show_path
 from tfwire._records.paths import Path
 
@@ -251,7 +251,7 @@ class ObjectSource(Source):
         """The number of bytes that a file object says it read of ``size``, checked."""
         if got is None:
             raise BlockingIOError(errno.EAGAIN, "the file object has no data yet", self.path)
-        got = operator.index(got)
+        got = as_index(got)
         if not 0 <= got <= size:
             raise OSError(f"the file object was asked for {size} bytes and claims to give {got}")
         return int(got)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.arguments import as_index
 from tfwire._parsing.features import DType, string
 from tfwire.compat._convert import (
     OPERATORS,
@@ -170,7 +170,7 @@ class Tensor(Explained, Held):
         return int(self._real())
 
     def __index__(self) -> int:
-        return operator.index(self._value)
+        return as_index(self._value)
 
     def __float__(self) -> float:
         return float(self._real())
@@ -473,7 +473,7 @@ def _size(value: Any) -> int | None:
     if value is None:
         return None
     try:
-        size = operator.index(value)
+        size = as_index(value)
     except TypeError:
         raise TypeError(
             f"a size must be an integer or None, found {type(value).__name__}"
