@@ -467,27 +467,6 @@ def test_a_reader_prints_its_types(tmp_path):
     assert repr(batch) == "RecordBatch(3 rows, 4 columns)"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"columns": ["none"]}, ValueError, "columns: 'none' is not a feature"),
-        ({"columns": "n"}, TypeError, "columns must be a list of names, found str"),
-        ({"columns": 3}, TypeError, "columns must be a list of names, found int"),
-        ({"columns": [["n"]]}, TypeError, "columns must be a list of names, found a list in it"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
-        ({"num_threads": 0}, ValueError, "num_threads must be at least 1"),
-        ({"tensors": 1}, TypeError, "tensors must be a bool"),
-        ({"with_positions": None}, TypeError, "with_positions must be a bool"),
-        ({"binary_as": "utf8"}, ValueError, "binary_as must be one of"),
-        ({"compression_type": "LZ4"}, ValueError, "LZ4"),
-        ({"on_corrupt": "ignore"}, ValueError, "on_corrupt must be one of"),
-    ],
-)
-def test_arguments_are_checked(tmp_path, arguments, error, text):
-    with pytest.raises(error, match=text):
-        open_reader(str(tmp_path / "none"), FEATURES, **arguments)
-
-
 def test_paths_can_be_read_again(tmp_path):
     with open(written(tmp_path, ROWS), "rb") as file, pytest.raises(TypeError, match="read again"):
         open_reader(file, FEATURES)
