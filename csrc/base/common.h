@@ -15,12 +15,18 @@
 #else
 #define TFWI_LIKELY(x) (x)
 #define TFWI_UNLIKELY(x) (x)
+#ifdef _MSC_VER
+#define TFWI_NOINLINE __declspec(noinline)
+#define TFWI_INLINE static __forceinline
+#else
 #define TFWI_NOINLINE
 #define TFWI_INLINE static inline
+#endif
 #define TFWI_PREFETCH(address) ((void)(address))
 #endif
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+/* Not with MSVC's headers: what clang has of intrinsics there depends on the flags of the file. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(_MSC_VER)
 #define TFWI_X86 1
 #endif
 #if defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__)) && \

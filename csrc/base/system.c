@@ -1,4 +1,4 @@
-/* What differs between systems: POSIX, and Windows by MinGW. */
+/* What differs between systems: POSIX, and Windows by MinGW or MSVC, which has no POSIX names. */
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
 
@@ -7,14 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #ifdef _WIN32
 
 #include <io.h>
 #include <windows.h>
 
-#define OPEN_FLAGS (O_RDONLY | O_BINARY | O_NOINHERIT)
+#define OPEN_FLAGS (_O_RDONLY | _O_BINARY | _O_NOINHERIT)
+#define OFFSET int64_t
+#define FILE_INFO struct _stat64
+#define IS_REGULAR(mode) (((mode) & _S_IFMT) == _S_IFREG)
 
 static int errno_of(DWORD code) {
     switch (code) {
@@ -30,9 +32,9 @@ static int errno_of(DWORD code) {
 }
 
 /* pread, which Windows does not have. ReadFile moves the file's position, which is put back. */
-ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset);
+ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset);
 
-ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset) {
+ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset) {
     HANDLE file = (HANDLE)_get_osfhandle(fd);
     OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};
     LARGE_INTEGER before;
@@ -52,15 +54,23 @@ ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset) {
         errno = errno_of(failure);
         return -1;
     }
-    return (ssize_t)got;
+    return (ptrdiff_t)got;
 }
 
+#define open _open
+#define close _close
+#define fstat _fstat64
 #define pread tfwi_windows_pread
 #define strerror_r(code, out, size) strerror_s(out, size, code)
 
 #else
 
+#include <unistd.h>
+
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC)
+#define OFFSET off_t
+#define FILE_INFO struct stat
+#define IS_REGULAR(mode) S_ISREG(mode)
 
 #endif
 
@@ -86,16 +96,16 @@ void tfwi_system_close(int fd) {
 }
 
 ptrdiff_t tfwi_system_read(int fd, void *out, size_t len, uint64_t offset) {
-    ssize_t got;
+    ptrdiff_t got;
     do {
-        got = pread(fd, out, len, (off_t)offset);
+        got = pread(fd, out, len, (OFFSET)offset);
     } while (got < 0 && errno == EINTR);
     return got;
 }
 
 bool tfwi_system_size(int fd, uint64_t *out_size) {
-    struct stat info;
-    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    FILE_INFO info;
+    if (fd < 0 || fstat(fd, &info) != 0 || !IS_REGULAR(info.st_mode)) {
         return false;
     }
     *out_size = (uint64_t)info.st_size;
