@@ -117,10 +117,21 @@ build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*/*.c)
 check-clang:
 	$(call c_tests,clang,clang,$(SANITIZE),)
 
-# The ARM kernel is executed, not only compiled; s390x is big-endian.
+# The ARM kernels are executed, not only compiled, on the corpus too: those of a full CPU, of one
+# without CRC32 and PMULL, of one without NEON, and none. s390x is big-endian.
 check-cross:
 	$(call c_tests,aarch64,aarch64-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-aarch64-static)
+	$(call fuzz_targets,aarch64,aarch64-linux-gnu-gcc,-static tests/fuzz/driver.c)
+	$(call replay,aarch64,qemu-aarch64-static)
+	for cpu in 0x400 0x300 0; do export TFWIRE_TEST_CPU=$$cpu; echo "ARM features: $$cpu"; \
+	    for test in $(CROSS_TESTS); do qemu-aarch64-static build/aarch64/$$test || exit 1; done; \
+	    $(call replay,aarch64,qemu-aarch64-static); \
+	done
 	$(call c_tests,s390x,s390x-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-s390x-static)
+
+# What calls a kernel, by the sums of TFWI_CPU_ bits in csrc/base/cpu.h.
+CROSS_TESTS = $(filter crc32c/% encode/% files/% parse/% records/test_frame records/test_scan \
+    records/test_tally,$(C_TESTS))
 
 # Alpine's C library.
 check-musl:
@@ -378,8 +389,9 @@ define fuzz_targets
 	printf '%s\n' $(FUZZ_TARGETS) | xargs -P 2 -I{} $(2) $(TEST_FLAGS) $(3) \
 	    tests/fuzz/{}.c $(SOURCES:csrc/%.c=build/$(1)/%.o) -o build/$(1)/{}
 endef
+# $(call replay,folder,runner): runs every target on its corpus.
 replay = for target in $(FUZZ_TARGETS); do \
-    build/$(1)/$$target tests/fuzz/corpus/$${target\#fuzz_} || exit 1; done
+    $(2) build/$(1)/$$target tests/fuzz/corpus/$${target\#fuzz_} || exit 1; done
 
 # The corpus is part of the ordinary tests, with any compiler.
 check-c: build/c/.replayed

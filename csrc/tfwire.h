@@ -5,7 +5,9 @@
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
  *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at, tfw_walk,
- *    tfw_fetch and tfw_read_ahead also on the file). The exception is tfw_crc32c_select.
+ *    tfw_fetch and tfw_read_ahead also on the file). Four are not pure: tfw_free gives memory back;
+ *    tfw_crc32c_select sets the kernel, tfw_crc32c_kernel says which one is set, and
+ *    tfw_crc32c_kernel_name what this machine can run. They too serve any number of threads.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary outcomes
  *    (TFW_END, TFW_NEED_INPUT, TFW_NEED_SPACE), negative values are failures with fixed numbers.
  *    Functions with another result type cannot fail.
@@ -25,13 +27,14 @@
  *    that are present, and no caller's buffer is read or written outside its stated bounds.
  * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A
  *    pointer may be NULL where its count or length is 0. Arrays of numbers and of structs are
- *    aligned as their types must be. Unknown flags are TFW_E_ARGUMENT.
+ *    aligned as their types must be. Flags that a function does not name are TFW_E_ARGUMENT.
  * 9. Changes. While a call runs, no other thread may change what it reads: pointers, sizes, spans,
  *    names, messages to be parsed or decoded. Four things may change, which gives some result or an
  *    error but never a wrong access: bytes that are only copied or checksummed, the columns that
  *    tfw_encode reads, the offsets of tfw_fetch (and tfw_pickle_offsets), the splits of tfw_pad.
  * 10. Sizes. Parameters that are sizes or counts of what lies in memory are size_t; offsets in
- *    files, lengths and numbers of records are uint64_t.
+ *    files, lengths and numbers of records are uint64_t. Arrays of them are int64_t, as the arrays
+ *    of columns are (tfw_walk, tfw_fetch, tfw_exchange), and so are the fields of a tfw_error.
  * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
@@ -500,7 +503,7 @@ TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *o
 TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
                                size_t capacity, tfw_error *error);
 
-/* Begins anew, in one call: forgets all records, binds memory[i] of capacity records for every
+/* Begins a batch in one call: forgets all records, binds memory[i] of capacity records for every
  * column that can be bound, and donates memory[i] of sizes[i] bytes to every grown one that has
  * none; where it was taken, memory[i] becomes NULL. */
 TFW_API int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes,
@@ -515,8 +518,7 @@ TFW_API int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent,
 TFW_API int tfw_columns_peek(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-/* Flags of tfw_parse, tfw_parse_sequence and, but for TFW_ADDRESSES, tfw_parse_one; TFW_SEQUENCE is
- * for tfw_read_columns and tfw_decode. */
+/* Flags of functions that read messages; each names those that it accepts. */
 enum tfw_parse_flags {
     TFW_EMPTY_IS_MISSING = 1, /* a dense feature with an empty list counts as missing */
     TFW_SINGLE = 2,           /* duplicates of a key as TensorFlow's single-record parser */
@@ -525,7 +527,8 @@ enum tfw_parse_flags {
                                  around them is read, data and data_len do not count */
 };
 
-/* Parses serialized Examples, data[spans[i]], and appends a record each to columns.
+/* Parses serialized Examples, data[spans[i]], and appends a record each to columns. Flags:
+ * TFW_EMPTY_IS_MISSING, TFW_SINGLE, TFW_ADDRESSES.
  * *out_done (may be NULL) is the number appended, also on failure: record *out_done then failed,
  * error->record is its index, error->feature the feature, error->expected and found the kinds or
  * counts, error->offset the position in the message (TFW_E_WIRE). To leave a bad record out, call
@@ -537,16 +540,16 @@ TFW_API int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len
 
 /* Clears the columns and parses one message into them, by the rules of TFW_SINGLE. The strings of
  * all dense columns are copied to out_strings, one after the other; string i of all ends at
- * out_ends[i]. TFW_NEED_SPACE: they take more than capacity; the columns hold them all the same.
- * TFW_E_ARGUMENT: also for TFW_ADDRESSES.
+ * out_ends[i]. Flags: TFW_EMPTY_IS_MISSING, TFW_SINGLE.
+ * TFW_NEED_SPACE: they take more than capacity; the columns hold them all the same.
  * REQUIRES: as tfw_parse; room at out_ends for all strings of dense columns. */
 TFW_API int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len, unsigned flags,
                           uint8_t *out_strings, size_t capacity, int64_t *out_ends,
                           tfw_error *error);
 
 /* tfw_parse for SequenceExamples: context (NULL: none wanted) and feature lists (NULL: none
- * wanted), the latter created with TFW_FEATURE_LISTS. error->list says which of the two failed.
- * A feature list that is absent has no steps. */
+ * wanted), the latter created with TFW_FEATURE_LISTS. Flags: those of tfw_parse. error->list says
+ * which of the two failed. A feature list that is absent has no steps. */
 TFW_API int tfw_parse_sequence(tfw_columns *context, tfw_columns *lists, const uint8_t *data,
                                size_t data_len, const tfw_span *spans, size_t count,
                                unsigned flags, size_t *out_done, tfw_error *error);
@@ -623,8 +626,8 @@ TFW_API int tfw_read_ahead(tfw_stretch *stretch, size_t max_records, size_t *out
                            tfw_error *error);
 
 /* Reads, verifies and parses at most max_records records, as tfw_parse, or with TFW_SEQUENCE as
- * tfw_parse_sequence, and goes past them. *out_done were appended, and added to the tally (may be
- * NULL), also on failure.
+ * tfw_parse_sequence, and goes past them. Flags: TFW_SEQUENCE, TFW_EMPTY_IS_MISSING, TFW_SINGLE.
+ * *out_done were appended, and added to the tally (may be NULL), also on failure.
  * TFW_OK: max_records. TFW_END: the stretch ends there. TFW_NEED_SPACE: the next record takes
  * error->expected bytes, more than the buffer has. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC,
  * TFW_E_TOO_LARGE, TFW_E_TRUNCATED: it is damaged, error->offset in the file. What tfw_parse
@@ -644,7 +647,7 @@ typedef struct tfw_part {
     tfw_column *finished;
 } tfw_part;
 
-/* Flags of tfw_read_unit, beside those of tfw_read_columns. */
+/* Flags of tfw_read_unit alone, beside those of tfw_read_columns. */
 enum tfw_unit_flags {
     TFW_BEGIN = 32, /* tfw_columns_begin before reading */
     TFW_FINISH = 64 /* tfw_columns_finish after TFW_OK */

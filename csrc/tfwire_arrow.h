@@ -70,6 +70,7 @@ typedef struct tfw_arrow_field {
 /* How columns become a table; immutable, counted, for any number of threads. */
 typedef struct tfw_arrow_layout tfw_arrow_layout;
 
+/* Flags of tfw_arrow_layout_create. */
 enum tfw_arrow_flags {
     TFW_ARROW_POSITIONS = 1, /* after the fields: the file, number and offset of every record */
     TFW_ARROW_SEQUENCE = 2   /* records are SequenceExamples */
@@ -112,7 +113,7 @@ TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *
 
 /* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT: it
  * has fewer records. REQUIRES: tfw_arrow_array_create or this function made it. */
-TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64_t count,
+TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, size_t first, size_t count,
                                   struct ArrowArray **out_array, tfw_error *error);
 TFW_API void tfw_arrow_array_free(struct ArrowArray *array);
 

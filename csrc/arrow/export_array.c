@@ -53,7 +53,7 @@ static void slice(struct ArrowArray *array, int64_t first, int64_t count) {
     }
 }
 
-int tfw_arrow_array_share(const struct ArrowArray *array, uint64_t first, uint64_t count,
+int tfw_arrow_array_share(const struct ArrowArray *array, size_t first, size_t count,
                           struct ArrowArray **out_array, tfw_error *error) {
     const uint64_t length = (uint64_t)array->length;
     *out_array = NULL;

@@ -100,7 +100,14 @@ TFWI_INLINE int64_t tfwi_saturated(uint64_t value) {
 
 /* The core reports failure in two ways: by a status, or, within a message, by false (readers: NULL)
  * with the reason in a fault (wire/wire.h). A false or NULL without a fault means out of memory, as
- * with the allocator. */
+ * with the allocator. Three answers look alike and are no failure:
+ *
+ *   - NULL or false of a kernel (parse/match.h, tfwi_varint_reader): not of the usual shape; the
+ *     complete parser reads it again, and finds the fault if there is one
+ *   - false of a search (tfwi_find_field, tfwi_next_piece): there are no more; after a fault
+ *     tfwi_find_field also sets *p to NULL
+ *   - -1 of base/system.h: as of the system's functions, with the reason in errno; callers report
+ *     TFW_E_IO */
 
 /* Resets every field, sets status and text; error may be NULL. Returns status. */
 int tfwi_fail(tfw_error *error, int status, const char *text);

@@ -178,7 +178,8 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
     return TFW_OK;
 }
 
-/* What count, which belongs to the records held, may be for a number of records like them. */
+/* What count will be for that many records, if they are like those held, which have it now; an
+ * eighth more, since records vary. 0: too many to ask for. */
 static uint64_t scaled(const tfw_columns *columns, uint64_t count, uint64_t records) {
     const double each = (double)count / (double)columns->records;
     const double wanted = each * (double)records * 1.125;

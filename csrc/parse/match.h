@@ -80,8 +80,8 @@ extern const tfwi_matcher tfwi_matcher_avx512;
 extern const tfwi_matcher tfwi_matcher_neon;
 #endif
 
-/* Of the 64 bytes of a window, some end a varint. Whether eight, or ten, in a row do not; if not,
- * no varint has more than eight, or ten, bytes. */
+/* ends: bit i is set if byte i of a window ends a varint. True if eight, or ten, bytes in a row do
+ * not end one. If false, no varint is longer than eight, or ten, bytes. */
 TFWI_INLINE bool tfwi_has_eight(uint64_t ends) {
     uint64_t two = ~ends & ~ends >> 1, four = two & two >> 2;
     return (four & four >> 4) != 0;

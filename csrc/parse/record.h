@@ -49,8 +49,8 @@ TFWI_INLINE bool tfwi_cell_is_filled(const tfwi_column *column, uint64_t serial)
     return column->serial == serial + 1;
 }
 
-/* Notes which features the record does not have. REQUIRES: tfwi_record_finish, or what does its
- * work for feature lists, has made room. */
+/* Notes which features the record does not have. REQUIRES: tfwi_reserve_absent was called for each
+ * of them. */
 void tfwi_record_note_absent(tfw_columns *columns);
 
 TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {

@@ -152,7 +152,8 @@ static bool is_bit_of_each(const logarithms *table, const payload_state *state) 
     return false;
 }
 
-/* Whether two flipped bits of the payload do; for long payloads, judged by parity alone. */
+/* Whether two flipped bits of the payload explain the damage, too. Of long payloads only the parity
+ * is examined: an even one says that they might. */
 static int is_two_of_payload(const payload_state *state, bool *out_is) {
     uint32_t sum = syndrome(state, state->stored);
     *out_is = !is_odd(sum);

@@ -70,3 +70,14 @@ def test_no_internal_name_looks_like_a_public_one():
     """TFWI_X beside a TFW_X of another meaning differs by one letter."""
     names = set(homes_of_names())
     assert set() == {f"TFWI_{name[4:]}" for name in names if name.startswith("TFW_")} & names
+
+
+def test_flags_are_named_where_they_are_accepted():
+    """In the function's own comment, or in the comment of its enum: others are refused."""
+    for path in CSRC.glob("*.h"):
+        text = path.read_text(encoding="ascii")
+        enums = " ".join(re.findall(r"/\* (Flags of [^;{]*?)\*/\nenum", text))
+        function = r"(/\*(?:(?!\*/).)*\*/\n)?TFW_API int (\w+)\(([^;]*)\);"
+        for comment, name, parameters in re.findall(function, text, re.DOTALL):
+            if "unsigned flags" in parameters:
+                assert "lags" in comment or re.search(rf"\b{name}\b", enums), name
