@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import tfwire as tfw
+from gated_files import REGULAR_FILES
 from tfwire import Dataset, TFRecordDataset
 
 LIMIT = 30  # seconds after which something hangs
@@ -41,7 +42,7 @@ class Gate:
             self.reached.set()
             if self.fails:
                 raise OSError("of the gate")
-            self.opened.wait(LIMIT)
+            self.opened.wait(3 * LIMIT)  # longer than what waits for it may take
         return number
 
 
@@ -179,7 +180,7 @@ PIPES = {
         TFRecordDataset([GatedPipe(gate)], compression_type="").prefetch(1)
     ),
 }
-ITERATORS = {**DATASETS, **FILES, **PIPES}
+ITERATORS = {**DATASETS, **FILES, **REGULAR_FILES, **PIPES}
 
 
 def within_limit(function, *arguments):

@@ -11,6 +11,7 @@ import pytest
 import iterators_with_threads as kinds
 import tfwire as tfw
 from iterators_with_threads import DATASETS, ITERATORS, PIPES, Gate, within_limit
+from paths import DOCS
 from reading import open_files
 from reference import file_of
 from tfwire._base import shared_iterator, workers
@@ -57,7 +58,7 @@ def closed(elements, gate):
 
 STATES = [new, running, waiting, ended, failed, closed]
 # Where the consumer itself is inside a function or a read.
-UNWAKEABLE = "no thread", "parsed, 1 thread", "verified, 1 thread"
+UNWAKEABLE = {"no thread", *(name for name in ITERATORS if name.endswith(", 1 thread"))}
 NO_ERRORS = set(PIPES)  # a pipe that breaks off ends
 
 
@@ -272,6 +273,11 @@ def test_a_busy_one_closes_at_once_again_and_again(name, path):
         time.sleep(i % 10 * 1e-4)
         within_limit(elements.close)
     assert wait_for(lambda: not threads_of_tfwire())
+
+
+def test_the_number_of_kinds_is_documented():
+    text = (DOCS / "internals" / "design.md").read_text(encoding="utf-8")
+    assert f"{len(ITERATORS)} kinds of iterators" in text
 
 
 class Stepping(shared_iterator.SharedIterator):

@@ -174,7 +174,19 @@ def test_an_interrupt_at_any_point_leaves_an_iterator_that_can_be_closed(name, p
 
 
 @pytest.mark.unsanitized("starts processes")
-@pytest.mark.parametrize("name", [*FILES, *PIPES, "prefetch", "prefetch of prefetch", "no thread"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *FILES,
+        *PIPES,
+        "file, after parsing, 1 thread",
+        "file, after finding, 2 threads",
+        "file, before parsing, 2 threads",
+        "prefetch",
+        "prefetch of prefetch",
+        "no thread",
+    ],
+)
 def test_an_interrupt_is_nothing_but_an_interrupt(name, tmp_path):
     run_interrupts(name, 12, 1, tmp_path)
 

@@ -23,6 +23,7 @@ PATIENCE = 1.0
 # Permissions to read that are given out at first. The others follow as units are read: there may be
 # any number.
 _ROOM_AT_FIRST = 1024
+_CLOSED = "the iterator is closed"
 
 
 class Workers:
@@ -67,6 +68,7 @@ class Workers:
         self._reading = threading.Lock()  # held while a thread reads
         self._room: SimpleQueue[bool] = SimpleQueue()  # True: read a unit; False: end
         self._units: SimpleQueue[Any] = SimpleQueue()  # a queue per result; None: no more
+        self._awaited: SimpleQueue[Any] | None = None  # that of the result that next waits for
         self._exits: SimpleQueue[None] = SimpleQueue()  # an entry per thread that has ended
         self.stopped = False
         self.service = Service(owner)
@@ -125,16 +127,17 @@ class Workers:
         try:
             if thread in services and service.needs(thread):
                 raise ValueError(EXECUTING)
-            unit = self._units.get()
+            # In this order: stop() sets its flag before it looks for what is waited for.
+            self._awaited = unit = self._units.get()
             if unit is None or self.stopped:
                 self._units.put(None)
-                raise RuntimeError("the iterator is closed")
+                raise RuntimeError(_CLOSED)
             result, error = unit.get()
         except BaseException:  # also an interrupt: it may have lost a result, so none may follow
             self.stop()
             raise
         finally:
-            service.consumer = 0
+            self._awaited, service.consumer = None, 0
         self._room.put(True)
         if error is not None:
             raise error
@@ -165,6 +168,9 @@ class Workers:
             self.stopped = True
             self._room.put(False)
             self._units.put(None)
+            awaited = self._awaited
+            if awaited is not None:  # the work may take long, or never end
+                awaited.put((None, RuntimeError(_CLOSED)))
         # Python loses an interrupt that arrives in a finalizer. Last, so that an interrupt of this
         # method leaves the finalizer.
         self._dropped.detach()
