@@ -3,9 +3,6 @@
 #include "tables.h"
 
 #include <errno.h>
-#ifndef _WIN32
-#include <sys/resource.h>
-#endif
 
 /* ---- A source that misbehaves --------------------------------------------------------------- */
 
@@ -415,58 +412,6 @@ static void a_unit_without_memory_is_finished_later(void) {
     free(f.data);
 }
 
-/* ---- Memory that stays ---------------------------------------------------------------------- */
-
-#ifndef _WIN32
-static long faults(void) {
-    struct rusage usage;
-    CHECK_EQ(0, getrusage(RUSAGE_SELF, &usage));
-    return usage.ru_minflt;
-}
-
-/* Units that follow each other take no fresh memory: what was taken is given back. */
-static void steady_units_cause_no_page_faults(void) {
-    enum { ROUNDS = 200, LARGE = 1 << 18, UNITS = 8 };
-    file f = {0};
-    uint8_t *text = calloc(LARGE, 1);
-    for (size_t i = 0; i < UNITS; i++) {
-        blob message = EXAMPLE(entry("n", INTS((int64_t)i)),
-                               entry("s", field(1, field(1, raw(text, LARGE)))));
-        file_append_record(&f, message.data, message.len);
-        blobs_free();
-    }
-    int fd = file_open(&f);
-    table t = table_new(false);
-    tfw_stretch s = stretch_of(fd, 1 << 20);
-    unit u;
-    size_t done;
-    long before = 0;
-    unit_of(&u, &t);
-    u.lent[2] = 1;
-    for (size_t i = 0; i < ROUNDS; i++) {
-        if (i == ROUNDS / 4) {
-            before = faults();
-        }
-        s.offset = s.begin = s.end = 0;
-        CHECK_EQ(TFW_OK, tfw_read_unit(&u.context, &u.lists, &s, UNITS, TFW_BEGIN | TFW_FINISH,
-                                       NULL, &done, NULL));
-        CHECK(u.memory[1] == NULL);
-        u.memory[1] = t.taken[1].values;
-        u.sizes[1] = (size_t)t.taken[1].capacity;
-        tfw_free(t.taken[1].offsets);
-    }
-    /* A unit is 512 pages; one fault in ten units is room for the sanitizers. */
-    CHECK(faults() - before < ROUNDS / 10);
-    tfw_free(u.memory[1]);
-    memset(t.taken, 0, sizeof t.taken);
-    table_free(&t);
-    free(s.buffer);
-    free(text);
-    close(fd);
-    free(f.data);
-}
-#endif
-
 int main(void) {
     RUN(columns_are_those_of_parse_whatever_the_steps);
     RUN(pieces_end_anywhere);
@@ -481,8 +426,5 @@ int main(void) {
     RUN(nothing_is_read_after_the_stop);
     RUN(a_unit_takes_one_call);
     RUN(a_unit_without_memory_is_finished_later);
-#ifndef _WIN32
-    RUN(steady_units_cause_no_page_faults);
-#endif
     return check_report("read_columns");
 }
