@@ -52,7 +52,7 @@ static int put_strings(tfwi_prefix *f, const tfw_input *in, range v, range all, 
         if (s.begin > s.end || s.end > all.end) {
             return TFW_E_ARGUMENT;
         }
-        *p++ = 0x0a;
+        *p++ = TFWI_TAG(1, TFWI_WIRE_LEN);
         p = put_column_string(in, s, tfwi_put_length(p, s.end - s.begin));
         s.begin = s.end;
     }
@@ -299,7 +299,7 @@ int tfw_encode(const tfw_input *inputs, size_t input_count, size_t first, size_t
                size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
                tfw_span *out_spans, size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {inputs, NULL};
-    batch b = {.sections = {{.tag = 0x0a, .count = input_count, .guess = 1}},
+    batch b = {.sections = {{.tag = TFWI_TAG(1, TFWI_WIRE_LEN), .count = input_count, .guess = 1}},
                .section_count = 1, .first = first, .count = count, .headroom = headroom,
                .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
     return encode(&b, all, out_done, out_len, error);
@@ -310,8 +310,9 @@ int tfw_encode_sequence(const tfw_input *context, size_t context_count, const tf
                         size_t tailroom, uint8_t *out, size_t capacity, tfw_span *out_spans,
                         size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {context, lists};
-    batch b = {.sections = {{.tag = 0x0a, .count = context_count, .guess = 1},
-                            {.tag = 0x12, .is_lists = true, .count = list_count, .guess = 1}},
+    batch b = {.sections = {{.tag = TFWI_TAG(1, TFWI_WIRE_LEN), .count = context_count, .guess = 1},
+                            {.tag = TFWI_TAG(2, TFWI_WIRE_LEN), .is_lists = true,
+                             .count = list_count, .guess = 1}},
                .section_count = 2, .first = first, .count = count, .headroom = headroom,
                .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
     return encode(&b, all, out_done, out_len, error);

@@ -57,8 +57,8 @@ uint8_t *tfwi_prefix_place(tfwi_prefix *f, unsigned lengths, uint8_t *start, con
 
 /* Completes a prefix whose outer part is text[0, len), without lengths. */
 static void complete(tfwi_prefix *f, uint8_t *text, size_t len, int32_t kind) {
-    text[len] = (uint8_t)(kind << 3 | 2);
-    text[len + 1] = 0x0a;
+    text[len] = (uint8_t)TFWI_TAG(kind, TFWI_WIRE_LEN);
+    text[len + 1] = TFWI_TAG(1, TFWI_WIRE_LEN);
     f->text = text;
     f->texts[f->outer] = 1;
     f->texts[f->outer + 1] = 1;
@@ -69,21 +69,21 @@ static void complete(tfwi_prefix *f, uint8_t *text, size_t len, int32_t kind) {
 void tfwi_prefix_init(tfwi_prefix *f, const char *name, size_t name_len, int32_t kind,
                       uint64_t *memory) {
     uint8_t *text = (uint8_t *)memory;
-    text[0] = 0x0a;
-    text[1] = 0x0a;
+    text[0] = TFWI_TAG(1, TFWI_WIRE_LEN);
+    text[1] = TFWI_TAG(1, TFWI_WIRE_LEN);
     uint8_t *end = tfwi_put_length(text + 2, name_len);
     if (name_len != 0) {
         memcpy(end, name, name_len);
     }
     end += name_len;
-    *end++ = 0x12;
+    *end++ = TFWI_TAG(2, TFWI_WIRE_LEN);
     *f = (tfwi_prefix){.outer = 2, .texts = {1, (size_t)(end - text) - 1}};
     complete(f, text, (size_t)(end - text), kind);
 }
 
 void tfwi_prefix_init_step(tfwi_prefix *f, int32_t kind, uint64_t *memory) {
     uint8_t *text = (uint8_t *)memory;
-    text[0] = 0x0a;
+    text[0] = TFWI_TAG(1, TFWI_WIRE_LEN);
     *f = (tfwi_prefix){.outer = 1, .texts = {1}};
     complete(f, text, 1, kind);
 }

@@ -9,7 +9,7 @@
 #ifndef TFWIRE_PREFIX_H
 #define TFWIRE_PREFIX_H
 
-#include "wire/varint.h"
+#include "wire/wire.h"
 
 #define TFWI_MAX_LENGTHS 4
 #define TFWI_SLACK 64 /* bytes that copies by whole words may touch past their end */
@@ -17,11 +17,11 @@
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 
 /* A prefix without its lengths: texts[i] bytes of text stand before length i. Nested as the message
- * is, so that the first lengths of one prefix also serve less deep:
- *   outer   0a <entry> 0a <key's length, constant> key 12 <feature>      or, for a step of a
- *           feature list,                            0a <feature>
- *   list    ... kind's tag <list>
- *   packed  ... 0a <packed values, or the only string> */
+ * is, so that the first lengths of one prefix also serve less deep (1: and 2: are tags of strings):
+ *   outer   1: <entry> 1: <key's length, constant> key 2: <feature>      or, for a step of a
+ *           feature list,                              1: <feature>
+ *   list    ... kind: <list>
+ *   packed  ... 1: <packed values, or the only string> */
 typedef struct tfwi_prefix {
     uint8_t *text;
     size_t texts[TFWI_MAX_LENGTHS];
@@ -115,15 +115,7 @@ TFWI_INLINE void tfwi_put_int64(const tfwi_prefix *f, int64_t value, tfwi_output
 TFWI_INLINE void tfwi_put_floats(const tfwi_prefix *f, const void *values, size_t count,
                                  tfwi_output *out) {
     uint8_t *p = tfwi_prefix_put_packed(f, 4 * count, out->at);
-#ifdef TFWI_BIG_ENDIAN
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const uint8_t *)values + 4 * i, sizeof bits);
-        tfwi_store32(p + 4 * i, bits);
-    }
-#else
-    memcpy(p, values, 4 * count);
-#endif
+    tfwi_store_floats(p, values, count);
     out->at = p + 4 * count;
 }
 

@@ -46,7 +46,7 @@ static void put_string_list(const tfw_rows *r, tfwi_prefix *f, const tfwi_elemen
     }
     uint8_t *p = out->at + f->guess;
     for (size_t i = 0; i < count; i++) {
-        *p++ = 0x0a;
+        *p++ = TFWI_TAG(1, TFWI_WIRE_LEN);
         p = tfwi_put_length(p, e[i].b);
         p = tfwi_put_text(r->u.stream + e[i].a, (size_t)e[i].b, r->u.len - (size_t)e[i].a, p);
     }
@@ -201,7 +201,7 @@ static int put_row(tfw_rows *r, tfwi_output *out) {
     if (status != TFW_OK) {
         return status;
     }
-    out->at = tfwi_close_section(start, 0x0a, &r->guess, inner.at);
+    out->at = tfwi_close_section(start, TFWI_TAG(1, TFWI_WIRE_LEN), &r->guess, inner.at);
     return out->at - start > INT32_MAX ? TFWI_UNKNOWN : TFW_OK;
 }
 

@@ -105,6 +105,19 @@ TFWI_INLINE void tfwi_copy_floats(void *out, const uint8_t *block, size_t count)
 #endif
 }
 
+/* The inverse: count, one or more, floats of this machine at any address. */
+TFWI_INLINE void tfwi_store_floats(uint8_t *block, const void *values, size_t count) {
+#ifdef TFWI_BIG_ENDIAN
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const uint8_t *)values + 4 * i, sizeof bits);
+        tfwi_store32(block + 4 * i, bits);
+    }
+#else
+    memcpy(block, values, 4 * count);
+#endif
+}
+
 /* Values for which memory is reserved at a time: a packed block of n bytes holds between n / 10 and
  * n values. */
 #define TFWI_VARINTS_AT_ONCE 512

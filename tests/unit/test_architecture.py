@@ -193,6 +193,14 @@ def test_core_keeps_its_manners(path):
         assert not re.search(r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>", text)
 
 
+@pytest.mark.parametrize("folder", ["parse", "encode", "python"])
+def test_tags_are_written_by_their_fields(folder):
+    """As TFWI_TAG(field, type) of wire/wire.h: 0x0a says nothing to most readers."""
+    for path in (CSRC / folder).glob("*.[ch]"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
+        assert path.name == "opcodes.h" or not re.search(r"\b0x(0a|12|1a)\b", text), path.name
+
+
 def test_only_native_imports_the_native_module():
     users = {
         path.name
