@@ -224,7 +224,7 @@ static int parse_record(tfw_columns *columns, tfwi_message message, unsigned fla
     bool alone = columns->kernel != NULL && is_features_alone(&p, end);
     if (alone) {
         p = match_some_entries(columns, p, end, message.limit);
-        if (TFWI_LIKELY(p == end && columns->filled == columns->schema->count)) {
+        if (TFWI_LIKELY(p == end && tfwi_record_is_filled(columns))) {
             tfwi_record_end(columns);
             return TFW_OK;
         }

@@ -19,7 +19,7 @@ tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t 
 
 void tfwi_cell_open(tfw_columns *columns, tfwi_column *column) {
     uint64_t cell = columns->records;
-    if (column->serial != columns->serial) {
+    if (!tfwi_cell_is_open(column, columns->serial)) {
         tfwi_cell_begin(column, cell);
     }
     if (tfwi_cell_is_filled(column, columns->serial)) {
@@ -29,7 +29,7 @@ void tfwi_cell_open(tfw_columns *columns, tfwi_column *column) {
                             : column->count;
         columns->filled--;
     }
-    column->serial = columns->serial;
+    tfwi_cell_mark_open(column, columns->serial);
 }
 
 bool tfwi_cell_append_bytes(tfwi_column *column, const uint8_t *data, size_t len) {

@@ -1,4 +1,5 @@
-/* A record while it is parsed into columns: the only place that knows how its cells are marked.
+/* A record while it is parsed into columns. Only this file and record.c know how cells are marked;
+ * others ask by the functions below.
  *
  * In each column the record's cell is in one of three states, told by the column's serial and that
  * of the columns:
@@ -13,9 +14,22 @@
  *     tfwi_record_finish   judges the cells that are not FILLED, and fills in defaults
  *     tfwi_record_end      the record counts
  *
- * filled counts the FILLED cells: if it is the number of columns, there is nothing to finish. A
- * record that fails is never ended: the next one overwrites it. Columns of which one was taken take
- * no records (tfwi_columns_prepare) until tfw_columns_clear.
+ * filled counts the FILLED cells: if it is the number of columns, there is nothing to finish
+ * (tfwi_record_is_filled). The loops of match_loop.h count in a variable of their own, in a
+ * register, and add it at their end; likewise they move expected, below.
+ *
+ * The column of a feature list (sequence.c) is ABSENT or OPEN, never FILLED. Each of its steps has
+ * a cell:
+ *
+ *     an entry of its key  any -> OPEN, steps_found is 0, status TFW_OK: the steps and the misfit
+ *                          of an earlier entry are dropped
+ *     a step that fits     steps_found grows by one, by the complete parser or by a kernel
+ *     a misfit             status, row, expected and found_instead say which; no later step of the
+ *                          entry is counted
+ *     finish_list          ABSENT: no steps, if that is allowed; OPEN: status is the verdict
+ *
+ * A record that fails is never ended: the next one overwrites it. Columns of which one was taken
+ * take no records (tfwi_columns_prepare) until tfw_columns_clear.
  *
  * Features are expected in the order of the record before: expected points to the guess, which is
  * corrected there when it was wrong, and then to the next of the column found. */
@@ -40,6 +54,14 @@ TFWI_INLINE bool tfwi_cell_is_absent(const tfwi_column *column, uint64_t serial)
     return column->serial < serial;
 }
 
+TFWI_INLINE bool tfwi_cell_is_open(const tfwi_column *column, uint64_t serial) {
+    return column->serial == serial;
+}
+
+TFWI_INLINE void tfwi_cell_mark_open(tfwi_column *column, uint64_t serial) {
+    column->serial = serial;
+}
+
 /* For the caller to count in filled. */
 TFWI_INLINE void tfwi_cell_fill(tfwi_column *column, uint64_t serial) {
     column->serial = serial + 1;
@@ -49,12 +71,17 @@ TFWI_INLINE bool tfwi_cell_is_filled(const tfwi_column *column, uint64_t serial)
     return column->serial == serial + 1;
 }
 
+/* Whether every cell is FILLED. */
+TFWI_INLINE bool tfwi_record_is_filled(const tfw_columns *columns) {
+    return columns->filled == columns->count;
+}
+
 /* Notes which features the record does not have. REQUIRES: tfwi_reserve_absent was called for each
  * of them. */
 void tfwi_record_note_absent(tfw_columns *columns);
 
 TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {
-    if (columns->note_absent && columns->filled != columns->count) {
+    if (columns->note_absent && !tfwi_record_is_filled(columns)) {
         tfwi_record_note_absent(columns);
     }
     columns->records++;

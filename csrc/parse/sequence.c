@@ -6,7 +6,7 @@
 
 /* Begins the list again: an earlier entry of its key is dropped, with its misfit. */
 static void list_begin(tfwi_column *column, const tfw_columns *lists) {
-    column->serial = lists->serial;
+    tfwi_cell_mark_open(column, lists->serial);
     column->steps_found = 0;
     column->status = TFW_OK;
 }
