@@ -9,6 +9,8 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command, tfwire_main
+from tfwire._parsing.random_sample import RecordSample
+from tfwire._records.batch_reader import BatchReader
 
 ROWS = [
     {"label": 1, "name": "cat", "x": [0.5, float("nan")]},
@@ -99,6 +101,66 @@ def test_distributions_are_those_of_records_from_everywhere():
     frequent = found["features"]["s"]["kinds"]["string"]["frequent"]
     assert ["0", "1", "2", "3"] == sorted(each["value"] for each in frequent)
     assert 1000 == sum(each["count"] for each in frequent)
+
+
+def sample_of(path, num_records):
+    """Of a file, whose records come so many at a time."""
+    sample = RecordSample()
+    with BatchReader([path], "auto", on_corrupt="raise", max_record_size=None) as reader:
+        while (batch := reader.next(num_records)) is not None:
+            sample.add(batch, batch.count)
+    return sample
+
+
+def test_the_sample_does_not_depend_on_the_batches():
+    tfw.write_records("many", [{"i": i} for i in range(20_000)])
+    samples = [sample_of("many", num_records) for num_records in (1, 7, 999, 1000, 0)]
+    assert {1000} == set(map(len, samples))
+    numbers = [
+        np.concatenate(sample.features().of("i", is_list=False)["int64"].numbers)
+        for sample in samples
+    ]
+    assert all(np.array_equal(numbers[0], found) for found in numbers)
+    assert 1000 == len(set(numbers[0].tolist()))
+
+
+def test_every_record_is_drawn_with_the_same_chance():
+    tfw.write_records("many", [{"i": i} for i in range(300_000)])
+    drawn = sample_of("many", 0).features().of("i", is_list=False)["int64"]
+    assert all(60 < count < 140 for count in drawn.histogram(10).counts)  # 100, give or take
+
+
+def test_the_sample_has_what_the_records_have():
+    """Features of several kinds and of none, feature lists, and records of many values."""
+    rng = np.random.default_rng(1)
+    kinds = [
+        lambda: rng.integers(0, 9, rng.integers(0, 4)),
+        lambda: rng.random(2, np.float32),
+        lambda: [b"x" * int(n) for n in rng.integers(0, 500, rng.integers(0, 3))],
+        list,
+        lambda: np.arange(40_000),  # longer than a record that is decoded at the end
+    ]
+    rows = [{name: kinds[rng.integers(5)]() for name in "ab"} for _ in range(300)]
+    lists = [{"l": [kinds[i]() for _ in range(3)]} for i in rng.integers(4, size=len(rows))]
+    tfw.write_records("rows", map(tfw.encode_sequence_example, rows, lists))
+    found = sample_of("rows", 0).features()
+    for name, steps in (
+        ("a", [row["a"] for row in rows]),
+        ("b", [row["b"] for row in rows]),
+        ("l", [step for each in lists for step in each["l"]]),
+    ):
+        samples = found.of(name, is_list=name == "l")
+        assert {"int64", "float32", "string"} == samples.keys()
+        some = [step[:: -(-len(step) // 64) or 1] for step in steps]
+        for kind in ("int64", "float32"):
+            expected = [v for v in some if not isinstance(v, list) and str(v.dtype) == kind]
+            numbers = np.concatenate(samples[kind].numbers)
+            assert kind == str(numbers.dtype)
+            assert np.array_equal(np.sort(np.concatenate(expected)), np.sort(numbers))
+        strings = [s for v in some if isinstance(v, list) for s in v]
+        assert sorted(map(len, strings)) == sorted(samples["string"].lengths)
+        short = [s for s in strings if len(s) <= 256]
+        assert sorted(short) == sorted(samples["string"].strings.elements())
 
 
 def test_large_integers_that_lie_close_together():

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, SupportsSerialize
     from tfwire._examples.column_types import Messages
 
-__all__ = ["decode_example", "decode_examples", "decode_sequence_example"]
+__all__ = [
+    "decode_example",
+    "decode_examples",
+    "decode_sequence_example",
+    "decode_sequence_examples",
+]
 
 DecodedValues = Array | list[bytes]
 """The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
@@ -93,6 +98,18 @@ def decode_sequence_example(
     """
     decoded: tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]
     decoded = _decode_one(as_message(serialized), lib.TFW_SEQUENCE)
+    return decoded
+
+
+def decode_sequence_examples(
+    serialized: list[bytes],
+) -> list[tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]]:
+    """Decodes many messages, each as decode_sequence_example; arrays may share memory."""
+    call, decoded = _Call(), []
+    with _collecting_later():
+        for s in message_slices(serialized)[1]:
+            flags = s.flags | lib.TFW_SEQUENCE
+            decoded += _decode(call, s.data, s.data_len, s.spans, s.num_spans, flags, s.first)
     return decoded
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.native import ffi
-from tfwire._examples.decode import decode_sequence_example
+from tfwire._examples.decode import decode_sequence_example, decode_sequence_examples
 
 __all__ = [
     "Histogram",
@@ -25,9 +24,11 @@ __all__ = [
 
 _SAMPLED_RECORDS = 1000
 _SHORT_RECORD = 1 << 16  # bytes
+_DECODED_AT_ONCE = 64  # short records
 _SAMPLED_FEATURES = 500  # of a record
 _SAMPLED_VALUES = 64  # of a feature in a record
 _LONGEST_STRING = 256  # bytes; of longer ones only the length is kept
+_LONGEST_SKIP = 2.0**50  # records; the sum of many fits
 _SEED = 1  # the same file gives the same sample
 
 
@@ -110,7 +111,7 @@ class _Strings(NamedTuple):
 
 
 _Features = dict[tuple[bool, str], list[Any]]
-"""By (is a list, name): arrays of numbers and _Strings, one for each record or step with values."""
+"""By (is a list, name): arrays of numbers and _Strings, each of a step, a record or several."""
 
 
 class RecordSample:
@@ -124,42 +125,73 @@ class RecordSample:
 
     def __init__(self) -> None:
         self._records: list[bytes | _Features] = []
-        self._random = random.Random(_SEED)
-        self._seen = self._next = 0
-        self._weight = 1.0
+        self._draws = _Draws()
+        self._seen = 0
 
     def add(self, batch: Any, count: int) -> None:
         """Draws from the first records of a ``tfw_batch``: Examples or SequenceExamples."""
-        while self._next < self._seen + count:
-            span = batch.spans[self._next - self._seen]
-            record = bytes(ffi.buffer(batch.data + span.offset, span.length))
-            self._keep(record if len(record) <= _SHORT_RECORD else _features(record))
-            self._next += 1 if len(self) < _SAMPLED_RECORDS else self._skip()
+        first = self._seen
         self._seen += count
+        for slot, number in self._draws.below(self._seen).items():
+            span = batch.spans[number - first]
+            record = bytes(ffi.buffer(batch.data + span.offset, span.length))
+            kept = record if len(record) <= _SHORT_RECORD else _features(record)
+            if slot == len(self._records):
+                self._records.append(kept)
+            else:
+                self._records[slot] = kept
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def _keep(self, record: bytes | _Features) -> None:
-        if len(self) < _SAMPLED_RECORDS:
-            self._records.append(record)
-        else:
-            self._records[self._random.randrange(_SAMPLED_RECORDS)] = record
-
-    def _skip(self) -> int:
-        """How many records after the last one drawn the next one comes."""
-        self._weight *= math.exp(math.log(1 - self._random.random()) / _SAMPLED_RECORDS)
-        left_out = math.log(1 - self._random.random()) / math.log1p(-self._weight)
-        return 1 + int(min(left_out, 2.0**62))
-
     def features(self) -> SampledFeatures:
         """The values of the records that were drawn."""
         found: _Features = defaultdict(list)
+        short = [record for record in self._records if isinstance(record, bytes)]
+        for begin in range(0, len(short), _DECODED_AT_ONCE):
+            _add_records(found, short[begin : begin + _DECODED_AT_ONCE])
         for record in self._records:
-            decoded = _features(record) if isinstance(record, bytes) else record
-            for key, values in decoded.items():
-                found[key] += values
+            if not isinstance(record, bytes):
+                for key, values in record.items():
+                    found[key] += values
         return SampledFeatures(found)
+
+
+class _Draws:
+    """The numbers of the records that are drawn, and their slots in the sample.
+
+    After the first ones, which fill the slots, they are computed many at a time by numpy. The
+    random numbers are Python's, which are the same in every version.
+    """
+
+    def __init__(self) -> None:
+        self._random = random.Random(_SEED)
+        self._log_weight = 0.0
+        self._slots = np.arange(_SAMPLED_RECORDS)
+        self._numbers = np.arange(_SAMPLED_RECORDS)
+
+    def below(self, end: int) -> dict[int, int]:
+        """Slots and numbers of the records below a number, once: of each slot the last record."""
+        found: dict[int, int] = {}
+        while True:
+            count = int(np.searchsorted(self._numbers, end))
+            found.update(
+                zip(self._slots[:count].tolist(), self._numbers[:count].tolist(), strict=True)
+            )
+            if count < len(self._numbers):
+                self._slots, self._numbers = self._slots[count:], self._numbers[count:]
+                return found
+            self._draw(int(self._numbers[-1]))
+
+    def _draw(self, last: int) -> None:
+        """Draws records after the last one."""
+        draw = self._random.random
+        uniform = 1 - np.array([draw() for _ in range(3 * _SAMPLED_RECORDS)]).reshape(3, -1)
+        log_weights = self._log_weight + np.cumsum(np.log(uniform[0])) / _SAMPLED_RECORDS
+        self._log_weight = float(log_weights[-1])
+        skips = np.log(uniform[1]) / np.log1p(-np.exp(log_weights))
+        self._numbers = last + np.cumsum(1 + np.minimum(skips, _LONGEST_SKIP).astype(np.int64))
+        self._slots = ((1 - uniform[2]) * _SAMPLED_RECORDS).astype(np.int64)
 
 
 class SampledFeatures:
@@ -190,9 +222,36 @@ def _features(record: bytes) -> _Features:
     for name, values in islice(context.items(), _SAMPLED_FEATURES):
         if len(values):
             found[False, name] = [_some(values)]
-    for name, steps in islice(lists.items(), _SAMPLED_FEATURES):
-        found[True, name] = [_some(values) for values in _spread(steps) if len(values)]
+    _add_lists(found, lists)
     return found
+
+
+def _add_records(found: _Features, records: list[bytes]) -> None:
+    """Adds some values of records. Those that a feature has in all of them become one array, since
+    most have one value in each."""
+    strings: dict[str, list[bytes]] = defaultdict(list)
+    numbers: dict[str, dict[str, list[Any]]] = {kind: defaultdict(list) for kind in "if"}
+    for context, lists in decode_sequence_examples(records):
+        for name, values in islice(context.items(), _SAMPLED_FEATURES):
+            if not len(values):
+                continue
+            if isinstance(values, list):
+                strings[name] += _spread(values)
+            else:
+                numbers[values.dtype.kind][name].append(_spread(values))
+        _add_lists(found, lists)
+    for name, found_strings in strings.items():
+        found[False, name].append(_Strings(*measure_strings(found_strings)))
+    for by_name in numbers.values():
+        for name, arrays in by_name.items():
+            found[False, name].append(np.concatenate(arrays))
+
+
+def _add_lists(found: _Features, lists: dict[str, Any]) -> None:
+    """Adds some values of the feature lists of a record."""
+    for name, steps in islice(lists.items(), _SAMPLED_FEATURES):
+        some = [_some(values) for values in _spread(steps) if len(values)]
+        found.setdefault((True, name), []).extend(some)
 
 
 def _some(values: Any) -> Any:
@@ -214,4 +273,6 @@ def _is_short(length: int) -> bool:
 
 def _spread(values: Any) -> Any:
     """At most this many values, evenly spread over all."""
-    return values[:: -(-len(values) // _SAMPLED_VALUES) or 1]
+    if len(values) <= _SAMPLED_VALUES:
+        return values
+    return values[:: -(-len(values) // _SAMPLED_VALUES)]
