@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -21,8 +20,7 @@ from PIL import Image
 import tfwire as tfw
 from command import ENVIRONMENT, heed_interrupts
 from tfwire.cli import main
-from tfwire.view._records import BrowsedFile
-from tfwire.view._server import Viewer
+from viewing import get, links
 
 LABEL = b"label".hex()
 HOSTILE = "<script>document.title='owned'</script>\x1b]0;x\x07\u202e\"'"
@@ -43,40 +41,6 @@ def photos(tmp_path):
         writer.write({"film/image": [jpeg(10 * i) for i in range(5)]})
         writer.write(b"\xff no example")
     return path
-
-
-@pytest.fixture
-def serve():
-    """Starts a viewer of files."""
-    viewers = []
-
-    def start(*paths):
-        viewer = Viewer([BrowsedFile(str(path)) for path in paths])
-        viewers.append(viewer)
-        threading.Thread(target=viewer.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        return viewer
-
-    yield start
-    for viewer in viewers:
-        viewer.shutdown()
-        viewer.server_close()
-
-
-def get(viewer, target="", *, path=None, method="GET", **headers):
-    """The response, and its body."""
-    connection = http.client.HTTPConnection("127.0.0.1", viewer.server_port, timeout=20)
-    try:
-        base = urlsplit(viewer.url).path
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path or base + target, headers=headers)
-        response = connection.getresponse()
-        return response, response.read()
-    finally:
-        connection.close()
-
-
-def links(body, kind):
-    return [unescape(each) for each in re.findall(rf'{kind}="([^"]*)"', body.decode())]
 
 
 # ---- Who may read -------------------------------------------------------------------------------
@@ -130,7 +94,7 @@ def test_pages_lead_from_one_to_the_next(photos, serve):
     (before,) = re.findall(r'rel="prev" href="([^"]*)"', second.decode())
     assert first.split(b"<main>")[1] == get(viewer, unescape(before))[1].split(b"<main>")[1]
     _, last = get(viewer, "?start=121")
-    assert b"no Example" in last
+    assert b"not an Example" in last
     assert b'rel="next"' not in last
 
 
@@ -162,7 +126,7 @@ def test_a_record_has_a_page(photos, serve):
     _, body = get(viewer, "?view=record&n=120")
     assert 5 == len(links(body, "src"))
     assert b'max="4"' in body
-    assert b"No Example" in get(viewer, "?view=record&n=121")[1]
+    assert b"Not an Example" in get(viewer, "?view=record&n=121")[1]
     response, body = get(viewer, "?view=record&n=122")
     assert 404 == response.status
     assert b"there is no record 122" in body
@@ -233,11 +197,11 @@ def test_a_page_is_written(photos, tmp_path, capsys):
     out = tmp_path / "out.html"
     assert 0 == main(["view", "--html", str(out), str(photos)])
     page = out.read_text()
-    assert 101 == page.count("<h2 id=") + 1
+    assert 100 == page.count("<section>")
     assert 2 == main(["view", "--html", str(out), str(photos)])
     assert "--force" in capsys.readouterr().err
     assert 0 == main(["view", "--force", "-n", "3", "--html", str(out), str(photos)])
-    assert 3 == out.read_text().count("<h2 id=")
+    assert 3 == out.read_text().count("<section>")
 
 
 def test_wrong_usage(photos, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import weakref
 from html.parser import HTMLParser
@@ -16,16 +17,17 @@ from tfwire._records.damage import RecordPosition
 from tfwire.view import as_html
 from tfwire.view._frozen import frozen_page
 from tfwire.view._media import find_media, png_of_pixels, raw_image_shape
-from tfwire.view._records import BrowsedFile, matches
+from tfwire.view._records import BrowsedFile, FeatureName
+from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'&"
 BOMB = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0\0\xff\xff" * 2 + b"\x08\x06\0\0\0"
 
 
-def encoded(kind, size=(40, 30), colour=(200, 30, 30)):
+def encoded(kind, size=(40, 30), color=(200, 30, 30)):
     out = io.BytesIO()
-    Image.new("RGB", size, colour).save(out, kind)
+    Image.new("RGB", size, color).save(out, kind)
     return out.getvalue()
 
 
@@ -122,15 +124,15 @@ def test_raw_pixels_become_a_png_of_the_same_pixels(channels):
     assert np.array_equal(pixels.reshape(found.shape), found)
 
 
-def test_a_mask_has_a_colour_per_class():
+def test_a_mask_has_a_color_per_class():
     mask = np.arange(6, dtype=np.uint8).reshape(2, 3)
     image = Image.open(io.BytesIO(png_of_pixels(mask.tobytes(), (2, 3, 1))))
     assert image.mode == "P"
     assert np.array_equal(mask, np.asarray(image))
-    colours = np.asarray(image.convert("RGB")).reshape(-1, 3)
-    assert [0, 0, 0] == colours[0].tolist()
-    assert [128, 0, 0] == colours[1].tolist()  # as PASCAL VOC
-    assert len({tuple(colour) for colour in colours}) == 6
+    colors = np.asarray(image.convert("RGB")).reshape(-1, 3)
+    assert [0, 0, 0] == colors[0].tolist()
+    assert [128, 0, 0] == colors[1].tolist()  # as PASCAL VOC
+    assert len({tuple(color) for color in colors}) == 6
 
 
 def test_bytes_of_another_length_are_no_pixels():
@@ -171,7 +173,7 @@ def test_records_that_are_no_examples(tmp_path):
     tfw.write_records(path, [b"\xff\xfe" * 40, b"<b>text", b""])
     with tfw.TFRecordFile(path) as records:
         tags = Tags(records._repr_html_())
-    assert "no Example: ff fe" in tags.text
+    assert "not an Example: ff fe" in tags.text
     assert [] == tags.of("b")
 
 
@@ -289,18 +291,23 @@ def test_damage_has_a_row_in_its_place(numbers):
     assert offsets[41] - offsets[40] == damaged.size
     assert [50] == shown(file.page(page.next, 1))
     assert [900] == file.record(900).features["n"].tolist()
+    assert damaged == file.record(40) == BrowsedFile(str(numbers)).record(40)
 
 
 def test_a_search_leaves_out_the_others(numbers):
     file = BrowsedFile(str(numbers))
 
     def find(feature, text):
-        return shown(file.page(RecordPosition(), 5, lambda r: matches(r, feature, text)))
+        name = None if feature is None else FeatureName(feature)
+        return shown(file.page(RecordPosition(), 5, search_for(name, text)))
 
     assert [17] == find("n", "17")
     assert [17, 117, 170, 171, 172] == find("name", "17")
     assert [0, 1, 2, 3, 4] == find("n", "")
     assert [] == find("n", "x") == find("missing", "")
+    assert [7] == find(None, "item 7")[:1]
+    assert [17, 117, 170, 171, 172] == find(None, "17")
+    assert search_for(None, "") is None
 
 
 def test_a_search_ends_in_time(numbers):
@@ -315,9 +322,21 @@ def test_long_records_are_named_and_not_read(tmp_path):
     path = tmp_path / "long.tfrecord"
     tfw.write_records(path, [b"a", bytes(65 << 20), b"b"])
     page = BrowsedFile(str(path)).page(RecordPosition(), 10)
-    assert ["other", "damage", "other"] == [record.kind for record in page.records]
-    assert "too large" == page.records[1].reason
-    assert (65 << 20) + 16 == page.records[1].size
+    assert ["other", "long", "other"] == [record.kind for record in page.records]
+    assert 65 << 20 == page.records[1].size
+    tags = Tags(frozen(path))
+    assert "68,157,440 bytes: too long to show" in tags.text
+    assert ["other"] * 3 == [row["class"] for row in tags.of("tr") if "class" in row]
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+@pytest.mark.parametrize("lost", [0, 1, 60 << 20])
+def test_a_long_record_that_is_cut_off_is_damage(tmp_path, lost):
+    path = tmp_path / "long.tfrecord"
+    tfw.write_records(path, [b"a", bytes(65 << 20)])
+    os.truncate(path, path.stat().st_size - lost)
+    _, last = BrowsedFile(str(path)).page(RecordPosition(), 10).records
+    assert ("damage" if lost else "long") == last.kind
 
 
 def test_compressed_files_have_pages(numbers, tmp_path):
@@ -378,7 +397,10 @@ def test_no_attribute_runs_anything(photos):
 
 def test_pictures_of_a_frozen_page_have_a_budget(photos):
     page = frozen(photos, num_bytes=3 * len(encoded("jpeg")))
-    assert 3 == len(Tags(page).of("img"))
+    images = Tags(page).of("img")
+    assert 3 == sum("src" in image for image in images)
+    ids = [image["id"] for image in images if "src" in image]
+    assert ids == [image["data-copy"] for image in images if "data-copy" in image]
     assert "not shown" in page
     assert 5 == len(Tags(frozen(photos, num_records=5)).of("section"))
 

@@ -18,6 +18,7 @@ from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.html_display import html_of
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.text import plural
 from tfwire._records.fetch import FileAccess, StreamAccess
 from tfwire._records.index import RecordIndex, indexed_path, indexed_paths, open_indexed
 from tfwire._records.index_check import check_index
@@ -225,7 +226,7 @@ class TFRecordFile(_Records):
 
     def __repr__(self) -> str:
         state = " closed" if self._records is None else ""
-        return f"<TFRecordFile {os.fspath(self.path)!r} of {len(self)} records{state}>"
+        return f"<TFRecordFile {os.fspath(self.path)!r} of {plural(len(self), 'record')}{state}>"
 
     def __reduce__(self) -> Any:
         return type(self), (self.path, self.index)
@@ -339,7 +340,8 @@ class TFRecordFiles(_Records):
         self._open = None
 
     def __repr__(self) -> str:
-        return f"<TFRecordFiles: {len(self)} records in {len(self.paths)} files>"
+        count, files = plural(len(self), "record"), plural(len(self.paths), "file")
+        return f"<TFRecordFiles: {count} in {files}>"
 
     def __reduce__(self) -> Any:
         return _reopen, (self.paths, self.indexes, self._max_open_files)

@@ -11,12 +11,11 @@ from tfwire import train
 from tfwire._base.errors import ParseError
 from tfwire._base.text import printable
 from tfwire._examples.json_examples import example_to_json
-from tfwire._examples.protobuf import field_numbers, parse_message
-from tfwire.view._media import find_media
+from tfwire._examples.protobuf import parse_message
+from tfwire.view._media import likely_content
 
 __all__ = [
     "as_json",
-    "likely_content",
     "list_features",
     "message_kind",
     "parse_record",
@@ -28,9 +27,6 @@ _PREVIEW = 48  # bytes
 _LINE_CHARACTERS = 160
 _LONGEST_LIST = 10  # values
 _LONGEST_TEXT = 1000  # lines
-_FIELDS_LOOKED_AT = 1000  # of a record that may be a protocol buffer
-_LARGEST_FIELD = 1000  # number; those of real messages are small
-_SHOWN_FIELDS = 12
 
 
 def parse_record(record: bytes) -> Any:
@@ -119,20 +115,6 @@ def as_json(message: Any, record: bytes) -> str:
     preview = {"bytes": len(record), "hex": record[:_PREVIEW].hex()}
     content = likely_content(record)
     return json.dumps({"other": preview if content is None else {**preview, "maybe": content}})
-
-
-def likely_content(record: bytes) -> str | None:
-    """What a record that is no Example may be: an image, a sound or another protocol buffer; None
-    if it looks like none of them."""
-    media = find_media(record)
-    if media is not None:
-        return media.title
-    numbers = field_numbers(record, _FIELDS_LOOKED_AT)
-    if not numbers or not 0 < numbers[0] <= numbers[-1] <= _LARGEST_FIELD:  # by chance
-        return None
-    shown = ", ".join(map(str, numbers[:_SHOWN_FIELDS]))
-    more = ", ..." if len(numbers) > _SHOWN_FIELDS else ""
-    return f"another protocol buffer, with fields {shown}{more}"
 
 
 def _preview(record: bytes) -> str:

@@ -12,6 +12,8 @@ from tfwire.cli import _files
 if TYPE_CHECKING:
     from tfwire.view._records import BrowsedFile
 
+_RECORDS_WITH_CORNERS = 50
+
 
 def add_view(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire view."""
@@ -73,9 +75,24 @@ def _view(options: argparse.Namespace) -> int:
     files = [BrowsedFile(name, compression) for name in options.files]
     for file in files:
         file.check()
+    missing = _missing_corners(files, corners)
+    if missing:
+        print(f"tfwire view: --boxes: {missing}", file=sys.stderr)
     if options.html is not None:
         return _freeze(options, files, corners)
     return _serve(options, files, corners)
+
+
+def _missing_corners(files: list[BrowsedFile], corners: tuple[str, ...]) -> str:
+    """What is to be said of corners that the first records do not have."""
+    from tfwire._base.text import plural, show_key
+
+    left, count = set(corners), 0
+    for record in files[0].first(_RECORDS_WITH_CORNERS) if corners else ():
+        left.difference_update(record.features)
+        count += record.is_read
+    names = ", ".join(show_key(name) for name in corners if name in left)
+    return f"the first {plural(count, 'record')} of {files[0].name} lack {names}" if names else ""
 
 
 def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
@@ -93,7 +110,7 @@ def _serve(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple
     from tfwire.view._server import Viewer
 
     with Viewer(files, corners) as viewer:
-        print(f"{viewer.url}\nCtrl-C ends it.", flush=True)
+        print(f"{viewer.url}\nPress Ctrl-C to stop.", flush=True)
         if not options.no_open:
             try:
                 webbrowser.open(viewer.url)

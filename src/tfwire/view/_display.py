@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any
 
@@ -13,7 +13,7 @@ from tfwire._base.text import plural
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.infer import InferredSchema
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
-from tfwire.view._html import bytes_text, cell, escaped, number, table
+from tfwire.view._html import bytes_text, cell, escaped, number, table, title
 from tfwire.view._records import decoded_record
 
 __all__ = ["as_html"]
@@ -78,18 +78,20 @@ def _limited(text: str) -> str:
 def _records(records: TFRecordFile | TFRecordFiles, max_rows: int) -> str:
     """The first records, decoded_record without a specification."""
     found = [decoded_record(i, 0, records[i]) for i in range(min(max_rows, len(records)))]
-    names = sorted({name for r in found for name in (*r.features, *r.lists)})
+    names = sorted({name for record in found for name in record.names})
     rows = []
     for record in found:
         row = [str(record.number)]
         if record.kind == "other":
-            row.append(f"no Example: {bytes_text(record.payload)}")
+            row.append(f"not an Example: {bytes_text(record.payload)}")
         for name in names[:_COLUMNS_OF_TABLE]:
-            value = record.features.get(name, record.lists.get(name))
+            steps = record.steps(name)
+            value = steps if steps is None or name.is_list else steps[0]
             row.append("" if value is None else _limited(_feature(value)))
         rows.append(row)
-    titles = ["#", *(escaped(name, 60) for name in names[:_COLUMNS_OF_TABLE])]
-    return table(titles, rows, _caption(repr(records), len(rows), len(records), names))
+    titles = ["#", *(title(name, 60) for name in names[:_COLUMNS_OF_TABLE])]
+    num_columns = len(names) + max((record.left_out for record in found), default=0)
+    return table(titles, rows, _caption(repr(records), len(rows), len(records), num_columns))
 
 
 def _feature(values: Any) -> str:
@@ -97,12 +99,12 @@ def _feature(values: Any) -> str:
     return cell(values[0]) if len(values) == 1 else cell(values)
 
 
-def _caption(what: str, shown: int, total: int, names: Sequence[str]) -> str:
+def _caption(what: str, shown: int, total: int, num_columns: int) -> str:
     parts = [escaped(what)]
     if shown < total:
         parts.append(f"{plural(shown, 'row')} of {total:,}")
-    if len(names) > _COLUMNS_OF_TABLE:
-        parts.append(f"{_COLUMNS_OF_TABLE} columns of {len(names):,}")
+    if num_columns > _COLUMNS_OF_TABLE:
+        parts.append(f"{_COLUMNS_OF_TABLE} columns of {num_columns:,}")
     return "; ".join(parts)
 
 

@@ -10,8 +10,19 @@ import numpy as np
 
 from tfwire._base.text import plural, printable, shorten
 from tfwire.view._media import Media, data_uri, find_media
+from tfwire.view._records import FeatureName
 
-__all__ = ["bytes_text", "cell", "escaped", "image", "number", "table", "values_text"]
+__all__ = [
+    "bytes_text",
+    "cell",
+    "escaped",
+    "image",
+    "number",
+    "readable_text",
+    "table",
+    "title",
+    "values_text",
+]
 
 _TEXT_CHARACTERS = 160  # characters
 _MOST_VALUES = 8
@@ -26,6 +37,11 @@ def escaped(text: str, longest: int = _TEXT_CHARACTERS) -> str:
     return html.escape(shorten(printable(text[: 4 * longest]), longest))
 
 
+def title(name: FeatureName, longest: int) -> str:
+    """The name of a feature; [] marks a feature list."""
+    return escaped(name.text, longest) + "[]" * name.is_list
+
+
 def number(value: Any) -> str:
     """An integer as it is; a float with the digits that float32 has."""
     return str(value) if isinstance(value, (int, np.integer)) else f"{value:.7g}"
@@ -33,7 +49,7 @@ def number(value: Any) -> str:
 
 def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> str:
     """A byte string: as text if it is, else its first bytes in hexadecimal."""
-    text = _as_text(contents, 4 * longest)
+    text = readable_text(contents, 4 * longest)
     if text is not None:
         return f'<span class="s">{escaped(text, longest)}</span>'
     shown = contents[:_PREVIEW_BYTES].hex(" ")
@@ -41,8 +57,8 @@ def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> str:
     return f'<span class="b">{shown}{more}</span> <small>{plural(len(contents), "byte")}</small>'
 
 
-def _as_text(contents: bytes, most: int) -> str | None:
-    """The first bytes as UTF-8; None unless they are, with few control characters."""
+def readable_text(contents: bytes, most: int = 4 * _TEXT_CHARACTERS) -> str | None:
+    """The first ``most`` bytes as UTF-8; None unless they are, with few control characters."""
     try:
         text = contents[:most].decode()
     except UnicodeDecodeError as error:
@@ -61,27 +77,27 @@ def values_text(values: Sequence[Any] | np.ndarray[Any, Any], most: int = _MOST_
     if not isinstance(values, np.ndarray) or values.dtype == object:
         longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
         shown = [bytes_text(value, longest) for value in values[:most]]
+        text = ", ".join(shown)
     else:
-        shown = [number(value) for value in values[:most]]
-    text = ", ".join(shown)
+        text = f'<span class="n">{", ".join(number(value) for value in values[:most])}</span>'
     return f"{text} ... <small>{count:,} values</small>" if count > most else text
 
 
 def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
-    """A picture or a sound that a page may load from ``source``.
+    """A picture or a sound.
 
     Args:
         media: What it is.
-        source: Its address.
+        source: The attributes of HTML that say where the page loads it.
         boxes: HTML to lay over it.
         most: Its largest width and height in pixels; 0: as it is, or as the page's style says.
     """
     if media.type == "audio/wav":
-        return f'<audio controls preload="none" src="{html.escape(source)}"></audio>'
+        return f'<audio controls preload="none" {source}></audio>'
     scale = min(1, most / max(media.width, media.height)) if most else 1
     width, height = (max(1, round(side * scale)) for side in (media.width, media.height))
     size = f'width="{width}" height="{height}"'
-    picture = f'<img loading="lazy" alt="{media.title}" {size} src="{html.escape(source)}">'
+    picture = f'<img loading="lazy" alt="{media.title}" {size} {source}>'
     return f'<span class="p">{picture}{boxes}</span>'
 
 
@@ -92,7 +108,7 @@ def cell(value: Any) -> str:
         if media is None:
             return bytes_text(value)
         if media.is_shown and len(value) <= _LARGEST_PICTURE:
-            return image(media, data_uri(media, value), most=_THUMBNAIL)
+            return image(media, f'src="{data_uri(media, value)}"', most=_THUMBNAIL)
         return f"{media.title} <small>{plural(len(value), 'byte')}</small>"
     if isinstance(value, np.ndarray):
         if value.ndim == 0:

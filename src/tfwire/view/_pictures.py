@@ -9,10 +9,26 @@ import numpy as np
 
 from tfwire._base.text import plural
 from tfwire.view._html import escaped, image
-from tfwire.view._media import Media, find_media, png_of_pixels, raw_image_shape
-from tfwire.view._records import Record
+from tfwire.view._media import (
+    Media,
+    colored_mask,
+    find_media,
+    png_of_pixels,
+    raw_image_shape,
+)
+from tfwire.view._records import FeatureName, Record
 
-__all__ = ["Picture", "Source", "boxes", "film", "find_picture", "pictures", "shown"]
+__all__ = [
+    "Picture",
+    "Source",
+    "boxes",
+    "film",
+    "find_picture",
+    "first_picture",
+    "picture_of_payload",
+    "pictures",
+    "shown",
+]
 
 _FRAMES_OF_FILM = 256
 # Names that old and new datasets give to the sizes of raw pixels.
@@ -27,32 +43,37 @@ class Picture(NamedTuple):
 
     Attributes:
         number: Of the record.
-        name: Of the feature.
+        name: Of the feature; None if the record itself is the picture.
         step: In a feature list; 0 elsewhere.
         item: Number of the value.
         media: What it is.
-        contents: Its bytes, as a file of that type.
+        contents: Its bytes, as the record has them.
+        shape: Of pixels that are stored raw.
     """
 
     number: int
-    name: str
+    name: FeatureName | None
     step: int
     item: int
     media: Media
     contents: bytes
+    shape: tuple[int, int, int] | None = None
+
+    def file(self) -> bytes:
+        """The bytes of a file of the type of ``media``; masks with a color per class."""
+        if self.shape is not None:
+            return png_of_pixels(self.contents, self.shape)
+        return colored_mask(self.contents)
 
 
 Source = Callable[[Picture], str]
-"""The address at which a page loads a picture; empty if it should not."""
+"""The attributes of HTML that say where a page loads a picture; empty if it should not."""
 
 
-def pictures(record: Record, name: str) -> Iterator[Picture]:
+def pictures(record: Record, name: FeatureName) -> Iterator[Picture]:
     """Those of a feature or feature list, as many as a film strip shows."""
-    steps = record.lists.get(name)
-    if steps is None:
-        steps = [record.features[name]]
     count = 0
-    for step, values in enumerate(steps):
+    for step, values in enumerate(record.steps(name) or ()):
         if isinstance(values, list):
             for index in range(len(values)):
                 picture = find_picture(record, name, step, index)
@@ -62,26 +83,43 @@ def pictures(record: Record, name: str) -> Iterator[Picture]:
                 yield picture
 
 
-def find_picture(record: Record, name: str, step: int, index: int) -> Picture | None:
+def first_picture(record: Record, name: FeatureName) -> Picture | None:
+    """The one that a row shows."""
+    steps = record.steps(name)
+    if not steps or not len(steps[0]):
+        return None
+    return find_picture(record, name, 0, 0)
+
+
+def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Picture | None:
     """A value, if it is a picture or a sound.
 
     Raises:
         LookupError: There is no such value.
     """
-    steps = record.lists[name] if name in record.lists else [record.features[name]]
+    steps = record.steps(name)
+    if steps is None:
+        raise LookupError("there is no such feature")
     contents = steps[step][index]
     if not isinstance(contents, bytes):
         return None
-    media = find_media(contents)
+    media, shape = find_media(contents), None
     if media is None:
         shape = raw_image_shape(
             len(contents), _size(record.features, _HEIGHTS), _size(record.features, _WIDTHS)
         )
         if shape is None:
             return None
-        contents = png_of_pixels(contents, shape)
         media = Media("image/png", shape[1], shape[0])
-    return Picture(record.number, name, step, index, media, contents)
+    return Picture(record.number, name, step, index, media, contents, shape)
+
+
+def picture_of_payload(record: Record) -> Picture | None:
+    """A record that is not an Example, if it is a picture or a sound itself."""
+    media = find_media(record.payload) if record.kind == "other" else None
+    if media is None:
+        return None
+    return Picture(record.number, None, 0, 0, media, record.payload)
 
 
 def _size(features: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
@@ -95,14 +133,14 @@ def _size(features: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 def shown(picture: Picture, source: Source, boxes: str = "") -> str:
     """A picture as HTML; in words where it is too large."""
-    address = source(picture) if picture.media.is_shown else ""
-    if not address:
+    found = source(picture) if picture.media.is_shown else ""
+    if not found:
         size = plural(len(picture.contents), "byte")
         return f"{picture.media.title} <small>{size}, not shown</small>"
-    return image(picture.media, address, boxes)
+    return image(picture.media, found, boxes)
 
 
-def film(record: Record, name: str, source: Source, corners: tuple[str, ...] = ()) -> str:
+def film(record: Record, name: FeatureName, source: Source, corners: tuple[str, ...] = ()) -> str:
     """All pictures of a feature: one as it is, several as a strip with a slider."""
     found = list(pictures(record, name))
     if len(found) < 2 or found[0].media.type == "audio/wav":
@@ -111,7 +149,7 @@ def film(record: Record, name: str, source: Source, corners: tuple[str, ...] = (
     for number, picture in enumerate(found):
         hidden = " hidden" if number else ""
         frames.append(f'<span class="f"{hidden}>{shown(picture, source)}</span>')
-    label = f"frame of {escaped(name, 60)}"
+    label = f"frame of {escaped(name.text, 60)}"
     slider = (
         f'<input type="range" min="0" max="{len(found) - 1}" value="0" aria-label="{label}">'
         f"<output>1 of {len(found)}</output>"

@@ -6,13 +6,12 @@ Nothing is kept but places: the memory does not depend on the size of a file.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tfwire._base.errors import DataLossError, ParseError
 from tfwire._base.text import show_path
@@ -20,28 +19,40 @@ from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.damage import RecordPosition, SkippedRegion
 from tfwire._records.index import RecordIndex
 from tfwire._records.reader import read_records
+from tfwire.view._wire import first_features
 
-__all__ = ["BrowsedFile", "Page", "Record", "decoded_record", "matches"]
+__all__ = ["BrowsedFile", "FeatureName", "Page", "Record", "decoded_record", "place_after"]
 
 # A longer record is named, not read: a page takes no more memory than that.
 _LONGEST_RECORD = 64 << 20
+_BYTES_OF_PAGE = 32 << 20  # of payload, or of the values if they take more; the last may exceed it
+_DECODED_FEATURES = 1000  # of a record
 _PLACE_EVERY = 256  # records between the places that are remembered
 _FRAME_BYTES = 16  # of a record: the length and two checksums
 _SECONDS_PER_PAGE = 1.5  # of reading ahead, or of searching, for one page
+_STRING_BYTES = 40  # that a short string takes in memory
+
+
+class FeatureName(NamedTuple):
+    """The name of a feature, or of a feature list: a record may have both under one name."""
+
+    text: str
+    is_list: bool = False
 
 
 class Record(NamedTuple):
-    """A record, or a damaged part of the file.
+    """A record, or a part of the file that cannot be shown.
 
     Attributes:
         number: In the file.
         offset: Of its header; in a compressed file, in the decompressed content.
         size: Of its payload, or of the part that was left out.
-        kind: "Example", "SequenceExample", "other" or "damage".
+        kind: "Example", "SequenceExample", "other", "long" or "damage".
         features: Values by name; empty unless it is one of the first two kinds.
         lists: The feature lists of a SequenceExample: the values of each step, by name.
-        payload: The bytes, empty for damage.
+        payload: The bytes; pages keep those of other records only.
         reason: What is damaged.
+        left_out: How many further features and feature lists there are, which are not decoded.
     """
 
     number: int
@@ -52,6 +63,28 @@ class Record(NamedTuple):
     lists: Mapping[str, list[Any]] = MappingProxyType({})
     payload: bytes = b""
     reason: str = ""
+    left_out: int = 0
+
+    @property
+    def is_decoded(self) -> bool:
+        return self.kind in ("Example", "SequenceExample")
+
+    @property
+    def is_read(self) -> bool:
+        return self.is_decoded or self.kind == "other"
+
+    @property
+    def names(self) -> list[FeatureName]:
+        features = [FeatureName(name) for name in self.features]
+        return features + [FeatureName(name, True) for name in self.lists]
+
+    def steps(self, name: FeatureName) -> list[Any] | None:
+        """The values of each step; of a feature, which has no steps, of a single one. None if the
+        record does not have it."""
+        if name.is_list:
+            return self.lists.get(name.text)
+        values = self.features.get(name.text)
+        return None if values is None else [values]
 
 
 class Page(NamedTuple):
@@ -69,7 +102,7 @@ class Page(NamedTuple):
 
 
 class BrowsedFile:
-    """A file whose records are looked at.
+    """A file whose records are looked at. Threads may share it.
 
     Args:
         path: A file or URL.
@@ -90,6 +123,7 @@ class BrowsedFile:
         self._index = _saved_index(path)
         self.num_records = None if self._index is None else len(self._index)
         self._places = [RecordPosition()]
+        self._lock = threading.Lock()  # of the places
 
     def check(self) -> None:
         """Raises the error that reading would: the file is missing, or cannot be opened.
@@ -107,6 +141,7 @@ class BrowsedFile:
         count: int,
         wanted: Callable[[Record], bool] | None = None,
         *,
+        num_bytes: int = _BYTES_OF_PAGE,
         seconds: float = _SECONDS_PER_PAGE,
     ) -> Page:
         """Records from a place on.
@@ -115,18 +150,22 @@ class BrowsedFile:
             start: The place.
             count: How many records to give at most.
             wanted: Leaves out the others. The search ends after ``seconds``, with what was found.
+                It sees the payloads, which the page does not keep.
+            num_bytes: A page ends with the record that exceeds it.
             seconds: See above.
         """
         deadline = time.monotonic() + seconds
         found: list[Record] = []
         passed = 0
         with self._reader(start) as reader:
-            for record in _parts(reader):
+            for record in self._parts(reader):
                 passed += 1
                 if wanted is None or wanted(record):
-                    found.append(record)
-                if len(found) >= count or (wanted is not None and time.monotonic() > deadline):
-                    place = _after(record)
+                    found.append(record if record.kind == "other" else record._replace(payload=b""))
+                    num_bytes -= _size_in_memory(record)
+                is_late = wanted is not None and time.monotonic() > deadline
+                if len(found) >= count or num_bytes < 0 or is_late:
+                    place = place_after(record)
                     break
             else:
                 self.num_records = reader.position.record_index
@@ -135,12 +174,14 @@ class BrowsedFile:
         at_end = self.num_records == place.record_index or place.offset == self.size
         return Page(found, None if at_end else place, passed)
 
-    def first(self, count: int) -> Iterator[Record]:
-        """The first records one by one, so that not all of them are in memory."""
+    def first(self, count: int, *, num_bytes: int = _BYTES_OF_PAGE) -> Iterator[Record]:
+        """The first records one by one, so that not all of them are in memory. The record that
+        exceeds ``num_bytes`` is the last."""
         with self._reader(RecordPosition()) as reader:
-            for passed, record in enumerate(_parts(reader)):
-                if passed == count:
+            for passed, record in enumerate(self._parts(reader)):
+                if passed == count or num_bytes < 0:
                     return
+                num_bytes -= _size_in_memory(record)
                 yield record
             self.num_records = reader.position.record_index
 
@@ -150,7 +191,8 @@ class BrowsedFile:
             if number >= len(self._index):
                 return None
             return RecordPosition(number, int(self._index.offsets[number]))
-        place = self._places[bisect_right(self._places, (number, 1 << 63)) - 1]
+        with self._lock:
+            place = self._places[bisect_right(self._places, (number, 1 << 63)) - 1]
         if place.record_index == number:
             return place
         deadline = time.monotonic() + seconds
@@ -159,13 +201,13 @@ class BrowsedFile:
                 place = RecordPosition(passed, offset)
                 if passed >= number:
                     self._remember(place)
-                    return place
+                    return _place_of_skipped(reader, number) if passed > number else place
                 if passed % _PLACE_EVERY == 0:
                     self._remember(place)
                     if time.monotonic() > deadline:
                         return None
             self.num_records = reader.position.record_index
-        return None
+            return _place_of_skipped(reader, number)
 
     def record(self, number: int) -> Record | None:
         """A record by its number."""
@@ -173,10 +215,21 @@ class BrowsedFile:
         found = self.page(place, 1).records if place is not None else []
         return found[0] if found and found[0].number == number else None
 
+    def payload(self, number: int) -> bytes | None:
+        """The bytes of a record by its number; None if it is not there, damaged or too long."""
+        place = self.find(number)
+        if place is None:
+            return None
+        with self._reader(place) as reader:
+            for _, found, _, payload in reader.with_positions():
+                return bytes(payload) if found == number else None
+        return None
+
     def _remember(self, place: RecordPosition) -> None:
-        at = bisect_right(self._places, place)
-        if self._places[at - 1] != place:
-            self._places.insert(at, place)
+        with self._lock:
+            at = bisect_right(self._places, place)
+            if self._places[at - 1] != place:
+                self._places.insert(at, place)
 
     def _reader(self, start: RecordPosition) -> Any:
         return read_records(
@@ -187,24 +240,63 @@ class BrowsedFile:
             start=start,
         )
 
+    def _parts(self, reader: Any) -> Iterator[Record]:
+        """The records, and before each the regions that were left out there. A reader finds regions
+        ahead of the records that it gives."""
+        told = 0
+        for _, number, offset, payload in reader.with_positions():
+            while told < len(reader.skipped) and reader.skipped[told].begin < offset:
+                yield self._skipped(reader.skipped[told])
+                told += 1
+            yield decoded_record(number, offset, payload)
+        for region in reader.skipped[told:]:
+            yield self._skipped(region)
 
-def _parts(reader: Any) -> Iterator[Record]:
-    """The records, and before each the regions that were left out there. A reader finds regions
-    ahead of the records that it gives."""
-    told = 0
-    for _, number, offset, payload in reader.with_positions():
-        while told < len(reader.skipped) and reader.skipped[told].begin < offset:
-            yield _damage(reader.skipped[told])
-            told += 1
-        yield decoded_record(number, offset, payload)
-    for region in reader.skipped[told:]:
-        yield _damage(region)
+    def _skipped(self, region: SkippedRegion) -> Record:
+        """Damage, or a record that is only too long to show."""
+        size, kind = region.end - region.begin, "damage"
+        is_long = region.reason == "too large"
+        if is_long and region.end == self.size:
+            is_long = self._is_whole(region)
+        if is_long:
+            size, kind = size - _FRAME_BYTES, "long"
+        return Record(region.record_index, region.begin, size, kind, reason=region.reason)
+
+    def _is_whole(self, region: SkippedRegion) -> bool:
+        """Whether the last record of a region ends where the file does."""
+        at = region.begin
+        with open(self.path, "rb") as file:
+            while at < region.end:
+                file.seek(at)
+                at += int.from_bytes(file.read(8), "little") + _FRAME_BYTES
+        return at == region.end
 
 
-def _after(record: Record) -> RecordPosition:
+def _place_of_skipped(reader: Any, number: int) -> RecordPosition | None:
+    """Where the part that was left out as this record begins."""
+    for region in reader.skipped:
+        if region.record_index == number:
+            return RecordPosition(number, region.begin)
+    return None
+
+
+def place_after(record: Record) -> RecordPosition:
     """The place after a record, or after a part that was left out."""
     frame = 0 if record.kind == "damage" else _FRAME_BYTES
     return RecordPosition(record.number + 1, record.offset + record.size + frame)
+
+
+def _size_in_memory(record: Record) -> int:
+    """About as many bytes as a record takes while it is decoded."""
+    decoded = sum(map(_size_of_values, record.features.values()))
+    decoded += sum(_size_of_values(values) for steps in record.lists.values() for values in steps)
+    return max(len(record.payload), decoded)
+
+
+def _size_of_values(values: Any) -> int:
+    if isinstance(values, list):
+        return sum(map(len, values)) + _STRING_BYTES * len(values)
+    return int(values.nbytes)
 
 
 def _saved_index(path: str) -> RecordIndex | None:
@@ -214,38 +306,13 @@ def _saved_index(path: str) -> RecordIndex | None:
         return None
 
 
-def _damage(region: SkippedRegion) -> Record:
-    size = region.end - region.begin
-    return Record(region.record_index, region.begin, size, "damage", reason=region.reason)
-
-
 def decoded_record(number: int, offset: int, payload: bytes) -> Record:
-    """A record with its features; "other" if nothing in it is known."""
+    """A record with its first features; "other" if nothing in it is known."""
+    message, left_out = first_features(payload, _DECODED_FEATURES)
     try:
-        features, lists = decode_sequence_example(payload)
+        features, lists = decode_sequence_example(message)
     except ParseError:
         return Record(number, offset, len(payload), "other", payload=payload)
     kind = "SequenceExample" if lists else "Example" if features else "other"
-    return Record(number, offset, len(payload), kind, features, lists, payload)
-
-
-def matches(record: Record, feature: str, text: str) -> bool:
-    """Whether a record has a feature, and ``text`` in it.
-
-    Args:
-        record: Any.
-        feature: The name.
-        text: A number that equals one of the values, or part of one of the strings.
-    """
-    values = record.features.get(feature)
-    if values is None:
-        steps = record.lists.get(feature)
-        return steps is not None and not text
-    if not text:
-        return True
-    if isinstance(values, np.ndarray):
-        try:
-            return bool(np.any(values == values.dtype.type(float(text))))
-        except (ValueError, OverflowError):
-            return False
-    return any(text.encode("utf-8", "surrogateescape") in value for value in values)
+    size = len(payload)
+    return Record(number, offset, size, kind, features, lists, payload, left_out=left_out)

@@ -6,10 +6,12 @@ host name of this machine: no page elsewhere can read through it (DNS rebinding)
 
 from __future__ import annotations
 
+import html
 import secrets
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -24,12 +26,14 @@ from tfwire.view._page import (
     document,
     feature_summary,
     hidden,
+    name_of_field,
     options,
     record_table,
     record_view,
 )
-from tfwire.view._pictures import Picture, find_picture
-from tfwire.view._records import BrowsedFile, Page, Record, matches
+from tfwire.view._pictures import Picture, find_picture, picture_of_payload
+from tfwire.view._records import BrowsedFile, FeatureName, Page, Record
+from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
 
 __all__ = ["Viewer"]
@@ -37,6 +41,9 @@ __all__ = ["Viewer"]
 _PAGE_RECORDS = 50
 _SAMPLE_RECORDS = 1000
 _MOST_OPTIONS = 500
+_MOST_FILES = 1000  # in the list
+_MOST_PLACES = 10_000
+_PLACE_OF_PAGE = ("start", "at", "feature", "value")  # fields of a page that links of records keep
 Fields = dict[str, str]
 
 
@@ -60,7 +67,9 @@ class Viewer(ThreadingHTTPServer):
         self.token = secrets.token_urlsafe(24)
         self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
         self.url = f"http://127.0.0.1:{self.server_port}/{self.token}/"
-        self.names: dict[int, list[str]] = {}  # of the features that were seen in each file
+        self.names: dict[int, list[FeatureName]] = {}  # that were seen in each file
+        # Where the page before another one begins: by file, search, and the other one's start.
+        self._before: dict[tuple[Any, ...], RecordPosition] = {}
 
     # ---- Pages ----------------------------------------------------------------------------------
 
@@ -71,85 +80,107 @@ class Viewer(ThreadingHTTPServer):
             LookupError: There is no such file or record.
         """
         number = _integer(fields, "file")
-        if number >= len(self.files):
-            raise LookupError(f"there is no file {number}")
+        self._file(number)
         view = fields.get("view", "records")
         if view == "record":
-            return self._record_page(number, _integer(fields, "n"))
+            return self._record_page(number, fields)
         if view == "features":
             return self._feature_page(number)
         return self._records_page(number, fields)
 
     def _records_page(self, number: int, fields: Fields) -> str:
         file = self.files[number]
-        feature, text = _feature(fields), fields.get("value", "")
+        name, text = _feature(fields), fields.get("value", "")
         start = self._start(file, fields)
-        wanted = (lambda record: matches(record, feature, text)) if feature else None
+        wanted = search_for(name, text)
         page = file.page(start, _PAGE_RECORDS, wanted)
-        names = {name for r in page.records[:20] for name in (*r.features, *r.lists)}
-        known = sorted(names.union(self.names.get(number, [])))[:_MOST_OPTIONS]
-        self.names[number] = known
-        body = record_table(page.records, self._look(number)) if page.records else ""
-        note = f'<p class="facts">{self._note(page, start, feature)}</p>'
-        return self._document(number, "records", note + body, fields, self._turns(page, fields))
+        self._note_names(number, page)
+        body = record_table(page.records, self._look(number, fields)) if page.records else ""
+        note = f'<p class="facts">{self._note(page, start, wanted is not None)}</p>'
+        turns = self._turns(number, start, page, fields)
+        return self._document(number, "records", note + body, turns, self._search(number, fields))
+
+    def _note_names(self, number: int, page: Page) -> None:
+        """Keeps the names of features, for the list of the search."""
+        names = {name for record in page.records[:20] for name in record.names[:_MOST_OPTIONS]}
+        self.names[number] = sorted(names.union(self.names.get(number, [])))[:_MOST_OPTIONS]
 
     def _start(self, file: BrowsedFile, fields: Fields) -> RecordPosition:
         """Where a page begins: at a place, or at a record's number."""
         number = _integer(fields, "start")
-        if "at" in fields:
-            return RecordPosition(number, _integer(fields, "at"))
-        place = file.find(number)
-        if place is None:
-            known = "" if file.num_records is None else f": the file has {file.num_records:,}"
-            hint = known or ": it is too far to read there; tfwire index makes that quick"
-            raise LookupError(f"record {number:,} was not found{hint}")
-        return place
+        return (
+            RecordPosition(number, _integer(fields, "at"))
+            if "at" in fields
+            else _find(file, number)
+        )
 
-    def _note(self, page: Page, start: RecordPosition, feature: str) -> str:
-        if not feature:
-            return "the file has no records" if not page.records else ""
+    def _note(self, page: Page, start: RecordPosition, is_search: bool) -> str:
+        if not is_search:
+            return "" if page.records else "the file has no records"
         last = start.record_index + page.passed
         end = "; the search continues on the next page" if page.next else ""
         found = plural(len(page.records), "record")
         read = f"from {start.record_index:,} to {max(start.record_index, last - 1):,}"
         return f"{found} found in those {read}{end}"
 
-    def _turns(self, page: Page, fields: Fields) -> str:
+    def _turns(self, number: int, start: RecordPosition, page: Page, fields: Fields) -> str:
         """Links to the pages before and after."""
-        names: tuple[str, ...] = ("file", "feature", "value")
-        kept = {name: fields[name] for name in names if name in fields}
+        kept = {"file": number, **_kept(fields, "feature", "value")}
+        key = (number, kept.get("feature"), kept.get("value"))
         links = []
-        start = _integer(fields, "start")
-        if start:
-            before = _address(kept, start=max(0, start - _PAGE_RECORDS))
-            links.append(f'<a rel="prev" href="{before}">previous</a>')
+        if start.record_index:
+            # Pages differ in their number of records: the one before is known once it was shown.
+            before = self._before.get((key, start.record_index))
+            if before is None:
+                before = RecordPosition(max(0, start.record_index - _PAGE_RECORDS), -1)
+            links.append(f'<a rel="prev" href="{_address(kept, **_at(before))}">previous</a>')
         if page.next:
-            after = _address(kept, start=page.next.record_index, at=page.next.offset)
-            links.append(f'<a rel="next" href="{after}">next</a>')
+            if len(self._before) >= _MOST_PLACES:
+                self._before.clear()
+            self._before[key, page.next.record_index] = start
+            links.append(f'<a rel="next" href="{_address(kept, **_at(page.next))}">next</a>')
         return " ".join(links)
 
-    def _record_page(self, number: int, n: int) -> str:
-        record = self.files[number].record(n)
-        if record is None:
-            raise LookupError(f"there is no record {n:,}")
-        up = f'<a rel="up" href="{_address(file=number, start=n)}">back</a>'
-        turns = f'<a rel="next" href="{_address(view="record", file=number, n=n + 1)}">next</a>'
-        if n:
-            before = _address(view="record", file=number, n=n - 1)
-            turns = f'<a rel="prev" href="{before}">previous</a> {turns}'
-        title = f"<h2>Record {n:,}</h2>"
-        body = title + record_view(record, self._look(number))
-        return self._document(number, "record", body, {}, f"{up} {turns}")
+    def _record_page(self, number: int, fields: Fields) -> str:
+        file, n = self.files[number], _integer(fields, "n")
+        kept = {"file": number, **_kept(fields, *_PLACE_OF_PAGE)}
+        wanted = search_for(_feature(fields), fields.get("value", ""))
+        if wanted is not None and "after" in fields:
+            start = _find(file, _integer(fields, "after") + 1)
+            page = file.page(start, 1, wanted)
+        else:
+            page = file.page(_find(file, n), 1)
+        if not page.records or (wanted is None and page.records[0].number != n):
+            if wanted is None:
+                raise LookupError(f"there is no record {n:,}")
+            raise LookupError("no further record was found; go back to search on")
+        record = page.records[0]
+        links = [f'<a rel="up" href="{_address({"start": record.number, **kept})}">back</a>']
+        kept["view"] = "record"
+        n = record.number
+        if wanted is None and n:
+            links.append(f'<a rel="prev" href="{_address(kept, n=n - 1)}">previous</a>')
+        if wanted is None and page.next:
+            links.append(f'<a rel="next" href="{_address(kept, n=n + 1)}">next</a>')
+        if wanted is not None and page.next:
+            links.append(f'<a rel="next" href="{_address(kept, after=n)}">next found</a>')
+        if record.is_read:
+            links.append(f'<a href="payload?{_query(file=number, n=n)}">payload</a>')
+        body = f"<h2>Record {n:,}</h2>{record_view(record, self._look(number, fields))}"
+        keys = f"{_key('n')} {_key('p')} records {_key('Escape')} back"
+        return self._document(number, "record", body, " ".join(links), _keys(keys))
 
     def _feature_page(self, number: int) -> str:
-        file = self.files[number]
-        summary = FeatureSummary(file.first(_SAMPLE_RECORDS))
-        whole = file.num_records is not None and file.num_records <= _SAMPLE_RECORDS
-        which = "all" if whole else "the first"
+        file, summary, passed = self.files[number], FeatureSummary(), 0
+        for record in file.first(_SAMPLE_RECORDS):
+            summary.add(record)
+            passed += 1
+        is_whole = file.num_records is not None and passed >= file.num_records
+        which = "all" if is_whole else "the first"
         note = f'<p class="facts">of {which} {plural(summary.num_records, "record")}</p>'
-        return self._document(number, "features", note + feature_summary(summary), {}, "")
+        return self._document(number, "features", note + feature_summary(summary))
 
-    def _document(self, number: int, view: str, body: str, fields: Fields, turns: str) -> str:
+    def _document(self, number: int, view: str, body: str, turns: str = "", tools: str = "") -> str:
         file = self.files[number]
         facts = [plural(file.size, "byte")] if file.size is not None else []
         if file.num_records is not None:
@@ -158,63 +189,109 @@ class Viewer(ThreadingHTTPServer):
             f'<a href="{_address(file=number, view=name)}"{_current(name == view)}>{name}</a>'
             for name in ("records", "features")
         )
-        search = ""
-        if view == "records":
-            search = self._search(number, fields)
         header = (
             f'<h1>{escaped(file.name)}</h1><span class="facts">{", ".join(facts)}</span>'
-            f"{self._file_list(number)}<nav>{tabs}{turns}{search}</nav>"
+            f"{self._file_list(number)}<nav>{tabs}{turns}{tools}</nav>"
         )
         return document(file.name, header, body)
 
     def _search(self, number: int, fields: Fields) -> str:
         names = options(self.names.get(number, []), _feature(fields))
-        value = escaped(fields.get("value", ""))
+        value = html.escape(fields.get("value", ""))
+        keys = (
+            f"{_key('j')} {_key('k')} rows {_key('Enter')} open {_key('n')} {_key('p')} pages "
+            f"{_key('/')} find"
+        )
         return (
             f"<form>{hidden({'file': number})}<label><small>feature</small> "
-            f'<select name="feature"><option value=""></option>{names}</select></label> '
+            f'<select name="feature"><option value="">any</option>{names}</select></label> '
             f'<input type="search" name="value" value="{value}" placeholder="value" '
             'aria-label="value"><button>find</button></form>'
             f'<form>{hidden({"file": number})}<input name="start" inputmode="numeric" '
             'pattern="[0-9]*" placeholder="record" aria-label="record" size="8">'
-            "<button>go</button></form>"
-            '<small class="keys"><kbd>j</kbd> <kbd>k</kbd> rows <kbd>n</kbd> <kbd>p</kbd> pages '
-            "<kbd>/</kbd> find</small>"
+            f"<button>go</button></form>{_keys(keys)}"
         )
 
     def _file_list(self, number: int) -> str:
+        """A list to choose from, which needs no script, and links to the neighbors."""
         if len(self.files) == 1:
             return ""
-        links = "".join(
-            f'<a href="{_address(file=i)}"{_current(i == number)}>{escaped(file.name, 50)}</a>'
-            for i, file in enumerate(self.files[:100])
+        first = max(0, min(number - _MOST_FILES // 2, len(self.files) - _MOST_FILES))
+        choices = "".join(
+            f'<option value="{i}"{" selected" if i == number else ""}>'
+            f"{escaped(self.files[i].name, 80)}</option>"
+            for i in range(first, min(first + _MOST_FILES, len(self.files)))
         )
-        return f"<nav>{links}</nav>"
+        links = [
+            f'<a href="{_address(file=i)}">{word} file</a>'
+            for i, word in ((number - 1, "previous"), (number + 1, "next"))
+            if 0 <= i < len(self.files)
+        ]
+        return (
+            f'<nav><form><select name="file" class="files" aria-label="file">{choices}</select>'
+            f"<button>open</button></form>{''.join(links)}"
+            f"<small>{number + 1:,} of {plural(len(self.files), 'file')}</small></nav>"
+        )
 
-    def _look(self, number: int) -> Look:
+    def _look(self, number: int, fields: Fields) -> Look:
+        """Links to records know the page and the search to go back to."""
+        kept = {"start": 0, **_kept(fields, *_PLACE_OF_PAGE)}
+
         def link(record: Record) -> str:
-            return f"?{urlencode({'view': 'record', 'file': number, 'n': record.number})}"
+            return f"?{_query(view='record', file=number, n=record.number, **kept)}"
 
         return Look(_PictureAddresses(number).address, link, self.corners)
 
-    # ---- Pictures -------------------------------------------------------------------------------
+    # ---- What records hold ----------------------------------------------------------------------
 
-    def picture(self, fields: Fields) -> Picture:
-        """The picture that the fields of an address ask for.
+    def picture(self, fields: Fields) -> tuple[str, bytes]:
+        """The type and the bytes of the picture that the fields of an address ask for.
 
         Raises:
             LookupError: There is none.
         """
-        file, n = _integer(fields, "file"), _integer(fields, "n")
-        record = self.files[file].record(n) if file < len(self.files) else None
-        if record is None or record.kind in ("other", "damage"):
+        number = _integer(fields, "file")
+        record = self._file(number).record(_integer(fields, "n"))
+        if record is None:
             raise LookupError("there is no such record")
-        name = _feature(fields)
-        step, index = _integer(fields, "step"), _integer(fields, "value")
-        picture = find_picture(record, name, step, index)
+        name, picture = _feature(fields), picture_of_payload(record)
+        if name is not None:
+            step, index = _integer(fields, "step"), _integer(fields, "value")
+            picture = find_picture(record, name, step, index)
         if picture is None or not picture.media.is_shown:
             raise LookupError("this value is not a picture")
-        return picture
+        return picture.media.type, picture.file()
+
+    def payload(self, fields: Fields) -> tuple[str, bytes]:
+        """The number and the bytes of the record that the fields of an address ask for.
+
+        Raises:
+            LookupError: It is not there, damaged or too long.
+        """
+        number = _integer(fields, "n")
+        found = self._file(_integer(fields, "file")).payload(number)
+        if found is None:
+            raise LookupError("there is no such record")
+        return str(number), found
+
+    def _file(self, number: int) -> BrowsedFile:
+        if number >= len(self.files):
+            raise LookupError(f"there is no file {number}")
+        return self.files[number]
+
+
+def _find(file: BrowsedFile, number: int) -> RecordPosition:
+    """The place of a record.
+
+    Raises:
+        LookupError: It is not there, or too far for the time.
+    """
+    place = file.find(number)
+    if place is None:
+        known = "" if file.num_records is None else f": the file has {file.num_records:,}"
+        hint = known or ": it is too far to read there; tfwire index makes that quick"
+        raise LookupError(f"record {number:,} was not found{hint}")
+    return place
 
 
 class _PictureAddresses:
@@ -224,22 +301,47 @@ class _PictureAddresses:
         self._file = file
 
     def address(self, picture: Picture) -> str:
-        fields = {"file": self._file, "n": picture.number, "feature": as_field(picture.name)}
-        return f"picture?{urlencode({**fields, 'step': picture.step, 'value': picture.item})}"
+        fields: dict[str, Any] = {"file": self._file, "n": picture.number}
+        if picture.name is not None:
+            fields |= {"feature": as_field(picture.name)}
+            fields |= {"step": picture.step, "value": picture.item}
+        return f'src="picture?{html.escape(_query(**fields))}"'
 
 
-def _address(kept: Mapping[str, str] | None = None, **fields: Any) -> str:
+def _query(**fields: Any) -> str:
+    return urlencode(fields)
+
+
+def _address(kept: Mapping[str, Any] | None = None, **fields: Any) -> str:
     """A link within the viewer."""
-    return f"?{urlencode({**(kept or {}), **fields})}".replace("&", "&amp;")
+    return html.escape(f"?{_query(**{**(kept or {}), **fields})}")
+
+
+def _at(place: RecordPosition) -> dict[str, int]:
+    """A place in the fields of an address; without an offset if that is not known."""
+    at = {"start": place.record_index, "at": place.offset}
+    return at if place.offset > 0 else {"start": place.record_index}
+
+
+def _kept(fields: Fields, *names: str) -> dict[str, str]:
+    return {name: fields[name] for name in names if name in fields}
+
+
+def _key(name: str) -> str:
+    return f"<kbd>{name}</kbd>"
+
+
+def _keys(text: str) -> str:
+    return f'<small class="keys">{text}</small>'
 
 
 def _current(is_current: bool) -> str:
     return ' aria-current="page"' if is_current else ""
 
 
-def _feature(fields: Fields) -> str:
-    """The name of a feature, which as_field wrote."""
-    return bytes.fromhex(fields.get("feature", "")).decode("utf-8", "surrogateescape")
+def _feature(fields: Fields) -> FeatureName | None:
+    field = fields.get("feature", "")
+    return name_of_field(field) if field else None
 
 
 def _integer(fields: Fields, name: str) -> int:
@@ -274,8 +376,11 @@ class _Handler(BaseHTTPRequestHandler):
                 body = self.server.page(fields).encode("utf-8", "replace")
                 return self._send(HTTPStatus.OK, "text/html; charset=utf-8", body, with_body)
             if rest == ["picture"]:
-                picture = self.server.picture(fields)
-                return self._send(HTTPStatus.OK, picture.media.type, picture.contents, with_body)
+                kind, contents = self.server.picture(fields)
+                return self._send(HTTPStatus.OK, kind, contents, with_body)
+            if rest == ["payload"]:
+                name, contents = self.server.payload(fields)
+                return self._send_file(f"record-{name}.bin", contents, with_body)
             problem = "there is no such page"
         except (LookupError, ValueError, OSError, Error, MemoryError) as error:
             problem = str(error.args[0] if isinstance(error, LookupError) else error)
@@ -294,12 +399,27 @@ class _Handler(BaseHTTPRequestHandler):
             and site in ("none", "same-origin")
         )
 
-    def _send(self, status: HTTPStatus, kind: str, body: bytes, with_body: bool) -> None:
+    def _send_file(self, name: str, body: bytes, with_body: bool) -> None:
+        """Bytes that the browser saves, whatever they are."""
+        headers = {
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+        }
+        self._send(HTTPStatus.OK, "application/octet-stream", body, with_body, headers)
+
+    def _send(
+        self,
+        status: HTTPStatus,
+        kind: str,
+        body: bytes,
+        with_body: bool,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", csp("'self'") + "; frame-ancestors 'none'")
-        for name, value in _HEADERS.items():
+        policy = {"Content-Security-Policy": csp("'self'") + "; frame-ancestors 'none'"}
+        for name, value in {**_HEADERS, **policy, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if with_body:

@@ -12,15 +12,15 @@ from tfwire._base.text import plural
 from tfwire._parsing.infer import InferredSchema, schema_from_survey
 from tfwire._parsing.random_sample import ValueSample, histogram, measure_strings
 from tfwire._parsing.survey import Survey
-from tfwire.view._html import bytes_text, escaped, number
+from tfwire.view._html import bytes_text, number, title
 from tfwire.view._media import find_media
-from tfwire.view._records import Record
+from tfwire.view._records import FeatureName, Record
 
 __all__ = ["FeatureSummary"]
 
 _BINS = 24
 _MOST_KEPT = 100_000  # values of a feature, and different strings
-_SUMMARISED_FEATURES = 500
+_SUMMARIZED_FEATURES = 500
 _MOST_SPECIFIED = 10_000  # features of a specification: more take seconds
 _SHOWN_STRINGS = 5
 
@@ -28,62 +28,81 @@ _SHOWN_STRINGS = 5
 class _Observed:
     """The values of a feature in the records that were added."""
 
-    def __init__(self, is_list: bool) -> None:
-        self.is_list = is_list
+    def __init__(self) -> None:
         self.records = self.num_bytes = 0
         self.counts: list[int] = []
         self.values = ValueSample(_MOST_KEPT)
         self.kinds: Counter[str] = Counter()
 
-    def add(self, steps: list[Any]) -> None:
+    def add(self, steps: list[Any], *, is_list: bool) -> None:
         self.records += 1
-        self.counts.append(len(steps) if self.is_list else len(steps[0]))
+        self.counts.append(len(steps) if is_list else len(steps[0]))
         for values in steps:
             if isinstance(values, np.ndarray) and values.dtype != object:
-                self.kinds["int64" if values.dtype.kind == "i" else "float32"] += 1
-                self.num_bytes += values.nbytes
-                self.values.add_numbers(values)
+                self._add_numbers(values)
             elif len(values):
                 self._add_strings(list(values))
+
+    def _add_numbers(self, values: np.ndarray[Any, Any]) -> None:
+        is_integer = values.dtype.kind == "i"
+        self.kinds["int64" if is_integer else "float32"] += 1
+        self.num_bytes += _encoded_size(values) if is_integer else values.nbytes
+        self.values.add_numbers(values[:_MOST_KEPT].copy())  # not a view of all
 
     def _add_strings(self, values: list[bytes]) -> None:
         media = find_media(values[0])
         self.kinds["string" if media is None else media.type] += 1
-        self.num_bytes += sum(map(len, values))
-        lengths, short = measure_strings(values[:_MOST_KEPT])
-        self.values.add_strings(lengths, [] if media is not None else short)
+        lengths, short = measure_strings(values)
+        self.num_bytes += sum(lengths) + len(lengths)  # with tags
+        self.num_bytes += _encoded_size(np.array(lengths, np.int64))
+        self.values.add_strings(lengths[:_MOST_KEPT], [] if media is not None else short)
+
+
+def _encoded_size(values: np.ndarray[Any, Any]) -> int:
+    """How many bytes int64s take as varints."""
+    size, rest = len(values), values.view(np.uint64)
+    while (rest := rest[rest >= 0x80] >> np.uint64(7)).size:
+        size += len(rest)
+    return size
 
 
 class FeatureSummary:
     """Features of some records, most bytes first.
 
     Args:
-        records: Those to look at.
+        records: Those to look at, with their payloads.
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record] = ()) -> None:
         self.num_records = self.num_bytes = 0
-        self._features: dict[str, _Observed] = {}
+        self._features: dict[FeatureName, _Observed] = {}
         self._survey = Survey()
+        self._most = 0  # features of a record
         for record in records:
-            if record.kind == "damage":
-                continue
-            if record.kind != "other":
-                self._survey.add_record(record.payload)
-            self.num_records += 1
-            self.num_bytes += record.size
-            for name, values in record.features.items():
-                self._add(name, False, [values])
-            for name, steps in record.lists.items():
-                self._add(name, True, steps)
+            self.add(record)
 
-    def _add(self, name: str, is_list: bool, steps: list[Any]) -> None:
-        found = self._features.get(name)
-        if found is None:
-            if len(self._features) >= _SUMMARISED_FEATURES:
-                return
-            found = self._features[name] = _Observed(is_list)
-        found.add(steps)
+    def add(self, record: Record) -> None:
+        """Adds a record with its payload; damage is left out."""
+        if not record.is_read:
+            return
+        if record.is_decoded:
+            if record.left_out <= _MOST_SPECIFIED:
+                self._survey.add_record(record.payload)
+            self._most = max(self._most, len(record.names) + record.left_out)
+        self.num_records += 1
+        self.num_bytes += record.size
+        for name in record.names:
+            found = self._features.get(name)
+            if found is None and len(self._features) < _SUMMARIZED_FEATURES:
+                found = self._features[name] = _Observed()
+            if found is not None:
+                found.add(record.steps(name) or [], is_list=name.is_list)
+
+    @property
+    def left_out(self) -> int:
+        """How many features are not among the rows."""
+        seen = max(self._survey.num_features, self._most, len(self._features))
+        return seen - len(self._features)
 
     @property
     def specification(self) -> InferredSchema | None:
@@ -94,21 +113,25 @@ class FeatureSummary:
             return None
         return schema_from_survey(survey) if 0 < survey.num_features <= _MOST_SPECIFIED else None
 
-    @property
-    def names(self) -> list[str]:
-        return sorted(self._features)
-
     def rows(self) -> list[list[str]]:
         """Cells of HTML: name, kind, presence, number of values, values, bytes."""
         total = max(1, sum(f.num_bytes for f in self._features.values()))
         ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
         rows = []
         for name, feature in ordered:
-            title = f"<b>{escaped(name, 60)}</b>{'[]' if feature.is_list else ''}"
-            kinds = "/".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
+            kinds = ", ".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
             share = f"{100 * feature.records / max(1, self.num_records):.3g} %"
             size = f"{_bar(feature.num_bytes / total)} {feature.num_bytes / total:.1%}"
-            rows.append([title, kinds, share, _range(feature.counts), _values(feature), size])
+            rows.append(
+                [
+                    f"<b>{title(name, 60)}</b>",
+                    kinds,
+                    share,
+                    _range(feature.counts),
+                    _values(feature),
+                    size,
+                ]
+            )
         return rows
 
 
@@ -133,7 +156,7 @@ def _values(feature: _Observed) -> str:
     return ""
 
 
-def _numbers(values: Any) -> str:
+def _numbers(values: np.ndarray[Any, Any]) -> str:
     low, high, counts = histogram(values, _BINS)
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -142,6 +165,8 @@ def _numbers(values: Any) -> str:
     note = f", {plural(odd, 'value')} not finite" if odd else ""
     if low == high:
         return f"always {number(low)}{note}"
+    if values.dtype == np.int64 and high - low < _BINS:  # a bar for each integer
+        counts = np.bincount(values - int(low)).tolist()
     mean = number(finite.astype(float).mean())
     return f"{_bars(counts)} {number(low)} to {number(high)}, mean {mean}{note}"
 
@@ -150,9 +175,10 @@ def _bars(counts: list[int]) -> str:
     """A histogram as a picture; nothing if there is one value only."""
     if not counts:
         return ""
-    top = max(counts)
+    top, step = max(counts), _BINS * 5 / len(counts)
     bars = "".join(
-        f'<rect x="{i * 5}" y="{30 - 30 * n / top:.1f}" width="4" height="{30 * n / top:.1f}"/>'
+        f'<rect x="{i * step:g}" y="{30 - 30 * n / top:.1f}" width="{step - 1:g}" '
+        f'height="{30 * n / top:.1f}"/>'
         for i, n in enumerate(counts)
         if n
     )

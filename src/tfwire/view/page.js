@@ -1,4 +1,8 @@
 "use strict";
+// A page in one file has each picture once: rows show those of the records below.
+for (const copy of document.querySelectorAll("[data-copy]")) {
+  copy.src = document.getElementById(copy.dataset.copy).src;
+}
 // Film strips: the slider shows one frame.
 for (const film of document.querySelectorAll(".film")) {
   const frames = film.querySelectorAll(".f");
@@ -8,23 +12,32 @@ for (const film of document.querySelectorAll(".film")) {
     film.querySelector("output").textContent = `${slider.valueAsNumber + 1} of ${frames.length}`;
   });
 }
-// Keys: arrows or j and k move over the rows, Enter opens one, n and p turn pages, / searches.
+// Keys: arrows or j and k move over the rows, Enter opens one, n and p turn pages, / searches. A key
+// that finds nothing to do is left to the browser: arrows scroll a page without rows.
 const rows = [...document.querySelectorAll(".records tbody tr")];
 let at = -1;
 function move(step) {
-  if (!rows.length) return;
+  const shown = rows.filter((row) => !row.hidden);
+  if (!shown.length) return false;
+  const next = shown.indexOf(rows[at]) + step;
   rows[at]?.classList.remove("on");
-  at = Math.max(0, Math.min(rows.length - 1, at + step));
+  at = rows.indexOf(shown[Math.max(0, Math.min(shown.length - 1, next))]);
   rows[at].classList.add("on");
   rows[at].scrollIntoView({ block: "nearest" });
+  return true;
 }
+function act(element, method) {
+  element?.[method]();
+  return Boolean(element);
+}
+function find(selector) { return document.querySelector(selector); }
 const keys = {
   ArrowDown: () => move(1), j: () => move(1), ArrowUp: () => move(-1), k: () => move(-1),
-  Enter: () => rows[at]?.querySelector("a")?.click(),
-  n: () => document.querySelector("a[rel=next]")?.click(),
-  p: () => document.querySelector("a[rel=prev]")?.click(),
-  Escape: () => document.querySelector("a[rel=up]")?.click(),
-  "/": () => document.querySelector("input[type=search]")?.focus(),
+  Enter: () => act(rows[at]?.querySelector("a"), "click"),
+  n: () => act(find("a[rel=next]"), "click"),
+  p: () => act(find("a[rel=prev]"), "click"),
+  Escape: () => act(find("a[rel=up]"), "click"),
+  "/": () => act(find("input[type=search]"), "focus"),
 };
 document.addEventListener("keydown", (event) => {
   const inField = event.target.closest("input, select, button, audio, a");
@@ -33,8 +46,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const action = keys[event.key];
-  if (action) { event.preventDefault(); action(); }
+  if (Object.hasOwn(keys, event.key) && keys[event.key]()) event.preventDefault();
 });
 // A page in one file: the search hides the rows without the text.
 const search = document.querySelector("input[data-rows]");

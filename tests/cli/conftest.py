@@ -1,0 +1,25 @@
+"""A viewer of files that serves in a thread."""
+
+import threading
+
+import pytest
+
+from tfwire.view._records import BrowsedFile
+from tfwire.view._server import Viewer
+
+
+@pytest.fixture
+def serve():
+    """Starts a viewer of files."""
+    viewers = []
+
+    def start(*paths, corners=()):
+        viewer = Viewer([BrowsedFile(str(path)) for path in paths], corners)
+        viewers.append(viewer)
+        threading.Thread(target=viewer.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return viewer
+
+    yield start
+    for viewer in viewers:
+        viewer.shutdown()
+        viewer.server_close()

@@ -1,0 +1,23 @@
+"""Requests to a viewer, and its answers."""
+
+import http.client
+import re
+from html import unescape
+from urllib.parse import urlsplit
+
+
+def get(viewer, target="", *, path=None, method="GET", **headers):
+    """The response, and its body."""
+    connection = http.client.HTTPConnection("127.0.0.1", viewer.server_port, timeout=20)
+    try:
+        base = urlsplit(viewer.url).path
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path or base + target, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def links(body, kind):
+    return [unescape(each) for each in re.findall(rf'{kind}="([^"]*)"', body.decode())]
