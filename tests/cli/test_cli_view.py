@@ -6,7 +6,6 @@ import http.client
 import io
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -243,73 +242,6 @@ def test_the_command_serves_until_it_is_interrupted(photos):
             assert (0, b"") == (process.returncode, errors)
         finally:
             process.kill()
-
-
-# ---- In a browser -------------------------------------------------------------------------------
-
-CHROMIUM = shutil.which("chromium")
-in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-
-
-def rendered(address, folder, *flags):
-    """The document as chromium has it after its scripts ran."""
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
-    command += [*flags, "--virtual-time-budget=60000", "--dump-dom", str(address)]
-    result = subprocess.run(command, capture_output=True, timeout=120, check=True)
-    return result.stdout.decode()
-
-
-@pytest.mark.slow
-@in_a_browser
-def test_a_browser_shows_the_pages(photos, serve, tmp_path):
-    viewer = serve(photos)
-    page = rendered(viewer.url, tmp_path / "profile")
-    assert "owned" not in re.search("<title>.*?</title>", page)[0]
-    assert page.count("<img") == 50
-
-
-@pytest.mark.slow
-@in_a_browser
-def test_a_browser_loads_pictures_and_obeys_keys(tmp_path):
-    """A page that tells in its title what it sees: the policy is left out, so that it may. An image
-    that cannot be decoded is an error of its promise, and leaves the title as it was."""
-    path, out = tmp_path / "few.tfrecord", tmp_path / "out.html"
-    rows = [{"image": jpeg(0)}, {"film/image": [jpeg(10 * i) for i in range(5)]}]
-    tfw.write_records(path, rows)
-    assert 0 == main(["view", "--html", str(out), str(path)])
-    page = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", out.read_text())
-    probe = """<script>
-    const press = key => document.body.dispatchEvent(
-      new KeyboardEvent("keydown", {key, bubbles: true}));
-    window.addEventListener("load", async () => {
-      const images = [...document.images].filter(image => image.offsetParent);
-      await Promise.all(images.map(image => { image.loading = "eager"; return image.decode(); }));
-      press("j");
-      press("j");
-      const row = [...document.querySelectorAll(".records tbody tr")].findIndex(
-        row => row.classList.contains("on"));
-      const slider = document.querySelector(".film input");
-      slider.value = 3;
-      slider.dispatchEvent(new Event("input"));
-      const frame = [...slider.closest(".film").querySelectorAll(".f")].findIndex(f => !f.hidden);
-      press("/");
-      const typing = document.activeElement.type;
-      document.title = JSON.stringify([images.length, row, frame, typing]);
-    });</script></body>"""
-    out.write_text(page.replace("</body>", probe))
-    found = rendered(out.as_uri(), tmp_path / "profile")
-    title = re.search("<title>(.*?)</title>", found)[1]
-    assert '[4,1,3,"search"]' == unescape(title)
-
-
-@pytest.mark.slow
-@in_a_browser
-def test_the_policy_of_a_page_lets_its_own_script_run(photos, tmp_path):
-    """And no other: the one that a feature holds would change the title."""
-    out = tmp_path / "out.html"
-    assert 0 == main(["view", "--html", str(out), str(photos)])
-    log = rendered(out.as_uri(), tmp_path / "profile", "--enable-logging=stderr", "--v=0")
-    assert "owned" not in re.search("<title>.*?</title>", log)[0]
 
 
 @pytest.mark.slow

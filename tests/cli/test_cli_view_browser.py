@@ -1,0 +1,178 @@
+"""The viewer's pages in Chromium, with their policies in force."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tfwire as tfw
+from browser import CHROMIUM, Browser
+from tfwire.cli import main
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning"),
+]
+
+LOADED = "[...document.images].filter(i => i.offsetParent && i.complete && i.naturalWidth).length"
+SHOWN = "[...document.images].filter(i => i.offsetParent).length"
+FITS = "document.documentElement.scrollWidth <= innerWidth"
+ON = "[...document.querySelectorAll('.records tbody tr')].findIndex(r => r.matches('.on'))"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+def jpeg(shade, size=(64, 48)):
+    out = io.BytesIO()
+    Image.new("RGB", size, (shade, 90, 60)).save(out, "jpeg")
+    return out.getvalue()
+
+
+@pytest.fixture
+def photos(tmp_path):
+    path = tmp_path / "photos.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        for i in range(8):
+            writer.write({"image": jpeg(20 * i), "label": i, "vector": np.linspace(0, 1, 40)})
+        writer.write({"film": [jpeg(10 * i) for i in range(5)]})
+        writer.write({"text": "word " * 200, "name" * 12: 7})
+        writer.write(jpeg(3))
+    return path
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_served_pages(photos, serve, browser, width, dark):
+    viewer = serve(photos)
+    browser.show(viewer.url, width, dark=dark)
+    browser.until(f"{SHOWN} === 10 && {LOADED} === 10")
+    assert browser.value(FITS)
+    paper = browser.value("getComputedStyle(document.body).backgroundColor")
+    assert ("rgb(23, 25, 27)" if dark else "rgb(253, 253, 252)") == paper
+    for target in ("?view=record&n=8", "?view=record&n=9", "?view=record&n=10", "?view=features"):
+        browser.show(viewer.url + target, width, dark=dark)
+        browser.until(f"{LOADED} === {SHOWN}")
+        assert browser.value(FITS), target
+    assert [] == browser.complaints
+
+
+def test_keys(photos, serve, browser):
+    viewer = serve(photos)
+    browser.show(f"{viewer.url}?feature={b'image'.hex()}")
+    for key in ("j", "j", "ArrowDown", "k"):
+        browser.press(key)
+    assert 1 == browser.value(ON)
+    browser.press("Enter")
+    browser.until("document.querySelector('h2')?.textContent === 'Record 1'")
+    browser.press("n")
+    browser.until("document.querySelector('h2')?.textContent === 'Record 2'")
+    browser.press("Escape")
+    browser.until("location.search.includes('feature=') && !!document.querySelector('.records')")
+    assert "feature=" in browser.value("location.search")
+    browser.press("/")
+    assert "search" == browser.value("document.activeElement.type")
+
+
+def test_arrows_scroll_pages_without_rows(tmp_path, serve, browser):
+    path = tmp_path / "wide"
+    tfw.write_records(path, [{f"f{i:03}": i for i in range(200)}])
+    viewer = serve(path)
+    browser.show(viewer.url + "?view=record&n=0")
+    browser.press("ArrowDown")
+    browser.until("scrollY > 0")
+
+
+def test_a_film_shows_the_frame_of_its_slider(photos, serve, browser):
+    browser.show(serve(photos).url + "?view=record&n=8")
+    browser.value(
+        "const s = document.querySelector('.film input'); s.value = 3; "
+        "s.dispatchEvent(new Event('input'))"
+    )
+    browser.until(f"{SHOWN} === 1 && {LOADED} === 1")
+    assert "4 of 5" == browser.value("document.querySelector('output').textContent")
+    assert "value=3" in browser.value("[...document.images].find(i => i.offsetParent).src")
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_page_in_one_file(photos, tmp_path, browser, width):
+    """Rows show the pictures of the records below, and Escape leads back to them."""
+    out = tmp_path / "out.html"
+    assert 0 == main(["view", "--html", str(out), str(photos)])
+    browser.show(out.as_uri(), width)
+    browser.value("for (const i of document.images) i.loading = 'eager'")
+    browser.until(f"{SHOWN} === 20 && {LOADED} === 20")
+    assert browser.value(FITS)
+    browser.press("j")
+    browser.press("Enter")
+    browser.until("location.hash === '#f0r0'")
+    browser.press("Escape")
+    browser.until("location.hash === '#f0'")
+    assert [] == browser.complaints
+
+
+def bomb():
+    """A PNG whose header declares 10^9 pixels."""
+
+    def chunk(name, data):
+        crc = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + crc
+
+    header = struct.pack(">IIBBBBB", 40_000, 25_000, 8, 2, 0, 0, 0)
+    body = chunk(b"IDAT", zlib.compress(bytes(10_000_000)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body + chunk(b"IEND", b"")
+
+
+def test_a_hostile_file(tmp_path, serve, browser):
+    """Scripts, terminal codes, a bomb, pictures that are none, and damage."""
+    script = "<script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"
+    path = tmp_path / "hostile <img src=x onerror=window.owned=1>.tfrecord"
+    records = [
+        {script: script, "\x1b[31mred\u202e": "\x1b]0;owned\x07", '"><b>': 1},
+        {"bomb": bomb(), "cut": jpeg(3)[:60], "svg": "<svg onload='window.owned = 1'>"},
+        {"damaged": 1},
+        {"image": jpeg(7) + script.encode()},
+    ]
+    tfw.write_records(path, records)
+    offset = int(tfw.RecordIndex.build(path).offsets[2])
+    contents = bytearray(path.read_bytes())
+    contents[offset + 14] ^= 1
+    path.write_bytes(contents)
+    viewer = serve(path)
+    for target in ("", *(f"?view=record&n={n}" for n in range(4)), "?view=features", "?x"):
+        browser.show(viewer.url + target)
+        assert browser.value("window.owned") is None
+        assert "tfwire" not in browser.value("document.title")
+        text = browser.value("document.documentElement.outerHTML")
+        assert not set("\x1b\x07\u202e") & set(text)
+        assert [] == [each for each in browser.complaints if "Content Security" in each]
+    browser.show(viewer.url)
+    assert "not shown" in browser.value("document.body.textContent")
+    assert 1 == browser.value("document.querySelectorAll('tr.bad').length")
+    browser.until(f"{LOADED} === 1")
+
+
+def test_another_page_gets_nothing(photos, serve, tmp_path, browser):
+    """Even if it knew the address: no script, no picture and no frame of it."""
+    viewer = serve(photos)
+    picture = f"{viewer.url}picture?file=0&n=0&feature={b'image'.hex()}&step=0&value=0"
+    other = tmp_path / "other.html"
+    other.write_text(f'<img src="{picture}"><iframe src="{viewer.url}"></iframe>')
+    browser.show(other.as_uri())
+    assert 0 == browser.value("document.images[0].naturalWidth")
+    read = f"fetch({viewer.url!r}).then(r => r.text()).then(() => 'read', () => 'refused')"
+    assert "refused" == browser.value(read)
+    send = f"fetch({viewer.url!r}, {{mode: 'no-cors'}}).then(r => r.type, () => 'refused')"
+    assert browser.value(send) in ("opaque", "refused")
+    browser.show(picture)
+    assert 64 == browser.value("document.images[0].naturalWidth")
