@@ -150,7 +150,7 @@ def _values(feature: _Observed) -> str:
         if common[0][1] > 1 or len(values.strings) <= _SHOWN_STRINGS:
             shown = ", ".join(f"{bytes_text(v, 24)} <small>{n:,}</small>" for v, n in common)
             left = len(values.strings) - len(common)
-            return f"{shown} <small>and {left:,} others</small>" if left else shown
+            return f"{shown} <small>and {plural(left, 'other')}</small>" if left else shown
     if values.lengths:
         return f"{_bars(values.histogram(_BINS).counts)} {_range(values.lengths)} bytes"
     return ""
