@@ -51,9 +51,9 @@
 #define TFW_VERSION_STRING "0.1.0"
 
 /* Symbols of a shared library. Define TFW_API as nothing where the library is compiled in, and
- * TFW_BUILD_DLL where a DLL is compiled. */
+ * TFW_BUILD_DLL where a DLL for Windows is compiled. */
 #ifndef TFW_API
-#if defined(_WIN32) && defined(TFW_BUILD_DLL)
+#ifdef TFW_BUILD_DLL
 #define TFW_API __declspec(dllexport)
 #elif defined(__GNUC__) || defined(__clang__)
 #define TFW_API __attribute__((visibility("default")))

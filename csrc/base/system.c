@@ -1,4 +1,4 @@
-/* What differs between systems: POSIX, and Windows by MinGW or MSVC, which has no POSIX names. */
+/* What differs between systems: POSIX, and Windows by MinGW or MSVC (without POSIX names). */
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
 

@@ -22,7 +22,7 @@ enum {
     DOUBTFUL_SPANS = 32, /* the same, where much may be damaged */
     SMALLEST_BUFFER = 64,
     DEFAULT_BUFFER = 1 << 18,
-    READER_FLAGS = TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS
+    READER_FLAGS = (int)TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS
 };
 
 /* ---- Creation ------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Included before each file by `make check-msvc`: the headers of MinGW, read by clang in the place of
- * cl, and then nothing of GNU: what MSVC does not have is an error. */
+/* Included before each file by `make check-msvc`: the headers of MinGW, which clang reads in the
+ * place of cl, and then nothing of GNU: what MSVC does not have is an error. */
 #include <_mingw.h>
 #undef __attribute__ /* they define it away */
 #undef __MINGW_ATTRIB_NORETURN
