@@ -43,7 +43,9 @@ def first_features(record: bytes, most: int) -> tuple[bytes, int]:
     """
     if len(record) < most * _SHORTEST_ENTRY:
         return record, 0
-    parts, left_out, at = [], 0, 0
+    view = memoryview(record)  # most records are not changed: nothing is copied for them
+    parts: list[bytes | memoryview] = []
+    left_out = at = 0
     room = dict.fromkeys(_MAPS, most)
     try:
         while at < len(record):
@@ -51,14 +53,14 @@ def first_features(record: bytes, most: int) -> tuple[bytes, int]:
             tag, at = _varint(record, at)
             if tag not in _MAPS:
                 at = _after_value(record, at, tag & 7)
-                parts.append(record[begin:at])
+                parts.append(view[begin:at])
                 continue
             length, at = _varint(record, at)
             end = _inside(at + length, len(record))
             kept, kept_end, more = _entries(record, at, end, room[tag])
             room[tag] -= kept
             left_out += more
-            parts += [bytes((tag,)), _as_varint(kept_end - at), record[at:kept_end]]
+            parts += [bytes((tag,)), _as_varint(kept_end - at), view[at:kept_end]]
             at = end
     except (ValueError, IndexError):
         return record, 0
