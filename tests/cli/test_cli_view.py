@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import os
 import re
 import signal
@@ -14,21 +13,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import tfwire as tfw
 from command import ENVIRONMENT, heed_interrupts
 from tfwire.cli import main
-from viewing import get, links
+from viewing import get, jpeg, links
 
 LABEL = b"label".hex()
 HOSTILE = "<script>document.title='owned'</script>\x1b]0;x\x07\u202e\"'"
-
-
-def jpeg(shade=0):
-    out = io.BytesIO()
-    Image.new("RGB", (64, 48), (shade, 90, 60)).save(out, "jpeg")
-    return out.getvalue()
 
 
 @pytest.fixture

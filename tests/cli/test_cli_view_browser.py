@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import tfwire as tfw
 from browser import CHROMIUM, Browser
 from tfwire.cli import main
+from viewing import jpeg
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,12 +30,6 @@ def browser(tmp_path_factory):
     found = Browser(tmp_path_factory.mktemp("profile"))
     yield found
     found.close()
-
-
-def jpeg(shade, size=(64, 48)):
-    out = io.BytesIO()
-    Image.new("RGB", size, (shade, 90, 60)).save(out, "jpeg")
-    return out.getvalue()
 
 
 @pytest.fixture

@@ -1,9 +1,19 @@
-"""Requests to a viewer, and its answers."""
+"""What a viewer shows: pictures, requests to it, and its answers."""
 
 import http.client
+import io
 import re
 from html import unescape
 from urllib.parse import urlsplit
+
+from PIL import Image
+
+
+def jpeg(shade=0, size=(64, 48)):
+    """A JPEG of one color."""
+    out = io.BytesIO()
+    Image.new("RGB", size, (shade, 90, 60)).save(out, "jpeg")
+    return out.getvalue()
 
 
 def get(viewer, target="", *, path=None, method="GET", **headers):

@@ -20,6 +20,7 @@ from tfwire.view._records import BrowsedFile, FeatureName, decoded_record
 from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
 from tfwire.view._wire import first_features
+from viewing import jpeg
 
 
 def text_of(html):
@@ -36,12 +37,6 @@ def rows_of(summary):
 
 def frozen(*paths, num_records=100, num_bytes=5_000_000):
     return frozen_page([BrowsedFile(str(path)) for path in paths], num_records, num_bytes)
-
-
-def jpeg(shade, size=(40, 30)):
-    out = io.BytesIO()
-    Image.new("RGB", size, (shade, 30, 30)).save(out, "jpeg")
-    return out.getvalue()
 
 
 # ---- Large records ------------------------------------------------------------------------------
@@ -344,7 +339,7 @@ def test_several_kinds_are_listed(tmp_path):
 
 def test_what_a_record_that_is_not_an_example_may_be(tmp_path):
     other = tfw.train.Features(feature={"a": tfw.train.Feature()}).SerializeToString()
-    assert "JPEG 40 x 30" == likely_content(jpeg(0))
+    assert "JPEG 40 x 30" == likely_content(jpeg(0, (40, 30)))
     assert likely_content(b"\xff\xfe") is None
     path = tmp_path / "images"
     tfw.write_records(path, [jpeg(7), b"\x18\x05", other[:0]])
