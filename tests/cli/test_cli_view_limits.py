@@ -52,6 +52,7 @@ def memory_of_pages(path, *targets):
             process.kill()
 
 
+@pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_large_records_take_little_memory(tmp_path):
     """120 MB, of which a page holds some 32."""
@@ -62,6 +63,7 @@ def test_large_records_take_little_memory(tmp_path):
     assert memory_of_pages(path, "?view=features", "?start=7") < 150_000
 
 
+@pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_many_features_take_little_memory(tmp_path):
     path = tmp_path / "wide.tfrecord"
