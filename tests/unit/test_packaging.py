@@ -124,7 +124,10 @@ def test_the_tests_of_wheels_need_no_more_than_their_group():
     files = re.findall(r"tests/unit/\w+\.py", command)
     assert len(files) >= 5
     options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT)
+    # The package that is tested, which need not be that of the checkout.
+    options += ["-o", "pythonpath=tests tests/helpers"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT, env=environment)
 
 
 def test_wheels_are_tested_with_files_of_the_sdist():
