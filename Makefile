@@ -115,7 +115,7 @@ build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*/*.c)
 	@touch $@
 
 check-clang:
-	$(call c_tests,clang,clang,$(SANITIZE),)
+	$(call c_tests,clang,clang,$(SANITIZE) -DTFW_TEST_QUICK,)
 
 # The ARM kernels are executed, not only compiled, on the corpus too: those of a full CPU, of one
 # without CRC32 and PMULL, of one without NEON, and none. s390x is big-endian.
@@ -136,7 +136,7 @@ CROSS_TESTS = $(filter-out parse/test_key_order parse/test_match,$(filter encode
 
 # Alpine's C library.
 check-musl:
-	$(call c_tests,musl,musl-gcc,-static,)
+	$(call c_tests,musl,musl-gcc,-static -DTFW_TEST_QUICK,)
 
 # Windows, emulated by Wine. What is left out opens files by paths of Linux, or gigabytes of zeros.
 WINE = WINEDEBUG=-all WINEPREFIX=$(CURDIR)/build/wine /usr/lib/wine/wine64
@@ -257,18 +257,14 @@ check-threads: $(READY)
 # Measures peak memory, which under ASan is not ours.
 BOMB = tests/unit/test_compression.py::test_a_bomb_takes_little_memory
 
-# The Python tests over a sanitized core; without those of the command's processes, which call
-# nothing of C that others do not, those of records of gigabytes, and those marked: they fork beside
+# The Python tests over a sanitized core: those of the package, and of the command the one that calls
+# what others do not. Without those of records of gigabytes, and those marked: they fork beside
 # threads, which ASan's allocator does not survive, start processes by the hundred, or weigh them.
 check-sanitized: $(READY)
 	$(call sanitized_copy,sanitized,address$(comma)undefined)
 	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
-	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' \
+	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' tests/unit tests/cli/test_cli_stats.py \
 	        --ignore tests/unit/test_packaging.py --ignore tests/unit/test_c_library.py \
-	        --ignore tests/cli/test_cli_files.py --ignore tests/cli/test_cli_reshard.py \
-	        --ignore tests/cli/test_cli_show.py --ignore tests/cli/test_cli_bench.py --ignore tests/cli/test_cli.py \
-	        --ignore tests/cli/test_cli_view.py --ignore tests/cli/test_cli_completion.py \
-	        --ignore tests/cli/test_cli_colors.py \
 	        --deselect $(BOMB) \
 	        --ignore tests/unit/test_big_records.py --ignore tests/unit/test_huge_records.py \
 	        --ignore-glob "*/test_publishing*.py" --ignore-glob "*/test_iterator_states*.py" \

@@ -44,6 +44,7 @@ def append_in_pieces(path, compression, flushed):
             flushed[:8] = struct.pack("<Q", struct.unpack("<Q", flushed[:8])[0] + len(piece))
 
 
+@pytest.mark.unsanitized("starts processes")
 @pytest.mark.parametrize("forever", [False, True])
 @pytest.mark.parametrize("action", [*faults.ACTIONS, faults.interrupt, faults.interrupt_after])
 @pytest.mark.parametrize(

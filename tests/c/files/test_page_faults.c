@@ -100,8 +100,8 @@ static void check_steady(shape s) {
     const tfw_part part = {columns, memory, sizes, s.records, lent, finished};
     tfw_stretch stretch = {.size = sizeof stretch, .fd = fd, .stop = UINT64_MAX,
                            .buffer = malloc(1 << 20), .capacity = 1 << 20};
-    /* A unit is 50 pages or more. A few faults each are for ASan, which keeps small arrays that were
-     * freed, and for musl, which gives them back to the system. */
+    /* A unit is 50 pages or more. A few faults each are for ASan, which keeps small arrays that
+     * were freed, and for musl, which gives them back to the system. */
     CHECK(read_steadily(&s, &stretch, &part) < 4 * ROUNDS);
     tfw_free(memory[0]);
     tfw_columns_free(columns);
