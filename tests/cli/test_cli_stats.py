@@ -1,5 +1,7 @@
 """tfwire stats."""
 
+import contextlib
+import io
 import json
 import re
 import sys
@@ -11,6 +13,7 @@ import tfwire as tfw
 from command import ENVIRONMENT, tfwire_command, tfwire_main
 from tfwire._parsing.random_sample import RecordSample
 from tfwire._records.batch_reader import BatchReader
+from tfwire.cli import main
 
 ROWS = [
     {"label": 1, "name": "cat", "x": [0.5, float("nan")]},
@@ -182,6 +185,14 @@ def test_bars_and_strings_where_the_terminal_has_ascii_only():
     lines = result.stdout.splitlines()
     assert lines[2].endswith("  " + "#" * 16)
     assert lines[3].endswith(r"  \u2603\x1b[31m 100 %")
+
+
+def test_standard_output_may_have_no_encoding():
+    """As where a program catches what is printed."""
+    tfw.write_records("rows", [{"a": i} for i in range(16)])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert 0 == main(["stats", "rows"])
+    assert printed.getvalue().endswith("  " + "#" * 16 + "\n")
 
 
 def test_a_plot_needs_a_name_and_matplotlib(folder, monkeypatch):

@@ -197,7 +197,8 @@ def _rows(name: str, is_list: bool, feature: FeatureSurvey, found: _Found) -> li
         counts = f"{_range(feature.min_steps, feature.max_steps)} of {counts}"
     if not feature.kinds:
         return [(title, "no kind", _share(feature.records, num_records), counts, *[""] * 5)]
-    encoding, distributions = sys.stdout.encoding, found.distributions(name, is_list)
+    encoding = sys.stdout.encoding or "ascii"  # io.StringIO has none
+    distributions = found.distributions(name, is_list)
     return [
         (
             title,
