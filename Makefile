@@ -21,6 +21,12 @@ SOURCES = $(wildcard csrc/*/*.c)
 HEADERS = $(wildcard csrc/*.h csrc/*/*.h tests/c/*.h)
 C_TESTS = $(patsubst tests/c/%.c,%,$(wildcard tests/c/*/test_*.c))
 
+# macOS has no /proc, from which these read a file by its descriptor.
+SYSTEM := $(shell uname)
+ifeq ($(SYSTEM),Darwin)
+C_TESTS := $(filter-out arrow/test_export arrow/test_stream,$(C_TESTS))
+endif
+
 .PHONY: build lib install test demo docs bench bench-check bench-growth bench-record gen oracle neighbours lint \
         check-all check-c check-clang check-cross check-kernels check-musl check-sanitized check-threads \
         check-tiers check-valgrind check-windows clean
@@ -161,20 +167,31 @@ LIB_FLAGS = -std=c11 -O3 -fPIC -fvisibility=hidden -Icsrc $(WARNINGS)
 LIB_OBJECTS = $(patsubst csrc/%.c,build/lib/objects/%.o,$(filter-out csrc/python/%,$(SOURCES)))
 LIB_HEADERS = csrc/tfwire.h csrc/tfwire_arrow.h
 
+ifeq ($(SYSTEM),Darwin)
+SHARED = libtfwire.0.dylib
+LINK_NAME = libtfwire.dylib
+SHARED_FLAGS = -dynamiclib -install_name @rpath/$(SHARED)
+else
+SHARED = libtfwire.so.0
+LINK_NAME = libtfwire.so
+SHARED_FLAGS = -shared -Wl,-soname,$(SHARED) -Wl,--version-script=csrc/libtfwire.map
+endif
+
 lib: build/lib/.ready
 
-# $(call pkg_config,headers,libraries)
-pkg_config = printf '%s\n' 'Name: tfwire' 'Version: $(VERSION)' \
-    'Description: TFRecord files and tf.train.Example messages' 'Cflags: -I$(1)' 'Libs: -L$(2) -ltfwire'
+# $(call pkg_config,prefix,headers,libraries): folders below the prefix are said by it.
+pkg_config = printf '%s\n' 'prefix=$(1)' 'includedir=$(patsubst $(1)/%,$${prefix}/%,$(2))' \
+    'libdir=$(patsubst $(1)/%,$${prefix}/%,$(3))' '' 'Name: tfwire' 'Version: $(VERSION)' \
+    'Description: TFRecord files and tf.train.Example messages' \
+    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -ltfwire'
 
 build/lib/.ready: $(SOURCES) $(HEADERS) csrc/libtfwire.map Makefile
 	$(call c_objects,lib/objects,$(CC) $(LIB_FLAGS))
 	rm -f build/lib/libtfwire.a
 	$(AR) rcs build/lib/libtfwire.a $(LIB_OBJECTS)
-	$(CC) -shared -Wl,-soname,libtfwire.so.0 -Wl,--version-script=csrc/libtfwire.map $(LIB_OBJECTS) \
-	    -o build/lib/libtfwire.so.0
-	ln -sf libtfwire.so.0 build/lib/libtfwire.so
-	$(call pkg_config,$(CURDIR)/csrc,$(CURDIR)/build/lib) > build/lib/tfwire.pc
+	$(CC) $(SHARED_FLAGS) $(LIB_OBJECTS) -o build/lib/$(SHARED)
+	ln -sf $(SHARED) build/lib/$(LINK_NAME)
+	$(call pkg_config,$(CURDIR),$(CURDIR)/csrc,$(CURDIR)/build/lib) > build/lib/tfwire.pc
 	touch $@
 
 # make install PREFIX=...: the headers, the libraries and tfwire.pc; DESTDIR is put before the paths.
@@ -184,9 +201,9 @@ LIBDIR ?= $(PREFIX)/lib
 install: build/lib/.ready
 	mkdir -p $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(LIB_HEADERS) $(DESTDIR)$(INCLUDEDIR)
-	install -m 644 build/lib/libtfwire.a build/lib/libtfwire.so.0 $(DESTDIR)$(LIBDIR)
-	ln -sf libtfwire.so.0 $(DESTDIR)$(LIBDIR)/libtfwire.so
-	$(call pkg_config,$(INCLUDEDIR),$(LIBDIR)) > $(DESTDIR)$(LIBDIR)/pkgconfig/tfwire.pc
+	install -m 644 build/lib/libtfwire.a build/lib/$(SHARED) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(LINK_NAME)
+	$(call pkg_config,$(PREFIX),$(INCLUDEDIR),$(LIBDIR)) > $(DESTDIR)$(LIBDIR)/pkgconfig/tfwire.pc
 
 # ---- The slower checks ------------------------------------------------------------------------
 
@@ -304,6 +321,38 @@ $(ENGINES:%=.venv-%/.ready): .venv-%/.ready: pyproject.toml
 	.venv-$*/bin/python $(PIP) numpy 'cffi>=1.17' protobuf isal pytest hypothesis $(PACKAGES_$*)
 	touch $@
 
+# What pyproject.toml allows at the least, on the oldest CPython that has wheels of it; and the newest
+# of all. The module of the tree serves both. CPython is looked for on PATH and among those of pyenv.
+PYENV_ROOT ?= $(HOME)/.pyenv
+LEAST = $(shell sed -nE 's/^  "(cffi|numpy|protobuf|isal)>=([0-9.]+).*/\1==\2/p' pyproject.toml)
+BOUND_TESTS = $(patsubst %,tests/unit/test_%.py,checksum columns decode_raw encode features golden index \
+    json messages numpy_scalars odd_arrays parse parse_arguments tensors train)
+
+# $(call find_python,minor versions, in order): the first that can make an environment, or nothing.
+find_python = for minor in $(1); do \
+    for python in python3.$$minor "$(PYENV_ROOT)"/versions/3.$$minor.*/bin/python3; do \
+        "$$python" -c "import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, $$minor))" \
+            2>/dev/null && echo "$$python" && break 2; \
+    done; done
+
+# $(call check_versions,name,minor versions,packages)
+define check_versions
+	@python=$$($(call find_python,$(2))); set -e; \
+	if [ -z "$$python" ]; then echo '$(1): found no CPython 3.x with x of $(2)'; exit 0; fi; \
+	"$$python" -m venv --clear .venv-$(1); \
+	.venv-$(1)/bin/python $(PIP) --prefer-binary $(3) pytest pytest-xdist hypothesis ml_dtypes; \
+	.venv-$(1)/bin/python -c 'import sys; from importlib.metadata import version; \
+	    print("$(1): CPython", sys.version.split()[0], \
+	        *(f"{name} {version(name)}" for name in ("numpy", "protobuf", "cffi", "isal")))'; \
+	$(DEVELOPMENT) .venv-$(1)/bin/python -m pytest -q -m 'not slow' -p no:cacheprovider \
+	    --hypothesis-profile=emulated --numprocesses=2 $(BOUND_TESTS)
+endef
+.PHONY: check-oldest check-newest
+check-oldest: $(NATIVE)
+	$(call check_versions,oldest,10 11,$(LEAST))
+check-newest: $(NATIVE)
+	$(call check_versions,newest,15 14 13 12 11,numpy protobuf cffi isal)
+
 gen:
 	$(PYTHON) csrc/crc32c/gen_tables.py > csrc/crc32c/crc32c_tables.h
 
@@ -328,10 +377,22 @@ bench-record:
 # Two at a time, the longest first. None of them writes to what another reads.
 CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
          check-windows bench-check check-clang check-kernels check-tiers check-musl check-release check-debian \
-         engine-sail docs check-msvc
+         engine-sail docs check-msvc \
+         check-oldest check-newest check-fuzz
 check-all: lint
-	$(MAKE) --jobs=2 --output-sync=target $(CHECKS)
-	$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
+	@mkdir -p build && rm -f build/checks.txt
+	$(MAKE) --jobs=2 --output-sync=target SINCE=$$(date +%s) $(CHECKS:%=ended-%)
+	@echo 'Passed, and seconds since the first began:' && cat build/checks.txt
+	$(SLOW)
+
+# No other lines after pytest's closing one, which .ci/run ends with.
+SLOW = $(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
+.PHONY: check-slow $(CHECKS:%=ended-%)
+check-slow: $(NATIVE)
+	$(SLOW)
+
+$(CHECKS:%=ended-%): ended-%: %
+	@echo "$* $$(($$(date +%s) - $(SINCE)))" >> build/checks.txt
 
 # ---- The files of a release (docs/platforms.md) -------------------------------------------------
 
@@ -422,6 +483,11 @@ fuzz:
 	        tests/fuzz/corpus/$$name >> $$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
 	    tail -n 8 $$log; \
 	done
+
+# Seconds of each, with the corpus, so that none of them is broken.
+.PHONY: check-fuzz
+check-fuzz:
+	$(MAKE) --no-print-directory fuzz T=3
 
 # tfwire beside protobuf, for T seconds.
 SEED ?= 1

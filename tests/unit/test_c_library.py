@@ -4,13 +4,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+import c_abi
 import tfwire as tfw
 from paths import ROOT
 
 CC = shutil.which(os.environ.get("CC", "cc"))
+MACOS = sys.platform == "darwin"
+LINK_NAME = "libtfwire.dylib" if MACOS else "libtfwire.so"
+SEARCH_PATH = "DYLD_LIBRARY_PATH" if MACOS else "LD_LIBRARY_PATH"
+PETS = "cat 4.5\ndog 31\ngoat 60\n"
 
 pytestmark = pytest.mark.skipif(
     CC is None or shutil.which("make") is None, reason="needs a C compiler and make"
@@ -53,10 +59,10 @@ def test_the_example_programs_write_a_file_and_read_it(library, tmp_path, linkag
         source = ROOT / "examples" / "c" / f"{name}.c"
         warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
         run(CC, "-std=c11", *warnings, f"-I{ROOT}/csrc", source, *linked, "-o", tmp_path / name)
-    variables = {"LD_LIBRARY_PATH": str(library)}
+    variables = {SEARCH_PATH: str(library)}
     run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path, **variables)
     printed = run(tmp_path / "print_columns", "pets.tfrecord", cwd=tmp_path, **variables)
-    assert printed == "cat 4.5\ndog 31\ngoat 60\n"
+    assert printed == PETS
 
 
 def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
@@ -69,6 +75,7 @@ def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF symbols with nm")
 def test_the_shared_library_exports_the_public_functions_only(library):
     """The functions that the installed headers declare, nothing of the inside or for Python; each
     is of a version, by which a program that needs a newer library is told so when it starts."""
@@ -82,20 +89,57 @@ def test_the_shared_library_exports_the_public_functions_only(library):
     assert exported == {f"{name}@@TFWIRE_0" for name in declared}
 
 
+def test_structs_and_constants_are_those_recorded():
+    """Programs are compiled with them. tests/helpers/c_abi.py renews the record."""
+    if sys.maxsize < 2**32:
+        pytest.skip("recorded for 64-bit systems")
+    assert c_abi.RECORDED.read_text(encoding="ascii") == c_abi.layout()
+
+
+def flags_of(target):
+    """What the installed tfwire.pc says; by pkg-config where there is one."""
+    file = target / "lib" / "pkgconfig" / "tfwire.pc"
+    if shutil.which("pkg-config"):
+        return run("pkg-config", "--cflags", "--libs", file).split()
+    text = file.read_text(encoding="ascii")
+    values = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    words = [
+        word
+        for line in re.findall(r"^(?:Cflags|Libs): (.*)$", text, re.MULTILINE)
+        for word in line.split()
+    ]
+    while any("${" in word for word in words):
+        words = [re.sub(r"\$\{(\w+)\}", lambda name: values[name[1]], word) for word in words]
+    return words
+
+
 @pytest.mark.parametrize("linkage", ["shared", "static"])
 def test_programs_are_built_with_the_installed_library(library, tmp_path, linkage):
-    """By what tfwire.pc says."""
     target = tmp_path / "usr"
     run("make", "--silent", "install", f"PREFIX={target}")
-    words = (target / "lib" / "pkgconfig" / "tfwire.pc").read_text(encoding="ascii").split()
-    flags = [word for word in words if word.startswith(("-I", "-L", "-l"))]
+    flags = flags_of(target)
+    assert {f"-I{target}/include", f"-L{target}/lib", "-ltfwire"} == set(flags)
     if linkage == "static":
-        (target / "lib" / "libtfwire.so").unlink()
-    source = ROOT / "examples" / "c" / "write_file.c"
-    run(CC, "-std=c11", source, *flags, "-o", tmp_path / "write_file")
-    variables = {"LD_LIBRARY_PATH": str(target / "lib")} if linkage == "shared" else {}
-    run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path, **variables)
+        (target / "lib" / LINK_NAME).unlink()
+    variables = {SEARCH_PATH: str(target / "lib")} if linkage == "shared" else {}
+    for name in ("write_file", "print_columns"):
+        source = ROOT / "examples" / "c" / f"{name}.c"
+        run(CC, "-std=c11", source, *flags, "-o", tmp_path / name)
+        printed = run(tmp_path / name, "pets.tfrecord", cwd=tmp_path, **variables)
+    assert printed == PETS
     assert 3 == len(list(tfw.read_records(tmp_path / "pets.tfrecord")))
+
+
+def test_packages_are_staged_in_another_folder(library, tmp_path):
+    """DESTDIR is where the files are put, and in no file."""
+    run("make", "--silent", "install", "PREFIX=/opt/tfwire", f"DESTDIR={tmp_path}")
+    lib = tmp_path / "opt" / "tfwire" / "lib"
+    assert (lib / "libtfwire.a").exists()
+    assert (lib / LINK_NAME).resolve().exists()
+    assert (lib.parent / "include" / "tfwire.h").exists()
+    text = (lib / "pkgconfig" / "tfwire.pc").read_text(encoding="ascii")
+    assert text.startswith("prefix=/opt/tfwire\nincludedir=${prefix}/include\n")
+    assert str(tmp_path) not in text
 
 
 def test_the_headers_of_the_library_can_be_included_from_cpp(library, tmp_path):

@@ -47,6 +47,16 @@ def test_native_module_uses_the_stable_abi():
     assert ".abi3." in native_module().name
 
 
+@pytest.mark.skipif(
+    getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="needs CPython that runs without the GIL",
+)
+def test_native_module_leaves_the_gil_off():
+    """cffi declares so for every module that it makes; Python would turn the GIL on and warn."""
+    code = "import sys, tfwire._native; sys.exit(sys._is_gil_enabled())"
+    run(sys.executable, "-W", "error", "-c", code)
+
+
 def test_import_is_lazy():
     """import tfwire loads no numpy and no protobuf: the command line starts at once."""
     code = "import sys, tfwire; sys.exit(bool({'numpy', 'google.protobuf'} & set(sys.modules)))"
