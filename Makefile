@@ -123,7 +123,7 @@ build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*/*.c)
 check-clang:
 	$(call c_tests,clang,clang,$(SANITIZE) -DTFW_TEST_QUICK,)
 
-# The ARM kernels are executed, not only compiled, on the corpus too: those of a full CPU, of one
+# The ARM kernels are executed, not only compiled: those of a full CPU, on the corpus too; of one
 # without CRC32 and PMULL, of one without NEON, and none. s390x is big-endian.
 check-cross:
 	$(call c_tests,aarch64,aarch64-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-aarch64-static)
@@ -131,7 +131,6 @@ check-cross:
 	$(call replay,aarch64,qemu-aarch64-static)
 	for cpu in 0x400 0x300 0; do export TFWIRE_TEST_CPU=$$cpu; echo "ARM features: $$cpu"; \
 	    for test in $(CROSS_TESTS); do qemu-aarch64-static build/aarch64/$$test || exit 1; done; \
-	    $(call replay,aarch64,qemu-aarch64-static); \
 	done
 	$(call c_tests,s390x,s390x-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-s390x-static)
 
@@ -226,16 +225,14 @@ check-tiers: build/c/.replayed
 TIER_TESTS = $(filter-out records/test_correct% records/test_large records/test_reader \
     records/test_resync%,$(C_TESTS))
 
-# Valgrind emulates no AVX-512: the best tier it has, and none. Of the Python tests, some over the
+# Valgrind emulates no AVX-512: the best tier that it has. Of the Python tests, some over the
 # release build; values without a definition are CPython's own (ints of no digits), so they are
 # looked for in C alone.
 VALGRIND = valgrind --quiet --error-exitcode=9 --suppressions=tests/valgrind.supp
 check-valgrind: $(NATIVE)
 	$(call c_tests,valgrind,$(CC),-DTFW_TEST_QUICK,true)
-	for cpu in 0 0xffffffff; do export TFWIRE_TEST_CPU=$$cpu; \
-	    printf '%s\n' $(TIER_TESTS) | xargs -P 2 -I{} $(VALGRIND) --leak-check=full \
-	        --errors-for-leak-kinds=definite,possible build/valgrind/{} || exit 1; \
-	done
+	printf '%s\n' $(TIER_TESTS) | xargs -P 2 -I{} $(VALGRIND) --leak-check=full \
+	    --errors-for-leak-kinds=definite,possible build/valgrind/{}
 	PYTHONMALLOC=malloc $(VALGRIND) --undef-value-errors=no --leak-check=no \
 	    $(BIN)/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
 	    --hypothesis-profile=emulated tests/unit/test_golden.py tests/unit/test_sequence.py \

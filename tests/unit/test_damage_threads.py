@@ -26,10 +26,10 @@ MEMORY = ((1 << 20, 1 << 14), (1 << 20, 0), (150, 1 << 14))
 @pytest.mark.filterwarnings("ignore:.*left out")
 @pytest.mark.parametrize("name", SPECIFICATIONS)
 @pytest.mark.parametrize("kind", DAMAGE)
-@pytest.mark.parametrize("every", [24, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [24, pytest.param(8, marks=pytest.mark.slow)])
 def test_damage_at_the_edges_of_units(tmp_path, monkeypatch, kind, name, every):
     """Every batch is a unit. Of policies and damaged records it is each 24th pair, another one for
-    every kind and specification; in the slow tests each fourth."""
+    every kind and specification; in the slow tests each eighth."""
     monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
     monkeypatch.setattr(units, "_UNIT_BYTES", 1)
     records = SPECIFICATIONS[name]
