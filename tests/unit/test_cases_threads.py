@@ -37,8 +37,8 @@ def test_files_of_the_case_table(tmp_path, part):
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("every", [5, pytest.param(2, marks=pytest.mark.slow)])
 def test_errors_of_the_case_table(tmp_path, part, every):
-    """Each fifth case with an error (each second in the slow tests) between cases with values, which
-    are in other units."""
+    """Each fifth case with an error, in the slow tests each second, between cases with values,
+    which are in other units."""
     path = tmp_path / "x"
     for group in GROUPS[part::SPLIT]:
         before, after = group.good[:2], group.good[2:4]
