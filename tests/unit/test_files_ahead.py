@@ -15,6 +15,7 @@ import zlib
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from reading import read_outcome
 from reference import file_of
 from tfwire._base import system
@@ -206,7 +207,7 @@ def test_an_iterator_that_is_left_takes_its_threads_and_files_along(intact, take
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.unsanitized("forks beside threads, which hangs in ASan's allocator")
+@FORKS_BESIDE_THREADS
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("taken", [1, 150])
 def test_both_sides_of_a_fork_go_on(intact, taken):

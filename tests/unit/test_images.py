@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import tfwire.compat as tf
+from marks import FORKS_BESIDE_THREADS
 from pictures import GREY, GREY_ALPHA, RGB, others, png, pngs
 from tfwire import images
 from tfwire.images import decode
@@ -155,6 +156,7 @@ def test_the_size_is_looked_for_within_the_bytes(kind):
         assert images._num_pixels(file.getvalue()[:end]) in (None, 600)
 
 
+@FORKS_BESIDE_THREADS
 def test_a_large_image_may_be_decoded_in_the_midst_of_another(monkeypatch):
     """By a signal handler, and in a process that was forked while a thread decoded one."""
     file = io.BytesIO()

@@ -14,6 +14,7 @@ import zlib
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from reading import read_outcome
 from reference import frame
 from tfwire._base import system
@@ -146,6 +147,7 @@ def test_an_error_in_the_thread_comes_after_the_records_before_it(path, monkeypa
     assert RECORDS[: len(found)] == found
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_both_sides_of_a_fork_go_on(path):
@@ -164,6 +166,7 @@ def test_both_sides_of_a_fork_go_on(path):
     assert RECORDS == head + rest
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_goes_on_after_damage(tmp_path):
@@ -191,6 +194,7 @@ def test_a_fork_goes_on_after_damage(tmp_path):
     os.close(write_end)
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("left", [0, 5, 1000])

@@ -11,6 +11,7 @@ import pytest
 import iterators_with_threads as kinds
 import tfwire as tfw
 from iterators_with_threads import DATASETS, ITERATORS, PIPES, Gate, within_limit
+from marks import FORKS_BESIDE_THREADS
 from paths import DOCS
 from reading import open_files
 from reference import file_of
@@ -145,7 +146,7 @@ def told_or_right(elements, left):
         return "fork" in str(error)
 
 
-@pytest.mark.unsanitized("forks beside threads, which hangs in ASan's allocator")
+@FORKS_BESIDE_THREADS
 @in_every_state
 def test_a_fork_is_safe(name, state, path):
     """In the child next is right or an error, and closing and dropping are no error; the parent

@@ -12,6 +12,7 @@ import time
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from parsed_files import BAD, FEATURES, RECORDS, drain, numbers, write, write_all
 from tfwire._parsing import builders as builder
 from threads import threads_of_tfwire, wait_for
@@ -103,6 +104,7 @@ def test_threads_share_an_iterator_and_every_record_is_given_once(parser, tmp_pa
     assert [[0, 1], [2, 3], [4]] == sorted(numbers(found))
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -124,6 +126,7 @@ def test_a_fork_in_mid_iteration_is_safe(parser, files, num_threads):
     batches.close()
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_a_thread_reads_is_reported(parser, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from reading import Bytes, open_files, read_outcome
 from reference import file_of, frame
 from tfwire._records import blocks
@@ -394,6 +395,7 @@ class Pieces:
     ],
     ids=["records", "batches", "dataset"],
 )
+@FORKS_BESIDE_THREADS
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_a_thread_is_in_an_iterator_is_told(iterate):
     """Nobody in the child would ever let go of the lock."""

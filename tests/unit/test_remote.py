@@ -18,6 +18,7 @@ import fsspec
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from object_server import RECORDS, file_of
 from tfwire import arrow
 from tfwire._records import remote_source
@@ -297,6 +298,7 @@ def test_closing_ends_a_wait(server, monkeypatch):
     assert "closed" in found[-1]
 
 
+@FORKS_BESIDE_THREADS
 def test_a_forked_process_reads_on(server):
     server.add("/long", file_of(RECORDS * 5))
     records = tfw.read_records(server.url("/long"))

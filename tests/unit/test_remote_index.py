@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from object_server import (
     RECORDS,
     ObjectFileSystem,
@@ -327,6 +328,7 @@ def test_credentials_are_passed_on(server, tmp_path):
     assert RECORDS[9] == files[9]
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.parametrize("path", ["/a", "/gz"])
 def test_threads_and_forked_processes_share_an_object(server, tmp_path, path):
     records = tfw.TFRecordFile(indexed(server, path, tmp_path))

@@ -10,6 +10,7 @@ import fsspec
 import pytest
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from object_server import RECORDS, ObjectServer
 
 
@@ -81,6 +82,7 @@ def test_a_directory_is_not_written(folder):
     assert ["a"] == names(folder)
 
 
+@FORKS_BESIDE_THREADS
 def test_a_forked_writer_leaves_the_object_to_its_parent(folder):
     writer = tfw.TFRecordWriter(f"{folder}/a")
     writer.write_many(RECORDS)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from marks import FORKS_BESIDE_THREADS
 from shards import filled_in_turn
 from tfwire._records.index import RecordIndex
 from tfwire._records.markers import MARKER
@@ -383,6 +384,7 @@ def test_a_closed_writer_takes_no_records(tmp_path):
         pickle.dumps(writer)
 
 
+@FORKS_BESIDE_THREADS
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_forked_process_disturbs_nothing(tmp_path, threads):
     with ShardedWriter(tmp_path / "{shard}", shard_size=200, num_threads=threads) as writer:
