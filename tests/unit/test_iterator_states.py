@@ -309,3 +309,40 @@ def test_close_waits_no_longer_than_for_the_thread_inside(monkeypatch):
     closer.join(kinds.LIMIT)
     consumer.join(kinds.LIMIT)
     assert not closer.is_alive()
+
+
+class Ending(shared_iterator.SharedIterator):
+    """Ends or fails in its first step. A second one comes before anything follows the first."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.at_end, self.num_steps, self.num_releases = error, 0, 0
+        self.second = None
+        self._lock = self
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc_info):
+        if self.second is None:
+            self.second = Consumer(self)
+            self.second.join()
+
+    def step(self):
+        self.num_steps += 1
+        raise self.at_end
+
+    def release(self):
+        self.num_releases += 1
+
+    def over_now(self):
+        self._release_once()
+
+
+@pytest.mark.parametrize("error", [StopIteration(), OSError("failed")], ids=["ended", "failed"])
+def test_no_thread_steps_after_the_step_that_ended_it(error):
+    elements = Ending(error)
+    with pytest.raises(type(error)):
+        next(elements)
+    assert ([], None) == (elements.second.found, elements.second.error)
+    assert (1, 1) == (elements.num_steps, elements.num_releases)

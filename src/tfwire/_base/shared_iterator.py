@@ -125,7 +125,8 @@ class SharedIterator(Iterator[Item]):
         return StopIteration()
 
     def over_now(self) -> None:
-        """Called after the step that ended or failed, with no thread inside."""
+        """Called after the step that ended or failed, and again by each thread that asks for more;
+        no thread is inside a step. Releases by ``close`` or ``_release_once``, if at all."""
 
     @property
     def state(self) -> State:
@@ -138,7 +139,8 @@ class SharedIterator(Iterator[Item]):
         if self._inside == thread:
             return self.reentered()
         if self._closed:  # known without waiting for a thread inside
-            self._end(StopIteration())
+            if self._progress in _GOING:
+                self._end(StopIteration())
             raise self.closed_error()
         if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)
@@ -160,6 +162,9 @@ class SharedIterator(Iterator[Item]):
                         raise ValueError(EXECUTING)
                     self._progress = State.RUNNING
                     return result
+                except BaseException as error:
+                    self._note_end(error)  # before the next thread enters, which would step again
+                    raise
                 finally:
                     self._inside = 0
         except BaseException as error:  # also an interrupt, at any point
@@ -172,7 +177,7 @@ class SharedIterator(Iterator[Item]):
             if self._closed:
                 self._leave()
 
-    def _end(self, error: BaseException) -> None:
+    def _note_end(self, error: BaseException) -> None:
         """Notes how the iterator ended, if it is not at its end already."""
         if self._progress not in _GOING:
             return
@@ -180,6 +185,11 @@ class SharedIterator(Iterator[Item]):
             self._progress = State.ENDED
         else:
             self._progress, self.error = State.FAILED, error
+
+    def _end(self, error: BaseException) -> None:
+        """After a step that ended or failed, and in each thread that finds the iterator at its end:
+        what the first one cannot release while another is inside, that one releases."""
+        self._note_end(error)
         self.stop()
         self.over_now()
 

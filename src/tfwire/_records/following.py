@@ -194,7 +194,7 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         self._file.close()
 
     def over_now(self) -> None:
-        self.release()
+        self._release_once()
 
 
 class FollowedFile:
