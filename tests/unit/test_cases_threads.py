@@ -10,10 +10,15 @@ from cases.replay import load
 from tfwire._parsing import units
 
 THREADS = (1, 2, 3, 8)
-GROUPS = list(files.groups(load()))
 SPLIT = 8  # tests, for several processes
 REST = pytest.mark.unsanitized("the first part runs all of the code")
 PARTS = [0, *(pytest.param(part, marks=REST) for part in range(1, SPLIT))]
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """The cases by specification. Only while they are used: they slow down each fork."""
+    return list(files.groups(load()))
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +29,10 @@ def small_units(monkeypatch):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_files_of_the_case_table(tmp_path, part):
+def test_files_of_the_case_table(groups, tmp_path, part):
     """The cases with values that share a specification, one after another in a file."""
     path = tmp_path / "x"
-    for group in GROUPS[part::SPLIT]:
+    for group in groups[part::SPLIT]:
         tfw.write_records(path, files.messages_of(group.good))
         expected = files.answered(group.good)
         for num_threads in THREADS:
@@ -36,11 +41,11 @@ def test_files_of_the_case_table(tmp_path, part):
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("every", [5, pytest.param(2, marks=pytest.mark.slow)])
-def test_errors_of_the_case_table(tmp_path, part, every):
+def test_errors_of_the_case_table(groups, tmp_path, part, every):
     """Each fifth case with an error, in the slow tests each second, between cases with values,
     which are in other units."""
     path = tmp_path / "x"
-    for group in GROUPS[part::SPLIT]:
+    for group in groups[part::SPLIT]:
         before, after = group.good[:2], group.good[2:4]
         for bad in group.bad[::every]:
             tfw.write_records(path, files.messages_of([*before, bad, *after]))
@@ -52,10 +57,10 @@ def test_errors_of_the_case_table(tmp_path, part, every):
 
 @pytest.mark.filterwarnings("ignore:.*left out")
 @pytest.mark.parametrize("part", PARTS)
-def test_what_is_left_out_of_the_case_table(tmp_path, part):
+def test_what_is_left_out_of_the_case_table(groups, tmp_path, part):
     """All cases that share a specification; the records that do not fit are left out."""
     path = tmp_path / "x"
-    for group in GROUPS[part::SPLIT]:
+    for group in groups[part::SPLIT]:
         cases = [*group.bad[:300], *group.good]
         tfw.write_records(path, files.messages_of(cases))
         expected = files.parse(group, path, 1, on_parse_error="skip")
@@ -68,10 +73,10 @@ def test_what_is_left_out_of_the_case_table(tmp_path, part):
             assert expected == files.parse(group, path, num_threads, on_parse_error="skip")
 
 
-def test_files_hold_nearly_all_batch_cases():
+def test_files_hold_nearly_all_batch_cases(groups):
     """Not those without messages, nor those whose specification is refused."""
     count = Counter(good=0, bad=0)
-    for group in GROUPS:
+    for group in groups:
         count += Counter(good=len(group.good), bad=len(group.bad))
     assert count["good"] > 4_900
     assert count["bad"] > 6_800
