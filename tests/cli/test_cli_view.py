@@ -6,8 +6,11 @@ import http.client
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -17,6 +20,7 @@ import pytest
 import tfwire as tfw
 from command import ENVIRONMENT, heed_interrupts
 from tfwire.cli import main
+from threads import wait_for
 from viewing import get, jpeg, links
 
 LABEL = b"label".hex()
@@ -45,6 +49,32 @@ def test_only_the_address_with_the_token_answers(photos, serve):
         assert 403 == response.status
         assert b"photos" not in body
     assert len(viewer.token) >= 32
+
+
+@pytest.mark.parametrize("target", ["*", "/\xff/", "http://[/", "/%ff/", "?", "//[", "x"])
+def test_an_odd_address_is_forbidden(photos, serve, capfd, target):
+    viewer = serve(photos)
+    host = f"127.0.0.1:{viewer.server_port}"
+    with socket.create_connection(viewer.server_address) as browser:
+        browser.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode("latin-1"))
+        assert " 403 " in browser.makefile(encoding="latin-1").readline()
+    assert "" == capfd.readouterr().err
+
+
+def test_a_browser_may_leave_before_the_answer(photos, serve, capfd, monkeypatch):
+    viewer = serve(photos)
+    threads = threading.active_count()
+    asked, left = threading.Event(), threading.Event()
+    monkeypatch.setattr(viewer, "page", lambda fields: (asked.set(), left.wait(10), "page")[2])
+    browser = socket.create_connection(viewer.server_address)
+    host = f"127.0.0.1:{viewer.server_port}"
+    browser.sendall(f"GET /{viewer.token}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert asked.wait(10)
+    browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    browser.close()  # with a reset
+    left.set()
+    assert wait_for(lambda: threading.active_count() == threads)
+    assert "" == capfd.readouterr().err
 
 
 def test_other_hosts_and_origins_get_nothing(photos, serve):

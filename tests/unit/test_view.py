@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import weakref
@@ -237,6 +238,49 @@ def test_cells_are_bounded(tmp_path):
     assert "columns of 10,003" in page
 
 
+def test_a_picture_in_a_cell_takes_64_kib_at_most():
+    picture = encoded("png")
+    largest = as_html({"a": np.array([picture + bytes(48_000 - len(picture))], object)})
+    assert 64_000 < len(largest.split("<td>")[-1]) <= 64 << 10
+    larger = as_html({"a": np.array([picture + bytes(48_001 - len(picture))], object)})
+    assert "48,001 bytes" in larger
+    assert "data:" not in larger
+
+
+def test_a_notebook_shows_damage_in_its_row_and_a_closed_file_as_its_repr(numbers):
+    index = tfw.RecordIndex.build(numbers)
+    with open(numbers, "r+b") as file:
+        file.seek(index.offsets[2] + 14)
+        file.write(b"\xff\xff")
+    os.utime(numbers, ns=(index.mtime_ns, index.mtime_ns))
+    records = tfw.TFRecordFile(numbers, index)
+    rows = Tags(records._repr_html_()).text
+    assert f"record 2 at byte {index.offsets[2]}: " in rows
+    records.close()
+    assert records._repr_html_() is None
+    files = tfw.TFRecordFiles([numbers])
+    files.close()
+    assert files._repr_html_() is None
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (np.array([["<a>", "b"]]), "<a>, b"),
+        (np.array(["<a>"]), "<a>"),
+        (np.array("z"), "z"),
+        (np.array([["a", 3, None]], object), "a, 3, None"),
+        (np.array([[True, False]]), "True, False"),
+        (np.array(["2020-01-01"], "M8[D]"), "2020-01-01"),
+        (np.array([["2020-01-01"]], "M8[ns]"), "2020-01-01T00:00:00.000000000"),
+        (np.array([(1, 2.5)], "i4,f4"), "(1, 2.5)"),
+        (np.array([[1 + 2j]]), "(1+2j)"),
+    ],
+)
+def test_a_column_may_be_any_array_of_numpy(values, text):
+    assert Tags(as_html({"x": values})).text.endswith(text)
+
+
 # ---- Files in pages -----------------------------------------------------------------------------
 
 
@@ -350,8 +394,9 @@ def test_compressed_files_have_pages(numbers, tmp_path):
 # ---- A page in one file -------------------------------------------------------------------------
 
 
-def frozen(*paths, num_records=100, num_bytes=5_000_000):
-    return frozen_page([BrowsedFile(str(path)) for path in paths], num_records, num_bytes)
+def frozen(*paths, num_records=100, num_bytes=5_000_000, corners=()):
+    files = [BrowsedFile(str(path)) for path in paths]
+    return frozen_page(files, num_records, num_bytes, corners)
 
 
 def test_a_frozen_page_loads_nothing(photos):
@@ -423,6 +468,34 @@ def test_boxes_and_films(tmp_path):
     assert ["3", "2"] == [i["max"] for i in tags.of("input") if i.get("type") == "range"]
     assert 2 == len(tags.of("audio"))
     assert 1 == len(tags.of("script"))
+
+
+def boxes_of(page):
+    """Left, top, width and height of the boxes, in thousandths of the picture."""
+    over = "".join(re.findall(r'<svg viewBox="0 0 1000 1000"[^>]*>(.*?)</svg>', page))
+    names = ("x", "y", "width", "height")
+    return {tuple(float(rect[name]) for name in names) for rect in Tags(over).of("rect")}
+
+
+@pytest.mark.parametrize("box", [b"abcd", 4 * [b"a"], [1, 2, 3], [], 4 * [math.nan]])
+def test_odd_boxes_are_no_error(tmp_path, box):
+    path = tmp_path / "boxes.tfrecord"
+    tfw.write_records(path, [tfw.encode_example({"image": encoded("png"), "objects/bbox": box})])
+    page = frozen(path)
+    assert "Record 0" in Tags(page).text
+    assert {0} >= {width for _, _, width, _ in boxes_of(page)}
+
+
+@pytest.mark.parametrize("corners", [(), ("left", "up", "right", "down")])
+def test_boxes_in_pixels(tmp_path, corners):
+    """Of 40 by 30 pixels. A box of which a corner is missing takes nothing from the others."""
+    names = corners or [f"image/object/bbox/{c}" for c in ("xmin", "ymin", "xmax", "ymax")]
+    edges = [[8.0, math.nan], [6.0, 3.0], [20.0, 40.0], [21.0, 30.0]]
+    path = tmp_path / "boxes.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write({"image": encoded("png"), **dict(zip(names, edges, strict=True))})
+    found = boxes_of(frozen(path, corners=corners))
+    assert {(200, 200, 300, 500), (0, 100, 1000, 900)} == found
 
 
 def test_a_summary_of_large_integers_that_lie_close_together(tmp_path):

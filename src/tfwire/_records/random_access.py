@@ -125,8 +125,12 @@ class _Records:
         """All records in pieces."""
 
     def _repr_html_(self) -> str | None:
-        """The first records as a table, for notebooks."""
-        return html_of(self)
+        """The first records as a table, for notebooks; None if they are closed."""
+        return None if self._is_closed else html_of(self)
+
+    @property
+    @abstractmethod
+    def _is_closed(self) -> bool: ...
 
     @abstractmethod
     def close(self) -> None:
@@ -224,8 +228,12 @@ class TFRecordFile(_Records):
         """Closes the file. Closing again is allowed; calls in progress go on."""
         self._records = None
 
+    @property
+    def _is_closed(self) -> bool:
+        return self._records is None
+
     def __repr__(self) -> str:
-        state = " closed" if self._records is None else ""
+        state = " closed" if self._is_closed else ""
         return f"<TFRecordFile {os.fspath(self.path)!r} of {plural(len(self), 'record')}{state}>"
 
     def __reduce__(self) -> Any:
@@ -338,6 +346,10 @@ class TFRecordFiles(_Records):
     def close(self) -> None:
         """Closes the files. Closing again is allowed; calls in progress go on."""
         self._open = None
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._open is None
 
     def __repr__(self) -> str:
         count, files = plural(len(self), "record"), plural(len(self.paths), "file")

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
+from tfwire._base.errors import DataLossError
 from tfwire._base.text import plural
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.infer import InferredSchema
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
 from tfwire.view._html import bytes_text, cell, escaped, number, table, title
-from tfwire.view._records import decoded_record
+from tfwire.view._records import Record, decoded_record
 
 __all__ = ["as_html"]
 
 _COLUMNS_OF_TABLE = 24
-_LARGEST_CELL = 64 << 10  # characters
-_TOO_LONG = "<small>too long to be shown</small>"
 
 
 def as_html(value: object, max_rows: int = 20) -> str:
@@ -39,8 +38,8 @@ def as_html(value: object, max_rows: int = 20) -> str:
 
     Raises:
         TypeError: ``value`` is something else, or ``max_rows`` is not an integer.
-        ValueError: ``max_rows`` is negative.
-        DataLossError, OSError: A record cannot be read.
+        ValueError: ``max_rows`` is negative, or the file is closed.
+        OSError: A record cannot be read. Of one that is damaged, the table says so.
 
     Example:
         >>> as_html({"label": np.array([3, 4])})[:31]
@@ -68,30 +67,35 @@ def _type(value: object) -> str:
     return type(value).__name__
 
 
-def _limited(text: str) -> str:
-    return text if len(text) <= _LARGEST_CELL else _TOO_LONG
-
-
 # ---- Records ------------------------------------------------------------------------------------
 
 
 def _records(records: TFRecordFile | TFRecordFiles, max_rows: int) -> str:
-    """The first records, decoded_record without a specification."""
-    found = [decoded_record(i, 0, records[i]) for i in range(min(max_rows, len(records)))]
+    """The first records, decoded without a specification."""
+    found = [_record(records, i) for i in range(min(max_rows, len(records)))]
     names = sorted({name for record in found for name in record.names})
     rows = []
     for record in found:
         row = [str(record.number)]
+        if record.kind == "damage":
+            row.append(escaped(record.reason, 400))
         if record.kind == "other":
             row.append(f"not an Example: {bytes_text(record.payload)}")
         for name in names[:_COLUMNS_OF_TABLE]:
             steps = record.steps(name)
             value = steps if steps is None or name.is_list else steps[0]
-            row.append("" if value is None else _limited(_feature(value)))
+            row.append("" if value is None else _feature(value))
         rows.append(row)
     titles = ["#", *(title(name, 60) for name in names[:_COLUMNS_OF_TABLE])]
     num_columns = len(names) + max((record.left_out for record in found), default=0)
     return table(titles, rows, _caption(repr(records), len(rows), len(records), num_columns))
+
+
+def _record(records: TFRecordFile | TFRecordFiles, number: int) -> Record:
+    try:
+        return decoded_record(number, 0, records[number])
+    except DataLossError as error:
+        return Record(number, 0, 0, "damage", reason=str(error))
 
 
 def _feature(values: Any) -> str:
@@ -116,8 +120,7 @@ def _batch(columns: Mapping[Any, Any], max_rows: int) -> str:
     cells = [_column(columns[name], max_rows) for name in names]
     count = max(map(len, cells), default=0)
     rows = [
-        [str(i), *(_limited(column[i]) if i < len(column) else "" for column in cells)]
-        for i in range(count)
+        [str(i), *(column[i] if i < len(column) else "" for column in cells)] for i in range(count)
     ]
     total = max((_num_rows(columns[name]) for name in names), default=0)
     titles = ["", *(f"{escaped(str(name), 60)}<br>{_kind(columns[name])}" for name in names)]

@@ -74,13 +74,21 @@ def values_text(values: Sequence[Any] | np.ndarray[Any, Any], most: int = _MOST_
     count = len(values)
     if not count:
         return "<small>no values</small>"
-    if not isinstance(values, np.ndarray) or values.dtype == object:
-        longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
-        shown = [bytes_text(value, longest) for value in values[:most]]
-        text = ", ".join(shown)
-    else:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         text = f'<span class="n">{", ".join(number(value) for value in values[:most])}</span>'
+    else:
+        longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
+        text = ", ".join(_value_text(value, longest) for value in values[:most])
     return f"{text} ... <small>{count:,} values</small>" if count > most else text
+
+
+def _value_text(value: Any, longest: int) -> str:
+    """A value that need not be of an Example: a column may be any array of numpy's."""
+    if isinstance(value, bytes):
+        return bytes_text(value, longest)
+    if isinstance(value, str):
+        return f'<span class="s">{escaped(value, longest)}</span>'
+    return escaped(str(value), longest)
 
 
 def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
@@ -112,17 +120,17 @@ def cell(value: Any) -> str:
         return f"{media.title} <small>{plural(len(value), 'byte')}</small>"
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
-            return cell(value.item())
+            return cell(value[()])
         shape = " x ".join(map(str, value.shape)) if value.ndim > 1 else ""
         note = f" <small>{shape}</small>" if shape else ""
         return values_text(value.reshape(-1)) + note
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return number(value)
     if isinstance(value, list):
         if any(isinstance(item, list) for item in value):
             return escaped(repr(value))
         return values_text(value)
-    if isinstance(value, (bool, int, float, np.generic)):
-        return number(value.item() if isinstance(value, np.generic) else value)
-    return escaped(repr(value))
+    return _value_text(value, _TEXT_CHARACTERS)
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:

@@ -168,7 +168,7 @@ def boxes(record: Record, picture: Picture, corners: tuple[str, ...]) -> str:
     if found is None:
         return ""
     edges, labels = found
-    if edges.size and edges.max() > 1.5:  # in pixels
+    if (edges > 1.5).any():  # in pixels
         width, height = picture.media.width, picture.media.height
         edges = edges / np.array([width, height, width, height])
     shapes = []
@@ -190,15 +190,21 @@ def _corners(features: Mapping[str, Any], corners: tuple[str, ...]) -> tuple[Any
             prefix = name.removesuffix("xmin")
             columns = [features.get(prefix + corner) for corner in _CORNERS]
             return _stacked(columns, _labels(features, prefix.removesuffix("bbox/")))
-        if name.endswith("objects/bbox") and len(values) % 4 == 0:  # TensorFlow Datasets
-            top, left, bottom, right = np.asarray(values, float).reshape(-1, 4).T
+        if name.endswith("objects/bbox"):  # TensorFlow Datasets
+            if not _is_numbers(values) or len(values) % 4:
+                return None
+            top, left, bottom, right = values.reshape(-1, 4).T
             prefix = name.removesuffix("bbox")
             return _stacked([left, top, right, bottom], _labels(features, prefix))
     return None
 
 
+def _is_numbers(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.kind in "if"
+
+
 def _stacked(columns: list[Any], labels: list[str]) -> tuple[Any, list[str]] | None:
-    numbers = [c for c in columns if isinstance(c, np.ndarray) and c.dtype.kind in "if"]
+    numbers = [column for column in columns if _is_numbers(column)]
     if len(numbers) < 4 or len({len(column) for column in numbers}) > 1:
         return None
     return np.stack(numbers, axis=1).astype(float), labels

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import html
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from tfwire._base.errors import Error
 from tfwire._base.text import plural
@@ -70,6 +71,11 @@ class Viewer(ThreadingHTTPServer):
         self.names: dict[int, list[FeatureName]] = {}  # that were seen in each file
         # Where the page before another one begins: by file, search, and the other one's start.
         self._before: dict[tuple[Any, ...], RecordPosition] = {}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a browser that has left; socketserver prints a traceback."""
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
     # ---- Pages ----------------------------------------------------------------------------------
 
@@ -366,19 +372,20 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, with_body: bool) -> None:
-        url = urlsplit(self.path)
-        _, token, *rest = url.path.split("/")
-        if not self._is_ours() or not secrets.compare_digest(token, self.server.token):
+        address, _, query = self.path.partition("?")
+        _, _, path = address.partition("/")
+        token, *rest = path.encode().split(b"/")
+        if not self._is_ours() or not secrets.compare_digest(token, self.server.token.encode()):
             return self._send(HTTPStatus.FORBIDDEN, "text/plain", b"forbidden\n", with_body)
-        fields = {key: values[-1] for key, values in parse_qs(url.query).items()}
         try:
-            if rest == [""]:
+            fields = {key: values[-1] for key, values in parse_qs(query).items()}
+            if rest == [b""]:
                 body = self.server.page(fields).encode("utf-8", "replace")
                 return self._send(HTTPStatus.OK, "text/html; charset=utf-8", body, with_body)
-            if rest == ["picture"]:
+            if rest == [b"picture"]:
                 kind, contents = self.server.picture(fields)
                 return self._send(HTTPStatus.OK, kind, contents, with_body)
-            if rest == ["payload"]:
+            if rest == [b"payload"]:
                 name, contents = self.server.payload(fields)
                 return self._send_file(f"record-{name}.bin", contents, with_body)
             problem = "there is no such page"
