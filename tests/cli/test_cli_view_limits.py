@@ -14,6 +14,7 @@ import pytest
 
 import tfwire as tfw
 from command import ENVIRONMENT
+from reference import header
 from tfwire.cli import main
 from viewing import get, links
 
@@ -69,6 +70,18 @@ def test_many_features_take_little_memory(tmp_path):
     path = tmp_path / "wide.tfrecord"
     tfw.write_records(path, [{f"{i:06}": i for i in range(100_000)}] * 2)
     assert memory_of_pages(path, "?view=features", "?view=record&n=1") < 90_000
+
+
+@pytest.mark.unsanitized("weighs a process")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
+def test_a_large_file_takes_little_memory(tmp_path):
+    """10 GB, of which all but 2,000 records are one that is sparse."""
+    path = tmp_path / "large.tfrecord"
+    tfw.write_records(path, [{"x": i} for i in range(2000)])
+    with open(path, "ab") as file:
+        file.write(header(10**10))
+        file.truncate(file.tell() + 10**10 + 4)
+    assert memory_of_pages(path, "?start=1900", "?view=record&n=1999", "?view=features") < 60_000
 
 
 def test_pages_of_large_records_lead_back(tmp_path, serve):

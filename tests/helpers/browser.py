@@ -84,7 +84,7 @@ class Browser:
 
     def press(self, key):
         text = {"text": key} if len(key) == 1 else {}
-        code = {"ArrowDown": 40, "Enter": 13, "Escape": 27}.get(key, 0)
+        code = {"ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Escape": 27}.get(key, 0)
         key_event = {"key": key, "windowsVirtualKeyCode": code}
         self.call("Input.dispatchKeyEvent", type="keyDown", **key_event, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **key_event)
