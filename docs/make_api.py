@@ -518,7 +518,8 @@ def main(arguments: list[str]) -> int:
     for path in old.keys() - pages.keys():
         path.unlink()
     for path, text in pages.items():
-        path.write_text(text, encoding="utf-8")
+        if old.get(path) != text:  # others may be reading the pages
+            path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -26,8 +26,11 @@ fi
 
 rm -rf "$root/src"
 mkdir "$root/src"
-git ls-files --cached --others --exclude-standard -z |
-    tar --create --null --files-from=- | tar --extract --directory="$root/src"
+if [ -e .git ]; then
+    git ls-files --cached --others --exclude-standard -z
+else  # an unpacked sdist
+    find . -mindepth 1 -maxdepth 1 ! -name build ! -name dist ! -name '.venv*' -print0
+fi | tar --create --null --files-from=- | tar --extract --directory="$root/src"
 if [ -e dist ]; then cp -r dist "$root/src"; fi
 
 mount -t proc proc "$root/proc"

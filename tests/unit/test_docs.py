@@ -72,6 +72,13 @@ def test_viewer():
     assert "<table>" in run_page("viewer.md")["page"]
 
 
+def test_writing():
+    run_page("writing.md")
+    assert 1001 == tfw.verify_file("events.tfrecord").num_records
+    shards = [f"events-00{i}-of-004" for i in range(4)]
+    assert 1000 == sum(tfw.verify_file(path).num_records for path in shards)
+
+
 def test_damage():
     found = run_page("damage.md")
     assert (2, 2 * 19) == found["position"]
@@ -290,6 +297,7 @@ def test_every_block_of_code_is_run():
         "spark.md",
         "training.md",
         "viewer.md",
+        "writing.md",
     }
     run |= {Path(page).name for page in PRINTING}
     kinds = {

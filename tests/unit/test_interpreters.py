@@ -20,7 +20,8 @@ for module in pkgutil.walk_packages(tfw.__path__, "tfwire."):
         try:
             importlib.import_module(module.name)
         except ImportError as error:
-            assert "tfwire" not in str(error.name), error
+            if "tfwire" in str(error.name):  # no assert: -OO leaves it out
+                raise
 with tfw.TFRecordWriter("data", index=True) as writer:
     writer.write_columns({"x": np.arange(6.0), "s": ["a"] * 6})
 features = tfw.infer_schema("data")
