@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import time
 import zlib
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, strategies as st
 import tfwire as tfw
 from command import tfwire_command
 from tfwire import Receipt
+from threads import Consumer, quick_switches
 
 PAYLOADS = st.lists(st.binary(max_size=40), max_size=20)
 RECORDS = [bytes([i % 251]) * (i * 37 % 700) for i in range(3000)]
@@ -343,3 +345,37 @@ def frames(records):
     file = io.BytesIO()
     tfw.write_records(file, records)
     yield file.getvalue()
+
+
+def test_a_thread_that_closes_takes_back_only_what_was_not_handed_out(tmp_path):
+    path = tmp_path / "a"
+    records = [b"%d" % i for i in range(5000)]
+    tfw.write_records(path, records)
+    with quick_switches():
+        for delay in range(200):
+            reader = tfw.read_records(path, receipt=True)
+            consumer = Consumer(record for record in reader)  # which threads may interrupt
+            time.sleep(delay * 2e-5)
+            reader.close()
+            consumer.join()
+            count = len(consumer.found)
+            assert records[:count] == consumer.found
+            assert Receipt.of(consumer.found) == reader.receipt
+            assert count == reader.position.record_index
+
+
+def test_threads_may_ask_for_the_receipt_while_another_parses(tmp_path):
+    path = tmp_path / "a"
+    tfw.write_records(path, tfw.encode_columns({"x": range(200_000)}))
+    parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
+    for num_threads in (1, 2):
+        batches = parser.parse_file(path, 1000, receipt=True, num_threads=num_threads)
+        with quick_switches():
+            consumer = Consumer(batches)
+            counts = []
+            while len(consumer.found) < 200 and consumer.error is None:
+                counts.append(batches.receipt.num_records)
+            consumer.join()
+        assert (200, None) == (len(consumer.found), consumer.error)
+        assert sorted(counts) == counts
+        assert Receipt.of(tfw.read_records(path)) == batches.receipt

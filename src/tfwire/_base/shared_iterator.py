@@ -139,8 +139,6 @@ class SharedIterator(Iterator[Item]):
         if self._inside == thread:
             return self.reentered()
         if self._closed:  # known without waiting for a thread inside
-            if self._progress in _GOING:
-                self._end(StopIteration())
             raise self.closed_error()
         if self._pid != os.getpid() and self._forked():
             raise RuntimeError(_FORKED)

@@ -353,7 +353,7 @@ class _ReplayedCursor(GatheringElements):
         return self._count
 
     def parts(self) -> Iterable[Cursor]:
-        return tuple(self.opened)
+        return self.opened.copy()  # in one step: the thread inside may open and close some
 
     def close(self) -> None:
         for iterator in (self._generated, *self._below):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from tfwire._base.errors import ParseError, warn
@@ -19,6 +18,7 @@ from tfwire._records.receipts import Receipt
 __all__ = ["FileBatches"]
 
 Batch = TypeVar("Batch")
+T = TypeVar("T")
 
 
 class FileBatches(SharedIterator[Batch]):
@@ -76,8 +76,7 @@ class FileBatches(SharedIterator[Batch]):
         be among them: the file was read ahead."""
         if not self._num_skipped:
             return SkippedRegions()
-        with self._between_reads():
-            return self._reader.skipped.first(self._num_skipped)
+        return self._between_reads(lambda: self._reader.skipped.first(self._num_skipped))
 
     @property
     def receipt(self) -> Receipt:
@@ -86,11 +85,13 @@ class FileBatches(SharedIterator[Batch]):
         Raises:
             ValueError: ``parse_file`` was called without ``receipt=True``.
         """
-        with self._between_reads():
-            return self._reader.receipt
+        return self._between_reads(lambda: self._reader.receipt)
 
-    def _between_reads(self) -> Any:
-        return nullcontext() if self._ahead is None else self._ahead.between_reads()
+    def _between_reads(self, function: Callable[[], T]) -> T:
+        if self._ahead is None:
+            return self.exclusively(function)
+        with self._ahead.between_reads():
+            return function()
 
     @property
     def parse_errors(self) -> list[ParseError]:

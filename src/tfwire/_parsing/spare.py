@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 LARGE = 1 << 15
 # Largest block that a parser keeps while it is not reading files.
 IDLE_LIMIT = 1 << 24
-# One that the user has, one being filled, one between them. Several threads fill one each, and one
-# is ready.
+# Kept for one thread: a block in the user's hands, one being filled, one in between. Each further
+# thread adds one.
 _NUM_BLOCKS = 3
 
 
@@ -51,7 +51,8 @@ class Spare:
     def __init__(self) -> None:
         self.limit = IDLE_LIMIT
         self._most = _NUM_BLOCKS
-        self._readers: weakref.WeakSet[object] = weakref.WeakSet()
+        # By their ids: all are looked at in one step, while threads add others.
+        self._readers: weakref.WeakValueDictionary[int, object] = weakref.WeakValueDictionary()
         # A thread takes a block out before it looks at it: no two find the same block unused.
         self._blocks: deque[Array] = deque()
         self._grown: deque[tuple[Any, int]] = deque()
@@ -63,27 +64,32 @@ class Spare:
             reader: What reads files.
             num_threads: How many threads fill columns for it.
         """
-        self._readers.add(reader)
+        self._readers[id(reader)] = reader
         self.limit = sys.maxsize
         if num_threads > 1:
             self._most = max(self._most, _NUM_BLOCKS + num_threads)
 
     def end(self, reader: object) -> None:
         """Ends what ``begin`` began."""
-        self._readers.discard(reader)
+        self._readers.pop(id(reader), None)
         self.trim()
 
     def trim(self) -> None:
         """Keeps only what an idle parser may, unless a reader goes on. For readers that were
         dropped."""
-        if next(iter(self._readers), None) is None:  # its length may count one that was dropped
-            self.limit = IDLE_LIMIT
+        if self._is_idle():
+            self.limit, self._most = IDLE_LIMIT, _NUM_BLOCKS
+            if not self._is_idle():  # a reader has begun just now
+                self.limit = sys.maxsize
             with suppress(IndexError):  # a batch that is being parsed looks too
                 for _ in range(len(self._blocks)):
                     self._keep(self._blocks.popleft())
             with suppress(IndexError):
                 for _ in range(len(self._grown)):
                     self._keep_grown(*self._grown.popleft())
+
+    def _is_idle(self) -> bool:
+        return all(reader() is None for reader in self._readers.valuerefs())
 
     def _keep(self, block: Array) -> None:
         if block.nbytes <= self.limit:

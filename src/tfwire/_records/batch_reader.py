@@ -435,9 +435,12 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         """Where the next record to be handed out begins. Call it by ``exclusively``."""
         if self._closed_at is not None:
             return self._closed_at
+        return self._position(operator.length_hint(self._current))
+
+    def _position(self, left: int) -> RecordPosition:
+        """Where the last records of the current batch begin."""
         if self.error is not None and not isinstance(self.error, Exception):
             return self._before  # an interrupt: the batch may have been read, and is lost
-        left = operator.length_hint(self._current)
         if not left:
             return self.reader.position
         if self._long is not None:
@@ -446,11 +449,12 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
 
     def receipt(self) -> Receipt:
         """The receipt of the records handed out. Call it by ``exclusively``."""
-        return self.reader.receipt - self._dropped - self._waiting()
+        left = operator.length_hint(self._current)
+        return self.reader.receipt - self._dropped - self._waiting(left)
 
-    def _waiting(self) -> Receipt:
-        """The receipt of what is left of the current batch."""
-        count, tally = operator.length_hint(self._current), Tally()
+    def _waiting(self, count: int) -> Receipt:
+        """The receipt of the last records of the current batch."""
+        tally = Tally()
         if count and self._long is not None:
             tally.add_record(self._long.crc, len(self._long.payload))
         elif count:
@@ -461,8 +465,8 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         self.reader.interrupt()  # a wait for a pipe
 
     def release(self) -> None:
-        self._closed_at = self.position()
-        self._dropped += self._waiting()
-        for _ in self._current:  # a chain may hold it too
-            pass
+        # In one step: a chain may hold it too, from which another thread takes records.
+        left = len(list(self._current))
+        self._closed_at = self._position(left)
+        self._dropped += self._waiting(left)
         self.reader.close()
