@@ -1,6 +1,7 @@
 /* tfwire: TFRecord files and tf.train.Example messages, read and written in C.
  *
- * The public header of the C library; tfwire_python.h has what only the Python package needs.
+ * The public header of the C library; tfwire_arrow.h is that of Arrow data, and tfwire_python.h has
+ * what only the Python package needs.
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from reading import Bytes, read_outcome
 from reference import Outcome
-from tfwire._records import blocks
+from tfwire._records import native_batches
 
 settings.register_profile("emulated", max_examples=5, deadline=None, database=None)
 settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
@@ -28,7 +28,7 @@ def outcome_of(request, tmp_path, monkeypatch):
     """A function that reads bytes as a file, as one of records that all count as long, as a file
     object, and a few bytes at a time."""
     if request.param == "long reads":
-        monkeypatch.setattr(blocks, "LONG", 1)
+        monkeypatch.setattr(native_batches, "LONG", 1)
 
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
         if request.param in ("file", "long reads"):

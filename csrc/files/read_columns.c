@@ -14,9 +14,9 @@
 #include "records/scan.h"
 
 enum {
-    PARSED_SPANS = 1024,             /* most records that are verified and then parsed */
+    PARSED_SPANS = 1024,      /* most records that are verified and then parsed */
     PIECE = 1 << 18,          /* the same in bytes: they stay in the cache; also read at a time */
-    UNMOVED_RECORD = 1 << 15,    /* from this size on a read costs less than moving half of one */
+    UNMOVED_RECORD = 1 << 15, /* from this size on a read costs less than moving half of one */
     SMALLEST_PIECE = 1 << 12, /* read at a time: less costs as much */
     FIRST_PIECE = 1 << 16,    /* read while the size of the records is not known */
     HEADER_SPANS = 256,       /* found at a time by the headers alone */

@@ -18,8 +18,8 @@
 #include "records/window.h"
 
 enum {
-    SCANNED_SPANS = 4096,        /* most records per scan: their spans stay in the cache */
-    DOUBTFUL_SPANS = 32, /* the same, where much may be damaged */
+    SCANNED_SPANS = 4096, /* most records per scan: their spans stay in the cache */
+    DOUBTFUL_SPANS = 32,  /* the same, where much may be damaged */
     SMALLEST_BUFFER = 64,
     DEFAULT_BUFFER = 1 << 18,
     READER_FLAGS = (int)TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS

@@ -3,6 +3,7 @@
 import http.client
 import io
 import re
+import wave
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -13,6 +14,24 @@ def jpeg(shade=0, size=(64, 48)):
     """A JPEG of one color."""
     out = io.BytesIO()
     Image.new("RGB", size, (shade, 90, 60)).save(out, "jpeg")
+    return out.getvalue()
+
+
+def encoded(kind, size=(40, 30), color=(200, 30, 30)):
+    """An image of one color."""
+    out = io.BytesIO()
+    Image.new("RGB", size, color).save(out, kind)
+    return out.getvalue()
+
+
+def wav(seconds=0.01):
+    """A silent sound."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(bytes(2 * int(8000 * seconds)))
     return out.getvalue()
 
 

@@ -19,7 +19,7 @@ import tfwire as tfw
 from marks import FORKS_BESIDE_THREADS
 from reading import Bytes, open_files, read_outcome
 from reference import file_of, frame
-from tfwire._records import blocks
+from tfwire._records import native_batches
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)
@@ -343,7 +343,7 @@ def test_damage_among_long_records_is_met_as_among_others(tmp_path, monkeypatch,
     data[7 * 70_016 + 500] ^= 1
     (tmp_path / "long").write_bytes(data)
     found = read_outcome(tmp_path / "long", on_corrupt=policy)
-    monkeypatch.setattr(blocks, "LONG", 1 << 40)
+    monkeypatch.setattr(native_batches, "LONG", 1 << 40)
     assert read_outcome(tmp_path / "long", on_corrupt=policy) == found
     assert records[:7] == found.records[:7]
     limited = read_outcome(tmp_path / "long", max_record_size=69_999, on_corrupt=policy)

@@ -32,8 +32,8 @@ class Workers:
     One thread at a time reads; then they work side by side. They end after the last unit, after an
     error of ``read``, when this object is stopped, and with the interpreter.
 
-    All waiting is done in ``SimpleQueue.get``, which is one call into C: a signal handler that
-    raises there leaves no lock in a wrong state, as it may in a Condition. ``put`` is safe in
+    No thread waits in a Condition, only in ``SimpleQueue.get`` and for plain locks, each one call
+    into C: a signal handler that raises there leaves no lock in a wrong state. ``put`` is safe in
     signal handlers and finalizers. Each flag is set by one side only, so no thread can undo what
     another one asked for.
 

@@ -13,9 +13,9 @@ from tfwire._data.sources import Records
 from tfwire._data.stages import GatheringPieces
 from tfwire._data.state_checks import MISSING, state_or
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import span_table
 from tfwire._records.damage import RecordPosition
 from tfwire._records.markers import Markers
+from tfwire._records.native_batches import span_table
 from tfwire._records.random_access import TFRecordFiles
 
 __all__ = ["NO_RECORDS", "PackedRecords", "in_memory", "size_in_memory"]

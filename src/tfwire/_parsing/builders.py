@@ -19,11 +19,11 @@ from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.session import Schema, Session
 from tfwire._parsing.spare import IDLE_LIMIT, Spare
 from tfwire._parsing.spec import Plan
-from tfwire._records.blocks import Stretch, Window
 from tfwire._records.damage import RecordPosition
+from tfwire._records.native_batches import Stretch, Window
 from tfwire._records.unit_block import Block
 
-__all__ = ["Builder", "Builders", "LeftOut", "Outcome", "Parsing", "unused_block"]
+__all__ = ["Builder", "BuilderPool", "LeftOut", "Outcome", "Parsing", "unused_block"]
 
 _MAX_ERRORS_KEPT = 1000
 
@@ -78,7 +78,7 @@ class LeftOut:
             self.errors.append(error)
 
 
-class Builders:
+class BuilderPool:
     """A pool of Builders, for any number of threads.
 
     Args:
@@ -173,7 +173,7 @@ class Builder:
         count: Number of records collected.
     """
 
-    def __init__(self, home: Builders) -> None:
+    def __init__(self, home: BuilderPool) -> None:
         self._home = home
         self._session = home.parser._acquire()
         self._room = 0

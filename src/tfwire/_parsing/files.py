@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.workers import Workers
-from tfwire._parsing.builders import Builders, LeftOut, Parsing
-from tfwire._parsing.units import Parallel, Sequential
+from tfwire._parsing.builders import BuilderPool, LeftOut, Parsing
+from tfwire._parsing.units import ParallelUnits, SequentialUnits
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.damage import RecordPosition, SkippedRegions
 from tfwire._records.receipts import Receipt
@@ -50,7 +50,7 @@ class FileBatches(SharedIterator[Batch]):
         self._before = self._after = reader.place
         self._given = 0
         self._left_out = LeftOut()
-        self._builders = Builders(
+        self._builders = BuilderPool(
             parser, batch_size, self._left_out if skip else None, drop_remainder, num_threads
         )
         self._ahead: Workers | None = None
@@ -58,10 +58,10 @@ class FileBatches(SharedIterator[Batch]):
         read: Callable[[], Any]
         parse: Callable[[Any], Any] | None = None
         if num_threads > 1 and not skip:
-            parallel = Parallel(self._builders, reader, verify, num_threads)
+            parallel = ParallelUnits(self._builders, reader, verify, num_threads)
             read, parse = parallel.read, parallel.parse
         else:
-            read = Sequential(self._builders, reader).step
+            read = SequentialUnits(self._builders, reader).step
         self._more: Callable[[], Any] = read
         if num_threads > 1:
             # The content of a batch depends on the records left out before it: where records may

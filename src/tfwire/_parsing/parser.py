@@ -173,8 +173,8 @@ class BaseParser(Generic[Batch, Single]):
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
             num_threads: Above 1, this many threads read and parse whole batches ahead, 2 MiB or
-                more each, and of a list of compressed files this many are inflated at a time, each
-                up to 16 MiB ahead. The batches are the same.
+                more each, and of a list of compressed files this many are inflated at a time, as
+                by ``read_records``. The batches are the same.
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
             max_record_size: Longer records are damage; None: no limit.

@@ -16,7 +16,7 @@ from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
 from tfwire._parsing.spare import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
-from tfwire._records.blocks import Stretch, Window
+from tfwire._records.native_batches import Stretch, Window
 
 __all__ = [
     "Out",
@@ -84,8 +84,8 @@ class Session:
         self._is_begun, self._is_finished = True, False
 
     def begin_unit(self, capacity: int, goal: int) -> None:
-        """As begin, with the first call of ``read``, where that comes first: a unit then takes one
-        call into C. Each releases the GIL, and waits for it again.
+        """As begin, but leaves the work to the first ``read``, so that a unit takes one call into
+        C: each call releases the GIL and waits for it again.
 
         Args:
             capacity: A number of records.

@@ -8,8 +8,8 @@ from tfwire._base.errors import ParseError
 from tfwire._base.native import SEED, check, ffi, lib, new_error
 from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import number_of
 from tfwire._records.damage import display_name
+from tfwire._records.native_batches import number_of
 
 __all__ = ["FeatureSurvey", "KindSurvey", "Survey", "survey_files"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tfwire._base.native import lib
-from tfwire._parsing.builders import Builders, Outcome, unused_block
+from tfwire._parsing.builders import BuilderPool, Outcome, unused_block
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import window_of
 from tfwire._records.damage import RecordPosition
+from tfwire._records.native_batches import window_of
 from tfwire._records.unit_block import Block
 
-__all__ = ["Parallel", "Sequential"]
+__all__ = ["ParallelUnits", "SequentialUnits"]
 
 # Room for records at first. It grows with the records, so that a huge batch_size costs only what
 # the files hold.
@@ -25,8 +25,8 @@ _ROOM = 4096
 _UNIT_BYTES = 1 << 20
 # With threads, every unit also costs waiting for the GIL.
 _PARALLEL_UNIT_BYTES = 1 << 21
-# So many threads are kept busy by inflating. The one whose turn it is to read parses what was
-# inflated, while it is in the cache: to copy it for others would cost more than half of parsing.
+# Up to this many threads are kept busy by inflating. Then the thread that reads also parses, while
+# the data is in its cache: copying it for another thread would cost more than half of parsing.
 _FEW_THREADS = 3
 _FRAME_SIZE = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 
@@ -53,7 +53,7 @@ class Sizes:
             self._num_batches = -(-self._unit_bytes // batch_bytes)
 
 
-class Sequential:
+class SequentialUnits:
     """Units read and parsed in one thread, in the reader's buffer.
 
     Args:
@@ -62,7 +62,9 @@ class Sequential:
         windows: C reads no file by itself: the reader gives all records.
     """
 
-    def __init__(self, builders: Builders, reader: BatchReader, *, windows: bool = False) -> None:
+    def __init__(
+        self, builders: BuilderPool, reader: BatchReader, *, windows: bool = False
+    ) -> None:
         self._builders = builders
         self._reader = reader
         self._sizes = Sizes(reader, builders.batch_size, _UNIT_BYTES)
@@ -119,7 +121,7 @@ class Unit(NamedTuple):
     place: tuple[int, RecordPosition]
 
 
-class Parallel:
+class ParallelUnits:
     """Units read in turn and parsed by several threads at once.
 
     Args:
@@ -131,7 +133,7 @@ class Parallel:
     """
 
     def __init__(
-        self, builders: Builders, reader: BatchReader, verify: bool, num_threads: int
+        self, builders: BuilderPool, reader: BatchReader, verify: bool, num_threads: int
     ) -> None:
         self._builders = builders
         self._reader = reader
@@ -139,7 +141,7 @@ class Parallel:
         self._sizes = Sizes(reader, builders.batch_size, _PARALLEL_UNIT_BYTES)
         self._blocks = builders.parser._blocks
         self._in_turn = num_threads <= _FEW_THREADS
-        self._sequential = Sequential(builders, reader, windows=True)
+        self._sequential = SequentialUnits(builders, reader, windows=True)
 
     def read(self) -> Unit | Outcome:
         """The records of the next batches, or the batches; fewer at the end or before an error."""

@@ -22,7 +22,10 @@ from tfwire._base.errors import warn
 from tfwire._base.native import ffi, lib
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.text import printable
-from tfwire._records.blocks import (
+from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
+from tfwire._records.inflate_ahead import FilesAhead
+from tfwire._records.markers import Markers
+from tfwire._records.native_batches import (
     LONG,
     LongRecord,
     Stretch,
@@ -30,9 +33,6 @@ from tfwire._records.blocks import (
     record_position,
     span_table,
 )
-from tfwire._records.damage import RecordPosition, SkippedRegions, TornTail, display_name
-from tfwire._records.inflate_ahead import FilesAhead
-from tfwire._records.markers import Markers
 from tfwire._records.open_source import input_paths, open_source
 from tfwire._records.options import as_position, make_options
 from tfwire._records.paths import Path, is_path

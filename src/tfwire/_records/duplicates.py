@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.native import ffi, lib
-from tfwire._records.blocks import drop_first, position_after, record_position, span_table
 from tfwire._records.frames import FRAME
+from tfwire._records.native_batches import drop_first, position_after, record_position, span_table
 
 __all__ = ["DuplicateFilter"]
 

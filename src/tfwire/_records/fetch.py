@@ -16,9 +16,9 @@ from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_
 from tfwire._base.serving import is_waited_for, turn_at
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import span_table
 from tfwire._records.frames import FRAME
 from tfwire._records.index_file import Layout
+from tfwire._records.native_batches import span_table
 from tfwire._records.paths import Path
 from tfwire._records.remote_file import RemoteFile
 from tfwire._records.sources import FileSource, read_at
@@ -36,9 +36,9 @@ RECORDS_PER_FETCH = 4096
 # out of the whole record.
 _LONG_PAYLOAD_BYTES = 1 << 15
 
-# glibc gives free memory at the end of its heap back to the system, by default from 128 KiB on: the
-# memory of each list of records, which it takes again, page fault by page fault, for the next list.
-# Once a block was freed that has a mapping of its own, it keeps twice the size of the block.
+# glibc returns free memory at the end of its heap to the system, by default from 128 KiB on. Each
+# list of records would then take its memory page fault by page fault. After a block with a mapping
+# of its own has been freed, glibc keeps up to twice the size of that block.
 _KEPT_BY_HEAP = 1 << 24
 
 

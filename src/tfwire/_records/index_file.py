@@ -14,9 +14,9 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import span_table
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
+from tfwire._records.native_batches import span_table
 from tfwire._records.paths import Path
 from tfwire._records.remote_object import RemoteObject
 from tfwire._records.remote_sink import RemoteSink

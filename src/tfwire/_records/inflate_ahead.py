@@ -211,8 +211,8 @@ def _read(inflated: InflatedSource, size: int) -> InflatedUnit:
 
 # Inflated units of each file that wait for the reader.
 _WAITING = 16
-# Of files that inflate to more than this many times their size. Inflating them is little work, but
-# fresh memory, out of the cache: with many units it takes half as long again (W7).
+# Of a file that inflates to more than this many times its size, only a few units wait for the
+# reader: with more, their memory is fresh and out of the cache, and W7 takes half as long again.
 _LARGE_RATIO = 4
 _FEW_WAITING = 2
 # A smaller file is inflated by the reader: that costs less than a thread.

@@ -75,8 +75,8 @@ def read_records(
         start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
             file or a file object is read up to there; of a URL, only what follows.
         num_threads: Of a list of compressed files, this many are inflated at a time, each up to 16
-            MiB ahead of the records (2 MiB with two threads). They are opened earlier then; nothing
-            else depends on it.
+            MiB ahead of the records (2 MiB of a file that inflates to more than four times its
+            size). They are opened earlier then; nothing else depends on it.
         storage_options: fsspec's options of the filesystem of URLs, for example
             ``{"anon": True}``.
 

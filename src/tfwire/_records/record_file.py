@@ -8,15 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
-from tfwire._records.blocks import (
-    LongReader,
-    LongRecord,
-    Stretch,
-    position_after,
-    record_numbers,
-    record_position,
-    split,
-)
 from tfwire._records.compression import DETECT_SIZE, detect_compression
 from tfwire._records.damage import (
     FlippedBits,
@@ -33,6 +24,15 @@ from tfwire._records.damage import (
 from tfwire._records.duplicates import DuplicateFilter
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.inflate_ahead import ThreadedInflater
+from tfwire._records.native_batches import (
+    LongReader,
+    LongRecord,
+    Stretch,
+    position_after,
+    record_numbers,
+    record_position,
+    split,
+)
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.receipts import Summary, Tally
 from tfwire._records.sources import FileSource, Source
@@ -45,7 +45,7 @@ __all__ = ["RecordFile"]
 
 _BEGINNING = RecordPosition()
 # Mean bytes of a record from which on only the native reader reads a file.
-_LONGEST = 1 << 20
+_NATIVE_MEAN_BYTES = 1 << 20
 
 
 class RecordFile:
@@ -210,7 +210,7 @@ class RecordFile:
                 elif not self._go_on(status):
                     return False
             if self._straight:
-                long = batch.payload_bytes > _LONGEST * batch.count
+                long = batch.payload_bytes > _NATIVE_MEAN_BYTES * batch.count
                 self._straight = not long and not self.num_skipped
         if self.tally is not None:
             self.tally.add_batch(batch)

@@ -129,7 +129,7 @@ class ShardedWriter(WriterBase):
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, with shard_size
         self._num_threads = threads
-        self._workers = _Workers(threads if count is None else min(threads, count))
+        self._workers = _ShardThreads(threads if count is None else min(threads, count))
         try:
             for _ in range(count or 1):
                 self._open_next()
@@ -368,7 +368,7 @@ class ShardedWriter(WriterBase):
         return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
 
 
-class _Workers:
+class _ShardThreads:
     """Threads that write to several files side by side. The tasks of one file are done by one
     thread, in the order of submission. After a task that failed, no further task is begun.
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.native import ffi, lib, new_error
-from tfwire._records.blocks import NO_STOP, Stretch, number_of, runs_of
 from tfwire._records.damage import RecordPosition
+from tfwire._records.native_batches import NO_STOP, Stretch, number_of, runs_of
 from tfwire._records.paths import Path
 from tfwire._records.sources import FileSource
 
@@ -28,7 +28,7 @@ _WALK = 1 << 17  # bytes read at a time for that
 
 
 class Run(NamedTuple):
-    """Records that follow each other in a file: in the block, or only there.
+    """Consecutive records of a file, kept in the block or left in the file.
 
     Attributes:
         path: The file.

@@ -12,8 +12,8 @@ from tfwire._base.native import check, ffi, lib, text
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.parser import BaseParser
 from tfwire._parsing.session import Session
-from tfwire._records.blocks import Stretch
 from tfwire._records.damage import display_name
+from tfwire._records.native_batches import Stretch
 from tfwire._records.paths import Path
 from tfwire.arrow._capsules import array_capsule, create, schema_capsule
 from tfwire.arrow._layout import TableLayout

@@ -22,7 +22,7 @@ from tfwire._parsing.features import VarLenFeature
 from tfwire._parsing.infer import InferredSchema, infer_schema, inferred_feature
 from tfwire._parsing.survey import FeatureSurvey, Survey
 from tfwire._records.batch_reader import BatchReader
-from tfwire._records.blocks import span_table
+from tfwire._records.native_batches import span_table
 from tfwire._records.reader import read_records
 from tfwire._records.sharded_writer import ShardedWriter
 from tfwire.arrow import open_reader
