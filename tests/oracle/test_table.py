@@ -28,6 +28,7 @@ def fresh(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", generate.FILES)
 def test_regenerated_table_is_the_stored_one(fresh, name):
     stored, made = load(CASES / name), load(fresh / name)
