@@ -86,6 +86,16 @@ def test_a_parser_keeps_no_large_memory_when_it_is_idle():
     assert block() is None
 
 
+def test_a_parser_that_many_threads_used_keeps_as_little_as_another():
+    spare, reader = Spare(), Spare()
+    spare.begin(reader, num_threads=16)
+    held = [spare.empty((1 << 16,), INT64) for _ in range(19)]
+    assert 19 == len(spare._blocks)
+    spare.end(reader)
+    assert 3 == len(spare._blocks)
+    del held
+
+
 def test_small_memory_is_left_to_the_allocator():
     array = Spare().empty((3, 2), INT64)
     assert array.flags.owndata
