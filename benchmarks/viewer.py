@@ -1,0 +1,84 @@
+"""Times and memory of tfwire view for a large file of photographs: the figures of docs/viewer.md.
+
+python benchmarks/viewer.py [GIGABYTES] [FOLDER]
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+from PIL import Image
+
+import tfwire as tfw
+
+PHOTOGRAPHS = 100  # different ones, again and again
+SIDE = 250  # pixels: about 100 kB of noise
+
+
+def photograph(number: int) -> bytes:
+    pixels = np.random.default_rng(number).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "jpeg", quality=98)
+    return out.getvalue()
+
+
+def write(path: Path, num_bytes: float) -> int:
+    """A file of about this size; the number of its records."""
+    records = [tfw.encode_example({"image": photograph(i), "label": i}) for i in range(PHOTOGRAPHS)]
+    rounds = int(num_bytes / sum(map(len, records)))
+    with tfw.TFRecordWriter(path) as writer:
+        for _ in range(rounds):
+            writer.write_many(records)
+    return rounds * PHOTOGRAPHS
+
+
+def measure(path: Path, count: int) -> str:
+    """A row of the figures, with the index that is there or without."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewer:
+        assert viewer.stdout is not None
+        url = urlsplit(viewer.stdout.readline().strip())
+
+        def seconds(target: str, since: float | None = None) -> float:
+            since = time.perf_counter() if since is None else since
+            connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
+            connection.request("GET", url.path + target)
+            response = connection.getresponse()
+            response.read()
+            assert response.status == 200, target
+            return time.perf_counter() - since
+
+        times = {
+            "first page, from the command on": seconds("", begin),
+            "the middle record": seconds(f"?view=record&n={count // 2}"),
+            "the last page": seconds(f"?start={count - 10}"),
+            "features": seconds("?view=features"),
+        }
+        status = Path(f"/proc/{viewer.pid}/status").read_text(encoding="ascii")
+        viewer.kill()
+    memory = int(status.partition("VmHWM:")[2].split()[0]) / 1000
+    return ", ".join([*(f"{name} {t:.3f} s" for name, t in times.items()), f"{memory:.0f} MB"])
+
+
+def main(arguments: list[str]) -> None:
+    gigabytes = float(arguments[0]) if arguments else 10
+    with tempfile.TemporaryDirectory(dir=arguments[1] if len(arguments) > 1 else None) as folder:
+        path = Path(folder) / "photographs.tfrecord"
+        count = write(path, gigabytes * 1e9)
+        print(f"{count:,} records, {path.stat().st_size / 1e9:.2f} GB")
+        print("without an index:", measure(path, count))
+        tfw.RecordIndex.build(path).save()
+        print("with an index:   ", measure(path, count))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
