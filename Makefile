@@ -40,8 +40,12 @@ DEVELOPMENT = PYTHONDEVMODE=1 PYTHONMALLOC=default
 # Four processes at most: some tests need gigabytes.
 SIDE_BY_SIDE = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
+# What forks by the thousand runs apart: a process that has collected all tests is large, and takes
+# three times as long to fork.
+FORKING = tests/unit/test_append.py tests/unit/test_publishing.py
 test: $(NATIVE) check-c
-	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE)
+	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE) $(FORKING)
+	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE) $(FORKING:%=--ignore=%)
 
 demo: $(NATIVE)
 	$(BIN)/python -m tfwire demo
