@@ -257,8 +257,8 @@ sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 # Of the Python tests those of threads. Python is not instrumented: its lock orders what it guards,
 # and what is left are races of the core. test_changing_inputs.py races by its nature: the core reads
 # what others change, each value that a size or an address depends on once; ASan looks after it.
-THREADED = (inflate_ahead or recycle or thread or iterator_states or side_by_side or files_ahead or \
-           parallel_writing) and not changing_inputs and not fork
+THREADED = (inflate_ahead or recycle or thread or side_by_side or files_ahead or parallel_writing) \
+           and not changing_inputs and not iterator and not fork and not signal and not interrupt and not exit
 check-threads: C_TESTS = records/test_threads files/test_thread_columns arrow/test_export
 check-threads: FUZZ_TARGETS = fuzz_threads
 check-threads: $(READY)
@@ -388,11 +388,11 @@ bench-record:
 	$(PYTHON) benchmarks/counts/counts.py --record
 
 # Two at a time, the longest first. None of them writes to what another reads.
-CHECKS = check-sanitized oracle check-threads coverage check-valgrind neighbours check-cross \
-         check-windows bench-check check-tiers check-musl check-release engine-sail docs check-msvc \
-         check-fuzz
+CHECKS = check-sanitized oracle check-threads check-valgrind neighbours check-cross bench-check coverage \
+         check-tiers check-musl check-release engine-sail docs check-msvc check-fuzz
 # By night: what takes longest, or finds least that the others do not find.
-NIGHTLY = check-table check-clang check-kernels check-debian check-oldest check-newest
+NIGHTLY = check-table check-windows check-clang check-kernels check-debian check-oldest \
+          check-newest
 
 # What .ci/run runs after make test. No other lines after pytest's closing one, with which it ends.
 .PHONY: check-ci check-nightly
