@@ -127,14 +127,15 @@ build/c/.passed: $(SOURCES) $(HEADERS) $(wildcard tests/c/*/*.c)
 check-clang:
 	$(call c_tests,clang,clang,$(SANITIZE) -DTFW_TEST_QUICK,)
 
-# The ARM kernels are executed, not only compiled: those of a full CPU, on the corpus too, and those of
-# one without CRC32, PMULL and NEON. s390x is big-endian.
+# The ARM kernels are executed, not only compiled: those of a full CPU, on the corpus too; of one
+# without CRC32 and PMULL, of one without NEON, and none. s390x is big-endian.
 check-cross:
 	$(call c_tests,aarch64,aarch64-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-aarch64-static)
 	$(call fuzz_targets,aarch64,aarch64-linux-gnu-gcc,-static tests/fuzz/driver.c)
 	$(call replay,aarch64,qemu-aarch64-static)
-	echo 'ARM features: none'; for test in $(CROSS_TESTS); do \
-	    TFWIRE_TEST_CPU=0 qemu-aarch64-static build/aarch64/$$test || exit 1; done
+	for cpu in 0x400 0x300 0; do export TFWIRE_TEST_CPU=$$cpu; echo "ARM features: $$cpu"; \
+	    for test in $(CROSS_TESTS); do qemu-aarch64-static build/aarch64/$$test || exit 1; done; \
+	done
 	$(call c_tests,s390x,s390x-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-s390x-static)
 
 # What calls a kernel that is chosen by the sum of TFWI_CPU_ bits (csrc/base/cpu.h); without the tests
@@ -257,8 +258,10 @@ sanitized_tests = cd build/$(1) && PYTHONPATH=$(CURDIR)/build/$(1)/src \
 # Of the Python tests those of threads. Python is not instrumented: its lock orders what it guards,
 # and what is left are races of the core. test_changing_inputs.py races by its nature: the core reads
 # what others change, each value that a size or an address depends on once; ASan looks after it.
-THREADED = (inflate_ahead or recycle or thread or side_by_side or files_ahead or parallel_writing) \
-           and not changing_inputs and not iterator and not fork and not signal and not interrupt and not exit
+# In CI without those of iterators' states, which are Python; by night with them.
+ALL_THREADED = (inflate_ahead or recycle or thread or iterator_states or side_by_side or files_ahead or \
+               parallel_writing) and not changing_inputs and not fork
+THREADED = $(ALL_THREADED) and not iterator and not signal and not interrupt and not exit
 check-threads: C_TESTS = records/test_threads files/test_thread_columns arrow/test_export
 check-threads: FUZZ_TARGETS = fuzz_threads
 check-threads: $(READY)
@@ -279,20 +282,23 @@ BOMB = tests/unit/test_compression.py::test_a_bomb_takes_little_memory
 # gigabytes, and those marked: they fork beside threads, which ASan's allocator does not survive,
 # start processes by the hundred, or weigh them. ASan sees nothing of what lies in Python's pools, and
 # takes twice as long without them: only what reads short byte strings runs so.
-OUTSIDE_C = architecture c_library c_names docs doc_output docstrings earlier_calls endless_inputs \
-            interpreters iterator_states% packaging publishing% sharded_arguments signatures \
-            system tutorials view_media
-OF_GIGABYTES = big_records huge_records
-SANITIZED = $(filter-out $(OUTSIDE_C:%=tests/unit/test_%.py) $(OF_GIGABYTES:%=tests/unit/test_%.py), \
+# By night all run so, also those outside of C.
+UNSANITIZED = big_records c_library huge_records iterator_states% packaging publishing%
+OUTSIDE_C = architecture c_names docs doc_output docstrings earlier_calls endless_inputs interpreters \
+            sharded_arguments signatures system tutorials view_media
+SANITIZED = $(filter-out $(patsubst %,tests/unit/test_%.py,$(UNSANITIZED) $(OUTSIDE_C)), \
     $(wildcard tests/unit/test_*.py)) tests/cli/test_cli_stats.py
+ALLOCATOR = pymalloc
 SHORT_STRINGS = $(filter tests/unit/test_parse%.py,$(SANITIZED)) \
     $(patsubst %,tests/unit/test_%.py,cases columns decode_raw example golden infer_schema sequence spans tensors)
 check-sanitized: $(READY)
 	$(call sanitized_copy,sanitized,address$(comma)undefined)
 	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' $(SHORT_STRINGS)
-	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0) \
-	    -m 'not slow and not unsanitized' --deselect $(BOMB) $(filter-out $(SHORT_STRINGS),$(SANITIZED))
+	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
+	    PYTHONMALLOC=$(ALLOCATOR)) -m 'not slow and not unsanitized' --deselect $(BOMB) \
+	        --deselect tests/unit/test_docs.py::test_every_file_that_is_named_exists \
+	        $(filter-out $(SHORT_STRINGS),$(SANITIZED))
 
 lint: $(BIN)/pyright $(NATIVE)
 	$(BIN)/ruff check src tests benchmarks examples packaging docs/*.py setup.py csrc
@@ -404,6 +410,8 @@ check-ci: lint
 
 check-nightly: $(NATIVE)
 	$(MAKE) --jobs=2 --output-sync=target $(NIGHTLY)
+	$(MAKE) check-sanitized OUTSIDE_C= ALLOCATOR=malloc
+	$(MAKE) check-threads THREADED='$(ALL_THREADED)'
 	@echo 'Passed: $(NIGHTLY)'
 	$(SLOW)
 
@@ -507,7 +515,7 @@ fuzz:
 # Seconds of each, with the corpus, so that none of them is broken.
 .PHONY: check-fuzz
 check-fuzz:
-	$(MAKE) --no-print-directory fuzz T=1
+	$(MAKE) --no-print-directory fuzz T=3
 
 # tfwire beside protobuf, for T seconds.
 SEED ?= 1
