@@ -316,7 +316,7 @@ class Ending(shared_iterator.SharedIterator):
 
     def __init__(self, error):
         super().__init__()
-        self.at_end, self.num_steps, self.num_releases = error, 0, 0
+        self.at_end, self.num_steps, self.num_stops, self.num_releases = error, 0, 0, 0
         self.second = None
         self._lock = self
 
@@ -332,6 +332,9 @@ class Ending(shared_iterator.SharedIterator):
         self.num_steps += 1
         raise self.at_end
 
+    def stop(self):
+        self.num_stops += 1
+
     def release(self):
         self.num_releases += 1
 
@@ -345,4 +348,5 @@ def test_no_thread_steps_after_the_step_that_ended_it(error):
     with pytest.raises(type(error)):
         next(elements)
     assert ([], None) == (elements.second.found, elements.second.error)
-    assert (1, 1) == (elements.num_steps, elements.num_releases)
+    assert None is next(elements, None)
+    assert (1, 1, 1) == (elements.num_steps, elements.num_stops, elements.num_releases)

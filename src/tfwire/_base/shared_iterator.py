@@ -81,6 +81,7 @@ class SharedIterator(Iterator[Item]):
         self.error: BaseException | None = None
         self._progress = State.NEW
         self._closed = False  # a flag of its own, so that no thread inside can undo a close
+        self._to_stop = False  # it has just ended or failed
         # The thread that takes the entry releases.
         self._unreleased: SimpleQueue[None] = SimpleQueue()
         self._unreleased.put(None)
@@ -179,6 +180,7 @@ class SharedIterator(Iterator[Item]):
         """Notes how the iterator ended, if it is not at its end already."""
         if self._progress not in _GOING:
             return
+        self._to_stop = True
         if isinstance(error, StopIteration):
             self._progress = State.ENDED
         else:
@@ -188,7 +190,9 @@ class SharedIterator(Iterator[Item]):
         """After a step that ended or failed, and in each thread that finds the iterator at its end:
         what the first one cannot release while another is inside, that one releases."""
         self._note_end(error)
-        self.stop()
+        if self._to_stop:
+            self.stop()
+            self._to_stop = False
         self.over_now()
 
     def exclusively(self, function: Callable[..., T], *arguments: object) -> T:
