@@ -123,6 +123,12 @@ TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, u
                             tfw_span *out_spans, size_t span_capacity, size_t *out_done,
                             size_t *out_len, tfw_error *error);
 
+/* ---- Files of Python ------------------------------------------------------------------------ */
+
+/* Closes the file of a descriptor, if it is not -1, and makes it -1. A destructor for the memory
+ * that has it: Python loses an interrupt that arrives in a destructor of its own. */
+TFW_API void tfw_close_file(int32_t *fd);
+
 /* CDEF-END */
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@ As a program, for what can only be tried in a process of its own::
 from __future__ import annotations
 
 import functools
+import gc
 import io
 import os
 import random
@@ -209,7 +210,10 @@ def interrupt(name, tries, seed, folder):
     """Interrupts an iterator at random moments; what comes of it must be an interrupt or nothing,
     and the iterator can be closed afterwards, by any thread."""
     path, chance = write(Path(folder) / "interrupted"), random.Random(seed)
-    GatedPipe.kept = []  # to the end: the garbage of one try may be collected during the next
+    GatedPipe.kept = []
+    # Python loses an interrupt that arrives when a thread object is dropped, in the callback of the
+    # WeakSet that has it. A set keeps all threads.
+    threading._dangling = set(threading._dangling)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each try keeps a pipe open
     interrupted = 0
@@ -244,6 +248,8 @@ def interrupt(name, tries, seed, folder):
             assert [] == list(elements)
         gate.opened.set()
         gate_open_later.cancel()
+        elements = close = None
+        gc.collect()  # not during the next try: Python loses an interrupt that hits a finalizer
     for thread in set(threading.enumerate()) - {threading.current_thread()}:
         if thread.is_alive():  # one that was interrupted in start() never is
             thread.join(LIMIT)  # one that writes to a pipe while Python ends would say so

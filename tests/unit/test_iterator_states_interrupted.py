@@ -19,6 +19,7 @@ import tfwire
 from command import ENVIRONMENT
 from interrupts import NEVER, InterruptAt
 from iterators_with_threads import FILES, ITERATORS, PIPES, Gate, within_limit
+from reading import open_files
 from search import FIRST_SEED
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
@@ -261,6 +262,19 @@ def test_an_iterator_at_its_end_has_no_finalizer_to_run(name, path, monkeypatch)
     assert wait_for(lambda: not threads_of_tfwire())
     gc.collect()
     assert [] == calls_during(held.clear)
+
+
+@pytest.mark.parametrize(
+    "name", ["records of a file", "records of a gzip file", "records of a FIFO", "followed"]
+)
+def test_files_of_a_reader_that_is_dropped_are_closed_by_no_finalizer(name, path):
+    """But by C: Python loses an interrupt that arrives in a finalizer."""
+    before = open_files()
+    held = [READERS[name](Gate(), path)]
+    next(held[0])
+    assert open_files() - before
+    assert "__call__" not in calls_during(held.clear)
+    assert wait_for(lambda: not open_files() - before)
 
 
 @pytest.mark.unsanitized("starts processes")

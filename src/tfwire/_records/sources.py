@@ -7,12 +7,13 @@ import io
 import os
 import stat
 import threading
-import weakref
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from tfwire._base import system
 from tfwire._base.arguments import as_index
+from tfwire._base.native import ffi, lib
 from tfwire._base.text import show_path
 from tfwire._records.paths import Path
 
@@ -122,17 +123,10 @@ class FileSource(Source):
         self.path: Path = path
         self._offset = 0
         self._waiting: Waiting | None = None
-        # Not __del__, which also runs after close(): Python loses an interrupt that arrives there.
-        # One call of C opens the file and stores the descriptor where the finalizer finds it.
-        self._fds = fds = list[int]()
-        self._dropped = weakref.finalize(self, _close, fds)
-        self._dropped.atexit = False
-        if same_as >= 0:
-            fds.extend(map(os.dup, (same_as,)))
-        else:
-            name, flags = location or path, os.O_RDONLY | system.BINARY | flags
-            fds.extend(map(os.open, (name,), (flags,)))
-        self.fd = fds[0]
+        name, flags = location or path, os.O_RDONLY | system.BINARY | flags
+        opened = map(os.dup, (same_as,)) if same_as >= 0 else map(os.open, (name,), (flags,))
+        self._file = _closed_by_c(opened)
+        self.fd = self._file[0]
         try:
             mode = os.fstat(self.fd).st_mode
         except OSError:
@@ -174,8 +168,7 @@ class FileSource(Source):
 
     def detach(self) -> int:
         """Gives the file descriptor to the caller, and closes this object."""
-        self._dropped.detach()
-        self._fds.clear()
+        self._file[0] = -1
         fd, self.fd = self.fd, -1
         return fd
 
@@ -191,15 +184,21 @@ class FileSource(Source):
 
     def close(self) -> None:
         self.fd = -1
-        _close(self._fds)
-        self._dropped.detach()  # after that: an interrupt before it leaves the finalizer
+        ffi.release(self._file)
         if self._waiting is not None:
             self._waiting.close()
 
 
-def _close(fds: list[int]) -> None:
-    """Closes the file descriptor in a list, if there is one, and removes it, in one call of C."""
-    list(map(os.close, map(list.pop, (fds,) * len(fds))))
+def _closed_by_c(opened: Iterable[int]) -> Any:
+    """A file descriptor in memory of C, which closes it with that memory, or by ``ffi.release``.
+    Python loses an interrupt that arrives in a finalizer of its own.
+
+    Args:
+        opened: Opens the file when it is iterated over: no interrupt comes before it is stored.
+    """
+    memory = ffi.gc(ffi.new("int32_t *", -1), lib.tfw_close_file)
+    list(map(memory.__setitem__, (0,), opened))
+    return memory
 
 
 class ObjectSource(Source):
@@ -414,7 +413,7 @@ class Waiting:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a signal handler may call end() during wait()
         self._ended = False
-        self._pipe: tuple[int, int] | None = None  # a byte written to it ends a wait
+        self._pipe: tuple[Any, Any] | None = None  # a byte written to it ends a wait
 
     def wait(self, fd: int) -> None:
         """Waits until a file has input or has ended.
@@ -424,11 +423,11 @@ class Waiting:
         """
         with self._lock:
             if not self._ended and self._pipe is None:
-                self._pipe = os.pipe()
-                self._dropped = weakref.finalize(self, _close_both, self._pipe)
+                readable, writable = os.pipe()
+                self._pipe = _closed_by_c([readable]), _closed_by_c([writable])
             pipe = self._pipe
         if pipe is not None and not self._ended:
-            system.wait_for_input(fd, pipe[0])
+            system.wait_for_input(fd, pipe[0][0])
         if self._ended:
             raise ValueError("the reader was closed while it waited for input")
 
@@ -437,16 +436,12 @@ class Waiting:
         with self._lock:
             self._ended = True
             if self._pipe is not None:
-                os.write(self._pipe[1], b"\0")
+                os.write(self._pipe[1][0], b"\0")
 
     def close(self) -> None:
         """Closes what ``wait`` has opened. No thread may be waiting."""
         with self._lock:
             pipe, self._pipe, self._ended = self._pipe, None, True
         if pipe is not None:
-            self._dropped()
-
-
-def _close_both(pipe: tuple[int, int]) -> None:
-    for fd in pipe:
-        os.close(fd)
+            ffi.release(pipe[0])
+            ffi.release(pipe[1])
