@@ -1,12 +1,8 @@
 /* What messages hold, without a schema: features, their kinds, counts and ranges of values. */
 #include "base/keys.h"
 #include "parse/parse.h"
+#include "parse/range.h"
 #include "wire/message.h"
-
-#include <math.h>
-
-static const tfw_kind_survey no_values = {
-    .least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY};
 
 /* A feature, and where the current message has it. */
 typedef struct feature {
@@ -28,14 +24,6 @@ typedef struct value {
     tfw_kind_survey of[4]; /* by kind; those not in kinds hold anything */
 } value;
 
-/* The values of a Feature. Integers are summed exactly, in two halves: the sum is that of their
- * values, however they are encoded. */
-typedef struct step {
-    tfw_kind_survey of;
-    int64_t high;
-    uint64_t low;
-} step;
-
 /* The keys of features, or of feature lists. */
 typedef struct names {
     tfwi_keys keys;
@@ -48,58 +36,24 @@ struct tfw_survey {
     TFWI_ARRAY(value) values; /* of the message at hand */
     size_t before;            /* how many the previous message has: they are still there */
     uint64_t message;
-    step step; /* the current Feature */
+    tfwi_range step; /* of the current Feature */
     tfwi_blocks blocks;
     tfwi_fault fault;
 };
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-static void note_ints(step *at, const int64_t *values, size_t count) {
-    tfw_kind_survey *k = &at->of;
-    int64_t least = k->least, most = k->most;
-    for (size_t i = 0; i < count; i++) {
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
-        at->high += values[i] >> 32;
-        at->low += (uint64_t)values[i] & UINT32_MAX;
-    }
-    k->values += count;
-    k->least = least;
-    k->most = most;
-}
-
-/* NaN is neither less nor more than a number. */
-static void note_floats(tfw_kind_survey *k, const float *values, size_t count) {
-    float least = INFINITY, most = -INFINITY;
-    double sum = k->sum;
-    size_t numbers = 0;
-    for (size_t i = 0; i < count; i++) {
-        const float v = values[i];
-        const bool number = v == v;
-        least = v < least ? v : least;
-        most = v > most ? v : most;
-        numbers += number;
-        sum += number ? v : 0;
-    }
-    k->values += count;
-    k->nans += count - numbers;
-    k->least_float = least < k->least_float ? least : k->least_float;
-    k->most_float = most > k->most_float ? most : k->most_float;
-    k->sum = sum;
-}
-
 static void value_restart(void *self, int32_t kind) {
     tfw_survey *s = self;
     (void)kind;
-    s->step = (step){no_values, 0, 0};
+    s->step = (tfwi_range){tfwi_no_values, 0, 0};
 }
 
 static bool value_bytes(void *self, const uint8_t *data, size_t len) {
     tfw_survey *s = self;
     const int64_t length = (int64_t)len;
     (void)data;
-    note_ints(&s->step, &length, 1);
+    tfwi_range_add_ints(&s->step, &length, 1);
     return true;
 }
 
@@ -109,7 +63,7 @@ static bool value_floats(void *self, const uint8_t *block, size_t count) {
     while (count != 0) {
         const size_t some = count < TFWI_VARINTS_AT_ONCE ? count : TFWI_VARINTS_AT_ONCE;
         tfwi_copy_floats(values, block, some);
-        note_floats(&s->step.of, values, some);
+        tfwi_range_add_floats(&s->step, values, some);
         block += 4 * some;
         count -= some;
     }
@@ -118,7 +72,7 @@ static bool value_floats(void *self, const uint8_t *block, size_t count) {
 
 static bool value_int64(void *self, int64_t v) {
     tfw_survey *s = self;
-    note_ints(&s->step, &v, 1);
+    tfwi_range_add_ints(&s->step, &v, 1);
     return true;
 }
 
@@ -131,7 +85,7 @@ static bool value_varints(void *self, const uint8_t *p, const uint8_t *end, tfwi
         if (p == NULL) {
             return false;
         }
-        note_ints(&s->step, values, count);
+        tfwi_range_add_ints(&s->step, values, count);
     }
     return true;
 }
@@ -171,7 +125,7 @@ TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
 static bool survey_feature(tfw_survey *s, tfwi_entry *entry, value *v) {
     int32_t kind = TFW_NONE;
     const uint8_t *p, *end;
-    s->step = (step){no_values, 0, 0};
+    s->step = (tfwi_range){tfwi_no_values, 0, 0};
     while (tfwi_next_piece(entry, &p, &end)) {
         if (!tfwi_walk_feature(&value_sink, s, p, end, &kind, &s->fault)) {
             return false;
@@ -188,7 +142,7 @@ static bool survey_list(tfw_survey *s, tfwi_entry *entry, value *v) {
         tfwi_field field;
         while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
             int32_t kind = TFW_NONE;
-            s->step = (step){no_values, 0, 0};
+            s->step = (tfwi_range){tfwi_no_values, 0, 0};
             if (!tfwi_walk_feature(&value_sink, s, field.data, field.data + field.len, &kind,
                                    &s->fault)) {
                 return false;
@@ -213,7 +167,7 @@ static bool add_feature(tfw_survey *s, bool is_list, uint32_t key) {
     f->found = (tfw_feature_survey){.least_values = UINT64_MAX, .least_steps = UINT64_MAX,
                                     .is_list = is_list};
     for (size_t i = 0; i < 4; i++) {
-        f->found.kinds[i] = no_values;
+        f->found.kinds[i] = tfwi_no_values;
     }
     n->features.of[n->features.count++] = s->features.count++;
     return true;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import islice
@@ -132,9 +133,10 @@ class RecordSample:
         """Draws from the first records of a ``tfw_batch``: Examples or SequenceExamples."""
         first = self._seen
         self._seen += count
+        data, spans = ffi.buffer(batch.data, batch.data_len), batch.spans
         for slot, number in self._draws.below(self._seen).items():
-            span = batch.spans[number - first]
-            record = bytes(ffi.buffer(batch.data + span.offset, span.length))
+            span = spans[number - first]
+            record = data[span.offset : span.offset + span.length]
             kept = record if len(record) <= _SHORT_RECORD else _features(record)
             if slot == len(self._records):
                 self._records.append(kept)
@@ -167,21 +169,20 @@ class _Draws:
     def __init__(self) -> None:
         self._random = random.Random(_SEED)
         self._log_weight = 0.0
-        self._slots = np.arange(_SAMPLED_RECORDS)
-        self._numbers = np.arange(_SAMPLED_RECORDS)
+        self._slots = list(range(_SAMPLED_RECORDS))
+        self._numbers = list(range(_SAMPLED_RECORDS))
+        self._taken = 0  # of both
 
     def below(self, end: int) -> dict[int, int]:
         """Slots and numbers of the records below a number, once: of each slot the last record."""
         found: dict[int, int] = {}
         while True:
-            count = int(np.searchsorted(self._numbers, end))
-            found.update(
-                zip(self._slots[:count].tolist(), self._numbers[:count].tolist(), strict=True)
-            )
-            if count < len(self._numbers):
-                self._slots, self._numbers = self._slots[count:], self._numbers[count:]
+            begin, stop = self._taken, bisect_left(self._numbers, end, self._taken)
+            found.update(zip(self._slots[begin:stop], self._numbers[begin:stop], strict=True))
+            self._taken = stop
+            if stop < len(self._numbers):
                 return found
-            self._draw(int(self._numbers[-1]))
+            self._draw(self._numbers[-1])
 
     def _draw(self, last: int) -> None:
         """Draws records after the last one."""
@@ -190,8 +191,10 @@ class _Draws:
         log_weights = self._log_weight + np.cumsum(np.log(uniform[0])) / _SAMPLED_RECORDS
         self._log_weight = float(log_weights[-1])
         skips = np.log(uniform[1]) / np.log1p(-np.exp(log_weights))
-        self._numbers = last + np.cumsum(1 + np.minimum(skips, _LONGEST_SKIP).astype(np.int64))
-        self._slots = ((1 - uniform[2]) * _SAMPLED_RECORDS).astype(np.int64)
+        steps = 1 + np.minimum(skips, _LONGEST_SKIP).astype(np.int64)
+        self._numbers = (last + np.cumsum(steps)).tolist()
+        self._slots = ((1 - uniform[2]) * _SAMPLED_RECORDS).astype(np.int64).tolist()
+        self._taken = 0
 
 
 class SampledFeatures:
@@ -230,21 +233,23 @@ def _add_records(found: _Features, records: list[bytes]) -> None:
     """Adds some values of records. Those that a feature has in all of them become one array, since
     most have one value in each."""
     strings: dict[str, list[bytes]] = defaultdict(list)
-    numbers: dict[str, dict[str, list[Any]]] = {kind: defaultdict(list) for kind in "if"}
+    numbers: dict[str, list[Any]] = defaultdict(list)
     for context, lists in decode_sequence_examples(records):
         for name, values in islice(context.items(), _SAMPLED_FEATURES):
-            if not len(values):
-                continue
+            some = values if len(values) <= _SAMPLED_VALUES else _spread(values)
             if isinstance(values, list):
-                strings[name] += _spread(values)
+                strings[name] += some
             else:
-                numbers[values.dtype.kind][name].append(_spread(values))
+                numbers[name].append(some)
         _add_lists(found, lists)
     for name, found_strings in strings.items():
-        found[False, name].append(_Strings(*measure_strings(found_strings)))
-    for by_name in numbers.values():
-        for name, arrays in by_name.items():
-            found[False, name].append(np.concatenate(arrays))
+        if found_strings:
+            found[False, name].append(_Strings(*measure_strings(found_strings)))
+    for name, arrays in numbers.items():
+        for dtype in (np.int64, np.float32):
+            same = [array for array in arrays if array.dtype == dtype]
+            if any(map(len, same)):
+                found[False, name].append(np.concatenate(same))
 
 
 def _add_lists(found: _Features, lists: dict[str, Any]) -> None:
