@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { LANES = 8 };
+enum { FLOAT_LANES = 8 };
 
 const tfw_kind_survey tfwi_no_values = {
     .least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY};
@@ -41,38 +41,38 @@ static void add_each(tfw_kind_survey *k, const float *values, size_t count) {
     k->most_float = most > k->most_float ? most : k->most_float;
 }
 
-/* Adds a multiple of LANES of floats; false, and none: one is NaN, or the sum is. Each lane has a
- * result of its own, so that no step waits for the one before; a loop for each is what compilers
- * make vector code of. */
+/* Adds a multiple of FLOAT_LANES of floats; false, and none: one is NaN, or the sum is. Each lane
+ * has a result of its own, so that no step waits for the one before; a loop for each is what
+ * compilers make vector code of. */
 static bool add_by_lanes(tfw_kind_survey *k, const float *values, size_t count) {
-    float least[LANES], most[LANES];
-    double sums[LANES] = {0}, sum = 0;
-    for (size_t j = 0; j < LANES; j++) {
+    float least[FLOAT_LANES], most[FLOAT_LANES];
+    double sums[FLOAT_LANES] = {0}, sum = 0;
+    for (size_t j = 0; j < FLOAT_LANES; j++) {
         least[j] = INFINITY;
         most[j] = -INFINITY;
     }
-    for (size_t i = 0; i < count; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
+    for (size_t i = 0; i < count; i += FLOAT_LANES) {
+        for (size_t j = 0; j < FLOAT_LANES; j++) {
             sums[j] += values[i + j];
         }
     }
-    for (size_t j = 0; j < LANES; j++) {
+    for (size_t j = 0; j < FLOAT_LANES; j++) {
         sum += sums[j];
     }
     if (isnan(sum)) {
         return false;
     }
-    for (size_t i = 0; i < count; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
+    for (size_t i = 0; i < count; i += FLOAT_LANES) {
+        for (size_t j = 0; j < FLOAT_LANES; j++) {
             least[j] = values[i + j] < least[j] ? values[i + j] : least[j];
         }
     }
-    for (size_t i = 0; i < count; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
+    for (size_t i = 0; i < count; i += FLOAT_LANES) {
+        for (size_t j = 0; j < FLOAT_LANES; j++) {
             most[j] = values[i + j] > most[j] ? values[i + j] : most[j];
         }
     }
-    for (size_t j = 0; j < LANES; j++) {
+    for (size_t j = 0; j < FLOAT_LANES; j++) {
         k->least_float = least[j] < k->least_float ? least[j] : k->least_float;
         k->most_float = most[j] > k->most_float ? most[j] : k->most_float;
     }
@@ -82,7 +82,7 @@ static bool add_by_lanes(tfw_kind_survey *k, const float *values, size_t count) 
 }
 
 void tfwi_range_add_floats(tfwi_range *range, const float *values, size_t count) {
-    size_t done = count - count % LANES;
+    size_t done = count - count % FLOAT_LANES;
     if (done == 0 || !add_by_lanes(&range->of, values, done)) {
         done = 0;
     }
