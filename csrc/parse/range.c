@@ -59,7 +59,7 @@ static bool add_by_lanes(tfw_kind_survey *k, const float *values, size_t count) 
     for (size_t j = 0; j < FLOAT_LANES; j++) {
         sum += sums[j];
     }
-    if (isnan(sum)) {
+    if (sum != sum) { /* isnan of MinGW takes a float */
         return false;
     }
     for (size_t i = 0; i < count; i += FLOAT_LANES) {
