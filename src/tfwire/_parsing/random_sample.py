@@ -236,11 +236,10 @@ def _add_records(found: _Features, records: list[bytes]) -> None:
     numbers: dict[str, list[Any]] = defaultdict(list)
     for context, lists in decode_sequence_examples(records):
         for name, values in islice(context.items(), _SAMPLED_FEATURES):
-            some = values if len(values) <= _SAMPLED_VALUES else _spread(values)
             if isinstance(values, list):
-                strings[name] += some
+                strings[name] += _spread(values)
             else:
-                numbers[name].append(some)
+                numbers[name].append(_spread(values))
         _add_lists(found, lists)
     for name, found_strings in strings.items():
         if found_strings:
