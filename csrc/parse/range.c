@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-enum { FLOAT_LANES = 8 };
+#define NO_VALUES                                                                                 \
+    {.least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY}
 
-const tfw_kind_survey tfwi_no_values = {
-    .least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY};
+const tfw_kind_survey tfwi_no_values = NO_VALUES;
+const tfwi_range tfwi_empty_range = {.of = NO_VALUES};
 
 void tfwi_range_add_ints(tfwi_range *range, const int64_t *values, size_t count) {
     tfw_kind_survey *k = &range->of;
@@ -22,9 +23,9 @@ void tfwi_range_add_ints(tfwi_range *range, const int64_t *values, size_t count)
     k->most = most;
 }
 
-static void add_each(tfw_kind_survey *k, const float *values, size_t count) {
-    float least = INFINITY, most = -INFINITY;
-    double sum = 0;
+static void add_each(tfwi_range *range, const float *values, size_t count) {
+    tfw_kind_survey *k = &range->of;
+    double least = k->least_float, most = k->most_float;
     size_t numbers = 0;
     for (size_t i = 0; i < count; i++) {
         const float v = values[i];
@@ -32,59 +33,75 @@ static void add_each(tfw_kind_survey *k, const float *values, size_t count) {
         least = v < least ? v : least;
         most = v > most ? v : most;
         numbers += number;
-        sum += number ? v : 0;
+        range->lanes[(k->values + i) % TFWI_FLOAT_LANES] += number ? v : 0;
     }
     k->values += count;
     k->nans += count - numbers;
-    k->sum += sum;
-    k->least_float = least < k->least_float ? least : k->least_float;
-    k->most_float = most > k->most_float ? most : k->most_float;
+    k->least_float = least;
+    k->most_float = most;
 }
 
-/* Adds a multiple of FLOAT_LANES of floats; false, and none: one is NaN, or the sum is. Each lane
- * has a result of its own, so that no step waits for the one before; a loop for each is what
- * compilers make vector code of. */
-static bool add_by_lanes(tfw_kind_survey *k, const float *values, size_t count) {
-    float least[FLOAT_LANES], most[FLOAT_LANES];
-    double sums[FLOAT_LANES] = {0}, sum = 0;
-    for (size_t j = 0; j < FLOAT_LANES; j++) {
+/* Adds floats to all lanes, from the first on; false, and none: one is NaN, or a sum would be. No
+ * step waits for the one before; a loop for each result is what compilers make vector code of. */
+static bool add_by_lanes(tfwi_range *range, const float *values, size_t count) {
+    float least[TFWI_FLOAT_LANES], most[TFWI_FLOAT_LANES];
+    double lanes[TFWI_FLOAT_LANES], sum = 0;
+    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
         least[j] = INFINITY;
         most[j] = -INFINITY;
+        lanes[j] = range->lanes[j];
     }
-    for (size_t i = 0; i < count; i += FLOAT_LANES) {
-        for (size_t j = 0; j < FLOAT_LANES; j++) {
-            sums[j] += values[i + j];
+    for (size_t i = 0; i < count; i += TFWI_FLOAT_LANES) {
+        for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
+            lanes[j] += values[i + j];
         }
     }
-    for (size_t j = 0; j < FLOAT_LANES; j++) {
-        sum += sums[j];
+    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
+        sum += lanes[j];
     }
     if (sum != sum) { /* isnan of MinGW takes a float */
         return false;
     }
-    for (size_t i = 0; i < count; i += FLOAT_LANES) {
-        for (size_t j = 0; j < FLOAT_LANES; j++) {
+    for (size_t i = 0; i < count; i += TFWI_FLOAT_LANES) {
+        for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
             least[j] = values[i + j] < least[j] ? values[i + j] : least[j];
         }
     }
-    for (size_t i = 0; i < count; i += FLOAT_LANES) {
-        for (size_t j = 0; j < FLOAT_LANES; j++) {
+    for (size_t i = 0; i < count; i += TFWI_FLOAT_LANES) {
+        for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
             most[j] = values[i + j] > most[j] ? values[i + j] : most[j];
         }
     }
-    for (size_t j = 0; j < FLOAT_LANES; j++) {
+    tfw_kind_survey *k = &range->of;
+    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
+        range->lanes[j] = lanes[j];
         k->least_float = least[j] < k->least_float ? least[j] : k->least_float;
         k->most_float = most[j] > k->most_float ? most[j] : k->most_float;
     }
     k->values += count;
-    k->sum += sum;
     return true;
 }
 
 void tfwi_range_add_floats(tfwi_range *range, const float *values, size_t count) {
-    size_t done = count - count % FLOAT_LANES;
-    if (done == 0 || !add_by_lanes(&range->of, values, done)) {
+    size_t before = (size_t)(-range->of.values % TFWI_FLOAT_LANES); /* until the first lane */
+    before = before < count ? before : count;
+    add_each(range, values, before);
+    values += before;
+    count -= before;
+    size_t done = count - count % TFWI_FLOAT_LANES;
+    if (done == 0 || !add_by_lanes(range, values, done)) {
         done = 0;
     }
-    add_each(&range->of, values + done, count - done);
+    add_each(range, values + done, count - done);
+}
+
+double tfwi_range_sum(const tfwi_range *range, int32_t kind) {
+    if (kind != TFW_FLOAT) {
+        return (double)range->high * 0x1p32 + (double)range->low;
+    }
+    double sum = 0;
+    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
+        sum += range->lanes[j];
+    }
+    return sum;
 }

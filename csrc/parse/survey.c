@@ -46,7 +46,7 @@ struct tfw_survey {
 static void value_restart(void *self, int32_t kind) {
     tfw_survey *s = self;
     (void)kind;
-    s->step = (tfwi_range){tfwi_no_values, 0, 0};
+    s->step = tfwi_empty_range;
 }
 
 static bool value_bytes(void *self, const uint8_t *data, size_t len) {
@@ -109,7 +109,7 @@ static void add_values(tfw_kind_survey *to, const tfw_kind_survey *more) {
 TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
     const unsigned bit = 1u << kind;
     const uint64_t count = s->step.of.values;
-    s->step.of.sum += (double)s->step.high * 0x1p32 + (double)s->step.low;
+    s->step.of.sum = tfwi_range_sum(&s->step, kind);
     if ((v->kinds & bit) == 0) {
         v->kinds |= bit;
         v->of[kind] = s->step.of;
@@ -125,7 +125,7 @@ TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
 static bool survey_feature(tfw_survey *s, tfwi_entry *entry, value *v) {
     int32_t kind = TFW_NONE;
     const uint8_t *p, *end;
-    s->step = (tfwi_range){tfwi_no_values, 0, 0};
+    s->step = tfwi_empty_range;
     while (tfwi_next_piece(entry, &p, &end)) {
         if (!tfwi_walk_feature(&value_sink, s, p, end, &kind, &s->fault)) {
             return false;
@@ -142,7 +142,7 @@ static bool survey_list(tfw_survey *s, tfwi_entry *entry, value *v) {
         tfwi_field field;
         while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
             int32_t kind = TFW_NONE;
-            s->step = (tfwi_range){tfwi_no_values, 0, 0};
+            s->step = tfwi_empty_range;
             if (!tfwi_walk_feature(&value_sink, s, field.data, field.data + field.len, &kind,
                                    &s->fault)) {
                 return false;
@@ -198,9 +198,12 @@ TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry
         return NULL;
     }
     feature *f = &s->features.of[s->values.of[s->values.count].feature];
+    if (f->found.is_list != is_list) {
+        return NULL;
+    }
     const tfwi_key *key = &s->names[is_list].keys.of[f->key];
-    const bool same = f->found.is_list == is_list && key->len == entry->key_len &&
-                      memcmp(key->name, entry->key, key->len) == 0;
+    const bool same =
+        key->len == entry->key_len && memcmp(key->name, entry->key, key->len) == 0;
     return same ? f : NULL;
 }
 
@@ -449,6 +452,10 @@ void tfw_survey_get(const tfw_survey *s, size_t i, tfw_feature_survey *out_featu
     const feature *f = &s->features.of[i];
     const tfwi_key *key = &s->names[f->found.is_list].keys.of[f->key];
     *out_feature = f->found;
+    for (size_t kind = 0; kind < 4; kind++) { /* which of two zeros was met first is chance */
+        out_feature->kinds[kind].least_float += 0.0;
+        out_feature->kinds[kind].most_float += 0.0;
+    }
     out_feature->name = key->name;
     out_feature->name_len = key->len;
 }

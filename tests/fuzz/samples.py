@@ -38,6 +38,8 @@ EXAMPLES = {
         entry(b"", strings(b"x" * 120)),
         *(entry(b"ab", ints(i, 1 << 50)) for i in range(3)),
     ),
+    "rounded-floats": example(entry(b"b", floats(*(1e10 ** (i % 3) / (i + 3) for i in range(40))))),
+    "zeros": example(entry(b"b", floats(*[1, 1, 0.0, 1, 1, 1, 1, 1, 1, -0.0, 1] * 2))),
     "many-ints": example(entry(b"a", ints(*range(0, 3000, 7)))),
     "wide-ints": example(entry(b"a", ints(-1, 1 << 62, 1 << 35, 300, 0))),
     "unpacked": example(entry(b"a", unpacked_ints(1, 300)), entry(b"b", unpacked_floats(1, 2))),

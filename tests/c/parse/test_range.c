@@ -11,7 +11,7 @@ enum { MOST = 100 };
 static float chosen(uint64_t *state) { return (float)(check_random(state) % 2001) - 1000; }
 
 static void check_floats(const float *values, size_t count) {
-    tfwi_range range = {tfwi_no_values, 0, 0};
+    tfwi_range range = tfwi_empty_range;
     double least = INFINITY, most = -INFINITY, sum = 0;
     size_t nans = 0;
     for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static void check_floats(const float *values, size_t count) {
     CHECK_EQ(nans, range.of.nans);
     CHECK(range.of.least_float <= least && range.of.least_float >= least);
     CHECK(range.of.most_float <= most && range.of.most_float >= most);
-    const double found = range.of.sum;
+    const double found = tfwi_range_sum(&range, TFW_FLOAT);
     CHECK(sum != sum ? found != found : found <= sum && found >= sum);
 }
 
@@ -68,9 +68,33 @@ static void floats_that_are_no_numbers(void) {
     check_floats(values, MOST);
 }
 
+/* A message may have its values in one block, in several or one by one. */
+static void sums_do_not_depend_on_blocks(void) {
+    uint64_t state = 3;
+    float values[MOST];
+    for (size_t i = 0; i < MOST; i++) {
+        values[i] = (i % 17 == 9) ? NAN : chosen(&state) / 7 + 1e12F * (float)(i % 5 == 1);
+    }
+    tfwi_range whole = tfwi_empty_range;
+    tfwi_range_add_floats(&whole, values, MOST);
+    const double sum = tfwi_range_sum(&whole, TFW_FLOAT);
+    for (size_t first = 0; first <= MOST; first++) {
+        for (size_t rest = 1; rest <= 20; rest++) {
+            tfwi_range range = tfwi_empty_range;
+            tfwi_range_add_floats(&range, values, first);
+            for (size_t i = first; i < MOST; i += rest) {
+                tfwi_range_add_floats(&range, values + i, i + rest < MOST ? rest : MOST - i);
+            }
+            const double found = tfwi_range_sum(&range, TFW_FLOAT);
+            CHECK(memcmp(&range.of, &whole.of, sizeof whole.of) == 0);
+            CHECK(memcmp(&found, &sum, sizeof sum) == 0);
+        }
+    }
+}
+
 static void integers_are_summed_exactly(void) {
     const int64_t values[] = {INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN, 5, -7, 0, INT64_MAX};
-    tfwi_range range = {tfwi_no_values, 0, 0};
+    tfwi_range range = tfwi_empty_range;
     tfwi_range_add_ints(&range, values, 8);
     CHECK(range.of.values == 8 && range.of.least == INT64_MIN && range.of.most == INT64_MAX);
     /* In all 2^63 - 5. */
@@ -81,6 +105,7 @@ static void integers_are_summed_exactly(void) {
 int main(void) {
     RUN(floats_of_every_number);
     RUN(floats_that_are_no_numbers);
+    RUN(sums_do_not_depend_on_blocks);
     RUN(integers_are_summed_exactly);
     return check_report("range");
 }

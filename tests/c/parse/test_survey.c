@@ -117,6 +117,18 @@ static void feature_lists(void) {
     tfw_survey_free(s);
 }
 
+/* At the place of a feature list, the message before may have a feature; their keys are apart. */
+static void a_feature_list_after_a_feature(void) {
+    tfw_survey *s = survey_new();
+    blob both = EXAMPLE(entry("a", INTS(1)), entry("b", INTS(2)));
+    blob one = JOIN(EXAMPLE(entry("a", INTS(3))), steps_of("b", field(1, INTS(4))));
+    CHECK_EQ(TFW_OK, add(s, both, TFW_SEQUENCE, NULL));
+    CHECK_EQ(TFW_OK, add(s, one, TFW_SEQUENCE, NULL));
+    CHECK_EQ(3, tfw_survey_count(s));
+    CHECK_EQ(1, named(s, 'b').messages);
+    tfw_survey_free(s);
+}
+
 /* Long packed blocks are read in pieces. */
 static void many_values(void) {
     tfw_survey *s = survey_new();
@@ -232,15 +244,53 @@ static void both_ways_find_the_same(void) {
     }
 }
 
+/* A list of floats, with a new block after each of two numbers of them. */
+static blob floats_in_blocks(const float *values, size_t count, size_t first, size_t second) {
+    blob a = field(1, packed_floats(values, first));
+    blob b = field(1, packed_floats(values + first, second - first));
+    blob c = field(1, packed_floats(values + second, count - second));
+    return EXAMPLE(entry("f", field(2, JOIN(a, b, c))));
+}
+
+static void floats_do_not_depend_on_blocks(void) {
+    enum { LENGTH = 24 };
+    float values[LENGTH];
+    state = 4;
+    for (int kind = 0; kind < 3; kind++) { /* any, zeros of both signs, both infinities */
+        for (size_t i = 0; i < LENGTH; i++) {
+            const float number = (float)(below(1000) + 1) / 7 * (one_in(2) ? 1e12F : -1);
+            values[i] = kind == 1 ? 1 : number;
+        }
+        if (kind != 0) { /* the second one may be met first, in an earlier lane */
+            values[2] = kind == 1 ? 0.0F : INFINITY;
+            values[9] = -values[2];
+        }
+        tfw_survey *whole = survey_new();
+        CHECK_EQ(TFW_OK, add(whole, floats_in_blocks(values, LENGTH, 0, 0), 0, NULL));
+        for (size_t first = 0; first <= LENGTH; first++) {
+            for (size_t second = first; second <= LENGTH; second++) {
+                tfw_survey *s = survey_new();
+                CHECK_EQ(TFW_OK, add(s, floats_in_blocks(values, LENGTH, first, second), 0, NULL));
+                CHECK(same(whole, s));
+                tfw_survey_free(s);
+            }
+        }
+        tfw_survey_free(whole);
+        blobs_free();
+    }
+}
+
 int main(void) {
     RUN(values_of_every_kind);
     RUN(kinds_without_values);
     RUN(what_is_there_twice);
     RUN(feature_lists);
+    RUN(a_feature_list_after_a_feature);
     RUN(many_values);
     RUN(a_malformed_message_adds_nothing);
     RUN(memory_may_be_short);
     RUN(both_ways_find_the_same);
+    RUN(floats_do_not_depend_on_blocks);
     blobs_free();
     return check_report("survey");
 }
