@@ -512,10 +512,11 @@ fuzz:
 	    tail -n 8 $$log; \
 	done
 
-# Seconds of each, with the corpus, so that none of them is broken.
+# The corpus, and 20,000 cases of each, the same ones every time: a change passes or fails by what it
+# changes. To search is left to make fuzz.
 .PHONY: check-fuzz
 check-fuzz:
-	$(MAKE) --no-print-directory fuzz T=3
+	$(MAKE) --no-print-directory fuzz T=0 N=20000 FUZZ_FLAGS=-seed=1
 
 # tfwire beside protobuf, for T seconds.
 SEED ?= 1
