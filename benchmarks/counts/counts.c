@@ -182,6 +182,14 @@ static void decode(workload *w) {
     tfw_dicts_free(&dicts);
 }
 
+static void survey(workload *w) {
+    tfw_survey *s;
+    size_t done;
+    expect(TFW_OK, tfw_survey_create(1, &s, NULL));
+    expect(TFW_OK, tfw_survey_add(s, w->data, w->len, w->spans, RECORDS, 0, &done, NULL));
+    tfw_survey_free(s);
+}
+
 static void encode(workload *w) {
     size_t done;
     size_t len;
@@ -261,6 +269,7 @@ static void count_messages(workload *w) {
     count("parse", RECORDS, parse, w);
     count("encode columns", RECORDS, encode, w);
     count("decode without a schema", RECORDS, decode, w);
+    count("survey", RECORDS, survey, w);
 }
 
 int main(void) {

@@ -67,7 +67,7 @@ int tfwi_keys_find(tfwi_keys *keys, const uint8_t *name, size_t len, uint32_t *o
             return status;
         }
         const tfwi_key *key = &keys->of[*slot - 1];
-        if (key->hash == hash && key->len == len && memcmp(key->name, name, len) == 0) {
+        if (key->hash == hash && tfwi_is_named(key, name, len)) {
             *out_number = *slot - 1;
             return TFW_OK;
         }

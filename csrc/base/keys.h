@@ -20,6 +20,27 @@ typedef struct tfwi_keys {
     tfwi_seed seed; /* of the hash */
 } tfwi_keys;
 
+/* Whether a key has this name. Most are short: comparing them takes less time than a call. */
+TFWI_INLINE bool tfwi_is_named(const tfwi_key *key, const uint8_t *name, size_t len) {
+    const uint8_t *known = key->name;
+    if (key->len != len) {
+        return false;
+    }
+    if (len > 16) {
+        return memcmp(known, name, len) == 0;
+    }
+    if (len >= 8) {
+        return ((tfwi_load64(known) ^ tfwi_load64(name)) |
+                (tfwi_load64(known + len - 8) ^ tfwi_load64(name + len - 8))) == 0;
+    }
+    if (len >= 4) {
+        return ((tfwi_load32(known) ^ tfwi_load32(name)) |
+                (tfwi_load32(known + len - 4) ^ tfwi_load32(name + len - 4))) == 0;
+    }
+    return len == 0 || ((known[0] ^ name[0]) | (known[len / 2] ^ name[len / 2]) |
+                        (known[len - 1] ^ name[len - 1])) == 0;
+}
+
 /* Whether text has lone surrogates, which pickle writes and UTF-8 does not have. */
 bool tfwi_has_surrogates(const uint8_t *text, size_t len);
 

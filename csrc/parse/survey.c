@@ -202,9 +202,7 @@ TFWI_INLINE feature *guess_feature(tfw_survey *s, bool is_list, const tfwi_entry
         return NULL;
     }
     const tfwi_key *key = &s->names[is_list].keys.of[f->key];
-    const bool same =
-        key->len == entry->key_len && memcmp(key->name, entry->key, key->len) == 0;
-    return same ? f : NULL;
+    return tfwi_is_named(key, entry->key, entry->key_len) ? f : NULL;
 }
 
 /* The place for the value of a key in the current message; NULL: a fault. */
@@ -240,8 +238,7 @@ TFWI_INLINE bool is_short_entry(const uint8_t *p, const uint8_t *end, const tfwi
     const size_t left = (size_t)(end - p), least = BEFORE_KEY + key->len + AFTER_KEY;
     return left >= least && p[0] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[1] < 0x80 &&
            p[1] + (size_t)2 >= least && p[1] + (size_t)2 <= left &&
-           p[2] == TFWI_TAG(1, TFWI_WIRE_LEN) && p[3] == key->len &&
-           memcmp(p + BEFORE_KEY, key->name, key->len) == 0;
+           p[2] == TFWI_TAG(1, TFWI_WIRE_LEN) && tfwi_is_named(key, p + BEFORE_KEY, p[3]);
 }
 
 /* The kind of a Feature with a single value, if it fills such an entry, whose key has this length;

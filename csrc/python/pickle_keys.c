@@ -18,8 +18,7 @@ int tfwi_guess_key(tfwi_unpickler *u, const tfwi_item *name, bool is_text, uint3
                    uint32_t *out_key) {
     const uint8_t *text = u->stream + name->a;
     const tfwi_key *guessed = guess < u->keys.count ? &u->keys.of[guess] : NULL;
-    if (guessed != NULL && guessed->len == name->b &&
-        memcmp(guessed->name, text, guessed->len) == 0) {
+    if (guessed != NULL && tfwi_is_named(guessed, text, (size_t)name->b)) {
         *out_key = guess;
         return is_text && guessed->no_text ? TFWI_UNKNOWN : TFW_OK;
     }

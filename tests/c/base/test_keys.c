@@ -103,11 +103,34 @@ static void failing_memory_is_reported(void) {
     CHECK_EQ(4, n); /* the table, the keys and the name were refused */
 }
 
+/* Names of every length up to 40, in memory of just their size. */
+static void a_name_is_told_from_others(void) {
+    for (size_t len = 0; len <= 40; len++) {
+        uint8_t *one = malloc(len + (len == 0)), *other = malloc(len + (len == 0));
+        for (size_t i = 0; i < len; i++) {
+            one[i] = other[i] = (uint8_t)(i * 37);
+        }
+        const tfwi_key key = {.name = one, .len = len};
+        CHECK(tfwi_is_named(&key, other, len));
+        CHECK(len == 0 || !tfwi_is_named(&key, other, len - 1));
+        for (size_t i = 0; i < len; i++) {
+            for (int bit = 0; bit < 8; bit++) {
+                other[i] ^= (uint8_t)(1 << bit);
+                CHECK(!tfwi_is_named(&key, other, len));
+                other[i] ^= (uint8_t)(1 << bit);
+            }
+        }
+        free(one);
+        free(other);
+    }
+}
+
 int main(void) {
     RUN(every_key_keeps_its_number);
     RUN(keys_made_to_collide_are_refused);
     RUN(keys_that_collide_under_a_seed_do_not_under_others);
     RUN(keys_that_count_up_do_not_collide);
     RUN(failing_memory_is_reported);
+    RUN(a_name_is_told_from_others);
     return check_report("keys");
 }
