@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import tfwire as tfw
 from command import ENVIRONMENT
 from reference import header
 from tfwire.cli import main
+from threads import wait_for
 from viewing import get, links
 
 
@@ -33,12 +35,13 @@ def numbers(body):
 
 
 def memory_of_pages(path, *targets):
-    """The most memory of a command in kB, after it has served pages."""
+    """The most memory of a command in kB, after it has served pages. Each is asked for when the
+    thread of the one before has ended: until then, malloc has another heap for a new thread."""
     command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(path)]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         try:
             url = urlsplit(process.stdout.readline().decode().strip())
-            connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+            num_threads = len(os.listdir(f"/proc/{process.pid}/task"))
             for target in ("", *targets):
                 connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
                 connection.request("GET", url.path + target)
@@ -46,6 +49,7 @@ def memory_of_pages(path, *targets):
                 assert 200 == response.status
                 response.read()
                 connection.close()
+                wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) <= num_threads)
             with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
                 (line,) = (line for line in status if line.startswith("VmHWM"))
             return int(line.split()[1])
