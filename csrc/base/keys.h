@@ -20,7 +20,8 @@ typedef struct tfwi_keys {
     tfwi_seed seed; /* of the hash */
 } tfwi_keys;
 
-/* Whether a key has this name. Most are short: comparing them takes less time than a call. */
+/* Whether a key has this name. Most names are short: a call of memcmp
+ * would take longer than comparing them. */
 TFWI_INLINE bool tfwi_is_named(const tfwi_key *key, const uint8_t *name, size_t len) {
     const uint8_t *known = key->name;
     if (key->len != len) {

@@ -3,11 +3,8 @@
 
 #include <math.h>
 
-#define NO_VALUES                                                                                 \
-    {.least = INT64_MAX, .most = INT64_MIN, .least_float = INFINITY, .most_float = -INFINITY}
-
-const tfw_kind_survey tfwi_no_values = NO_VALUES;
-const tfwi_range tfwi_empty_range = {.of = NO_VALUES};
+const tfwi_range tfwi_empty_range = {.of = {.least = INT64_MAX, .most = INT64_MIN,
+                                            .least_float = INFINITY, .most_float = -INFINITY}};
 
 void tfwi_range_add_ints(tfwi_range *range, const int64_t *values, size_t count) {
     tfw_kind_survey *k = &range->of;
@@ -41,11 +38,19 @@ static void add_each(tfwi_range *range, const float *values, size_t count) {
     k->most_float = most;
 }
 
+static double sum_of_lanes(const double *lanes) {
+    double sum = 0;
+    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
+        sum += lanes[j];
+    }
+    return sum;
+}
+
 /* Adds floats to all lanes, from the first on; false, and none: one is NaN, or a sum would be. No
  * step waits for the one before; a loop for each result is what compilers make vector code of. */
 static bool add_by_lanes(tfwi_range *range, const float *values, size_t count) {
     float least[TFWI_FLOAT_LANES], most[TFWI_FLOAT_LANES];
-    double lanes[TFWI_FLOAT_LANES], sum = 0;
+    double lanes[TFWI_FLOAT_LANES];
     for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
         least[j] = INFINITY;
         most[j] = -INFINITY;
@@ -56,9 +61,7 @@ static bool add_by_lanes(tfwi_range *range, const float *values, size_t count) {
             lanes[j] += values[i + j];
         }
     }
-    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
-        sum += lanes[j];
-    }
+    const double sum = sum_of_lanes(lanes);
     if (sum != sum) { /* isnan of MinGW takes a float */
         return false;
     }
@@ -96,12 +99,6 @@ void tfwi_range_add_floats(tfwi_range *range, const float *values, size_t count)
 }
 
 double tfwi_range_sum(const tfwi_range *range, int32_t kind) {
-    if (kind != TFW_FLOAT) {
-        return (double)range->high * 0x1p32 + (double)range->low;
-    }
-    double sum = 0;
-    for (size_t j = 0; j < TFWI_FLOAT_LANES; j++) {
-        sum += range->lanes[j];
-    }
-    return sum;
+    return kind == TFW_FLOAT ? sum_of_lanes(range->lanes)
+                             : (double)range->high * 0x1p32 + (double)range->low;
 }

@@ -4,8 +4,6 @@
 
 #include "base/common.h"
 
-extern const tfw_kind_survey tfwi_no_values;
-
 enum { TFWI_FLOAT_LANES = 8 };
 
 /* The values of a Feature, however they are encoded: its sum is theirs, to the last bit. Integers

@@ -167,7 +167,7 @@ static bool add_feature(tfw_survey *s, bool is_list, uint32_t key) {
     f->found = (tfw_feature_survey){.least_values = UINT64_MAX, .least_steps = UINT64_MAX,
                                     .is_list = is_list};
     for (size_t i = 0; i < 4; i++) {
-        f->found.kinds[i] = tfwi_no_values;
+        f->found.kinds[i] = tfwi_empty_range.of;
     }
     n->features.of[n->features.count++] = s->features.count++;
     return true;
@@ -449,7 +449,7 @@ void tfw_survey_get(const tfw_survey *s, size_t i, tfw_feature_survey *out_featu
     const feature *f = &s->features.of[i];
     const tfwi_key *key = &s->names[f->found.is_list].keys.of[f->key];
     *out_feature = f->found;
-    for (size_t kind = 0; kind < 4; kind++) { /* which of two zeros was met first is chance */
+    for (size_t kind = 0; kind < 4; kind++) { /* no -0: which zero was met first is chance */
         out_feature->kinds[kind].least_float += 0.0;
         out_feature->kinds[kind].most_float += 0.0;
     }

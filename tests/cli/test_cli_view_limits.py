@@ -49,7 +49,7 @@ def memory_of_pages(path, *targets):
                 assert 200 == response.status
                 response.read()
                 connection.close()
-                wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) <= num_threads)
+                assert wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) <= num_threads)
             with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
                 (line,) = (line for line in status if line.startswith("VmHWM"))
             return int(line.split()[1])

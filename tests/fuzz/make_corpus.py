@@ -138,9 +138,9 @@ def decode_seeds() -> Seeds:
         yield name, b"\0\x0f" + messages(message)
     for name, message in SEQUENCES.items():
         yield f"sequence-{name}", b"\1\x0f" + messages(message)
-    yield "batch", b"\0\x05" + messages(USUAL, USUAL, EXAMPLES["strange-keys"], USUAL)
     list_after_feature = messages(USUAL, sequence(entry(b"a", ints(1)), (b"b", [ints(1)])))
     yield "sequence-list-after-feature", b"\1\x05" + list_after_feature
+    yield "batch", b"\0\x05" + messages(USUAL, USUAL, EXAMPLES["strange-keys"], USUAL)
     yield "batch-torn", b"\0\x05" + messages(USUAL, b"\x0a", USUAL)
     yield "no-memory", b"\x20\x05" + messages(USUAL, USUAL)
 
