@@ -529,7 +529,8 @@ enum tfw_parse_flags {
 };
 
 /* Parses serialized Examples, data[spans[i]], and appends a record each to columns. Flags:
- * TFW_EMPTY_IS_MISSING, TFW_SINGLE, TFW_ADDRESSES.
+ * TFW_EMPTY_IS_MISSING, TFW_SINGLE, TFW_ADDRESSES. Values of features that the schema does not name
+ * are skipped by their length: damage inside them is not noticed.
  * *out_done (may be NULL) is the number appended, also on failure: record *out_done then failed,
  * error->record is its index, error->feature the feature, error->expected and found the kinds or
  * counts, error->offset the position in the message (TFW_E_WIRE). To leave a bad record out, call

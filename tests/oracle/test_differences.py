@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from compared import LIBRARIES
+from google.protobuf.message import DecodeError
 from tensorflow.core.framework import tensor_pb2
 
 import tfwire as tfw
@@ -53,6 +54,40 @@ def path(tmp_path):
     """A file of three records."""
     tfw.write_records(tmp_path / "three", [b"first", b"second", b"third"])
     return tmp_path / "three"
+
+
+# ---- Parsing messages: who looks into what ------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["cut", "overrun", "odd group", "wire type"])
+def test_not_asked_for(damage):
+    """The same as in TensorFlow, whose parsers and messages differ from each other."""
+    value = wire.feature(wire.INT64, [300, 2])
+    broken = {
+        "cut": value[:-1],
+        "overrun": value[:1] + b"\x7f" + value[2:],
+        "odd group": value + b"\x0b\x14",
+        "wire type": value + b"\x0f",
+    }[damage]
+    message = wire.example({b"a": wire.feature(wire.INT64, [1]), b"b": broken})
+    sequence = message + wire.feature_lists({b"l": [broken]})
+    for io, int64 in ((tf.io, tf.int64), (tfw, tfw.int64)):
+        features = {"a": io.FixedLenFeature([], int64)}
+        found = [
+            io.parse_single_example(message, features),
+            io.parse_example([message], features),
+            io.parse_single_sequence_example(sequence, features)[0],
+            io.parse_sequence_example([sequence], features)[0],
+        ]
+        assert [[1]] * 4 == [np.ravel(values["a"]).tolist() for values in found]
+    for cls, decode, data in (
+        (tf.train.Example, tfw.decode_example, message),
+        (tf.train.SequenceExample, tfw.decode_sequence_example, sequence),
+    ):
+        with pytest.raises(DecodeError):
+            cls.FromString(data)
+        with pytest.raises(tfw.ParseError, match="malformed"):
+            decode(data)
 
 
 # ---- Specs and errors -----------------------------------------------------------------------

@@ -55,7 +55,8 @@ class Parser(BaseParser[Batch, Single]):
 
     Results are dicts with the keys of the specification: arrays for FixedLenFeature and
     FixedLenSequenceFeature, a SparseTensor for VarLenFeature and SparseFeature, a RaggedTensor
-    for RaggedFeature. Arrays are writable and outlive the parser.
+    for RaggedFeature. Arrays are writable and outlive the parser. Values of features that the
+    specification does not name are skipped: damage inside them is not noticed.
 
     Args:
         features: Keys to feature objects, tfwire's or TensorFlow's.
