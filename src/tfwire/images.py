@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -74,7 +74,8 @@ def decode(
 ) -> npt.NDArray[np.uint8]:
     """Decodes an image to pixels, by Pillow.
 
-    PNG, GIF and BMP give TensorFlow's values. JPEG values differ by a few, since rounding differs.
+    PNG, GIF and BMP give TensorFlow's values; JPEG gives those of TensorFlow's
+    ``dct_method="INTEGER_ACCURATE"``, which differ by a few from its default.
     16-bit values are cut to their upper 8 bits, as in TensorFlow.
 
     Args:
@@ -93,6 +94,34 @@ def decode(
             ``PIL.Image.MAX_IMAGE_PIXELS``; up to there it is decoded without a warning), or frames
             of more than 1 GiB that are also more than 256 times the bytes of the file.
     """
+    return decode_with(contents, channels, frames, None)
+
+
+class JpegOptions(NamedTuple):
+    """How JPEGs are decoded, as the options of ``tf.io.decode_jpeg`` say it.
+
+    Attributes:
+        fast: Use the fast, inexact transform, as TensorFlow does by default.
+        fancy: Interpolate colours that are stored in a lower resolution; False repeats them.
+    """
+
+    fast: bool
+    fancy: bool
+
+    def apply(self, image: Any) -> None:
+        """Sets them on an image of Pillow that is not loaded yet.
+
+        Pillow decodes exactly and with interpolation or, as a draft, with neither. Where nothing is
+        stored in a lower resolution both transforms can be had, elsewhere interpolation decides.
+        """
+        full = image.mode == "L" or len({layer[1:3] for layer in image.layer}) == 1
+        image.decoderconfig = (1, int(self.fast if full else not self.fancy))
+
+
+def decode_with(
+    contents: bytes, channels: int, frames: bool, options: JpegOptions | None
+) -> npt.NDArray[np.uint8]:
+    """As :func:`decode`, with options for JPEGs."""
     from PIL import Image, ImageSequence
 
     frames = boolean("frames", frames)
@@ -110,6 +139,11 @@ def decode(
             if frames and image.format in ("GIF", "WEBP"):
                 most = max(_MOST_FRAMES, _FRAMES_OF_CONTENTS * len(contents))
                 return _stack(ImageSequence.Iterator(image), channels, most)
+            if image.format in _JPEGS:
+                if channels == 1:
+                    image.draft("L", image.size)  # the luma stored in the file
+                if options is not None:
+                    options.apply(image)
             return _pixels(image, channels, alpha)
     # Pillow raises all of these.
     except (
@@ -129,6 +163,7 @@ def decode(
 _MOST_FRAMES = 1 << 30
 _FRAMES_OF_CONTENTS = 256
 
+_JPEGS = ("JPEG", "MPO")  # MPO: further pictures follow the first
 _PNG_COLOUR_TYPE = 25  # offset of the byte
 _GREY_WITH_ALPHA = 4
 
@@ -212,8 +247,6 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
     if image.mode.startswith("I"):
         return _grey_of_16_bits(image, channels)
     transparent = image.mode == "P" and "transparency" in image.info
-    if channels == 1 and image.format == "JPEG":
-        image.draft("L", image.size)  # the luma stored in the file
     mode = _PIL_MODES[channels] or _pil_mode(image, transparent, grey_with_alpha)
     if mode == "RGB" and transparent:  # converted directly, Pillow warns
         return np.array(image.convert("RGBA"))[:, :, :3]

@@ -83,6 +83,44 @@ def test_the_names_of_tensorflow():
         tf.io.decode_jpeg(OTHERS["jpeg_rgb"][:-2], try_recover_truncated=True)
 
 
+@pytest.mark.parametrize("subsampling", [0, 2])
+def test_options_of_jpegs_decide(subsampling):
+    pixels = np.random.default_rng(1).integers(0, 256, (20, 30, 3), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", subsampling=subsampling)
+
+    def decoded(**options):
+        return tf.io.decode_jpeg(file.getvalue(), **options).numpy().astype(int)
+
+    fast, exact = decoded(), decoded(dct_method="INTEGER_ACCURATE")
+    assert np.array_equal(fast, decoded(dct_method="INTEGER_FAST"))
+    assert np.array_equal(exact, decode(file.getvalue()))
+    repeated = decoded(fancy_upscaling=False)
+    if subsampling:
+        assert np.array_equal(fast, exact)
+        assert np.abs(fast - repeated).max() > 20
+    else:
+        assert 0 < np.abs(fast - exact).max() < 8
+        assert np.array_equal(fast, repeated)
+
+
+@pytest.mark.parametrize(
+    ("error", "options"),
+    [
+        (tf.errors.InvalidArgumentError, {"dct_method": "nonsense"}),
+        (tf.errors.InvalidArgumentError, {"ratio": 3}),
+        (ValueError, {"ratio": 2}),
+        (TypeError, {"dct_method": 5}),
+        (TypeError, {"fancy_upscaling": 2}),
+        (TypeError, {"acceptable_fraction": "all"}),
+    ],
+    ids=str,
+)
+def test_options_of_jpegs_are_checked(error, options):
+    with pytest.raises(error, match=next(iter(options))):
+        tf.io.decode_jpeg(OTHERS["jpeg_rgb"], **options)
+
+
 def gif_of(count, size):
     """A GIF of frames of which all but two take 20 bytes of the file each."""
     first, second = (Image.new("L", size, grey) for grey in (1, 2))

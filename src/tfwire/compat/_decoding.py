@@ -366,18 +366,62 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An encoded image as uint8 (height, width, channels); a truncated one is an error."""
-    if ratio != 1 or try_recover_truncated:
+    """An encoded image as uint8 (height, width, channels); a truncated one is an error.
+
+    Args:
+        fancy_upscaling: Interpolate colours that are stored in a lower resolution. It decides the
+            transform of images that have such colours; see docs/differences.md.
+        dct_method: The transform of other images: "INTEGER_ACCURATE"; "INTEGER_FAST" or "".
+
+    Raises:
+        InvalidArgumentError: ``dct_method`` or ``ratio`` is none of TensorFlow's.
+        ValueError: ``ratio`` is not 1, or ``try_recover_truncated`` is True.
+        TypeError: An argument has another type.
+    """
+    fancy = _typed("fancy_upscaling", fancy_upscaling, bool, True)
+    method = _typed("dct_method", dct_method, (str, bytes), "")
+    method = method.decode() if isinstance(method, bytes) else method
+    if method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
+        raise InvalidArgumentError(
+            f'dct_method must be "", "INTEGER_FAST" or "INTEGER_ACCURATE", found {method!r}'
+        )
+    scale = _typed("ratio", ratio, (int, np.integer), 1)
+    if scale not in (1, 2, 4, 8):
+        raise InvalidArgumentError(f"ratio must be 1, 2, 4 or 8, found {scale}")
+    _typed("acceptable_fraction", acceptable_fraction, (int, float, np.number), 1)
+    if scale != 1 or _typed("try_recover_truncated", try_recover_truncated, bool, False):
         raise ValueError("decode_jpeg: ratio and try_recover_truncated are not available in tfwire")
-    return _decode(contents, channels, uint8, False)
+    options = images.JpegOptions(method != "INTEGER_ACCURATE", fancy)
+    return _decode(contents, channels, uint8, False, options)
 
 
-def _decode(contents: Any, channels: Any, dtype: Any, frames: bool) -> Tensor:
+def _typed(name: str, value: Any, types: Any, default: Any) -> Any:
+    """An argument that must be of some types; None means the default."""
+    if value is None:
+        return default
+    if not isinstance(value, types):
+        wanted = " or ".join(
+            one.__name__ for one in (types if isinstance(types, tuple) else [types])
+        )
+        raise TypeError(f"`{name}` must be {wanted}, found {type(value).__name__}")
+    return value
+
+
+_JPEG_OPTIONS = images.JpegOptions(fast=True, fancy=True)  # TensorFlow's default
+
+
+def _decode(
+    contents: Any,
+    channels: Any,
+    dtype: Any,
+    frames: bool,
+    options: images.JpegOptions = _JPEG_OPTIONS,
+) -> Tensor:
     if dtype != uint8:
         raise ValueError(f"images are decoded to uint8, found dtype {dtype!r}; cast the result")
     data = scalar_string(contents, "contents")
     with refusing_arguments(ValueError):
-        return Tensor(images.decode(data, channels, frames=frames))
+        return Tensor(images.decode_with(data, channels, frames, options))
 
 
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
