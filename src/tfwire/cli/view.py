@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import warnings
 from typing import TYPE_CHECKING
@@ -105,19 +106,19 @@ def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tupl
 
 
 def _serve(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
-    import webbrowser
-
+    from tfwire.view._browser import in_browser
     from tfwire.view._server import Viewer
 
-    with Viewer(files, corners) as viewer:
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        Viewer(files, corners) as viewer,
+        contextlib.ExitStack() as stack,
+    ):
         print(f"{viewer.url}\nPress Ctrl-C to stop.", flush=True)
         if not options.no_open:
             try:
-                webbrowser.open(viewer.url)
-            except (OSError, webbrowser.Error) as error:
+                stack.enter_context(in_browser(viewer))
+            except OSError as error:
                 print(f"tfwire view: no browser was opened: {error}", file=sys.stderr)
-        try:
-            viewer.serve_forever()
-        except KeyboardInterrupt:
-            return 0
+        viewer.serve_forever()
     return 0

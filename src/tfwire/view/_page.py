@@ -75,15 +75,20 @@ def _asset(name: str) -> str:
     return (files("tfwire.view") / name).read_text(encoding="utf-8")
 
 
-def document(name: str, header: str, body: str, *, policy: bool = False) -> str:
+def document(
+    name: str, header: str, body: str, *, policy: bool = False, then: str | None = None
+) -> str:
     """A whole page.
 
     Args:
         name: Text for the title of the window.
         header, body: HTML.
         policy: Whether the page says itself what it may load: only what is part of it.
+        then: Where the browser goes on at once.
     """
     meta = f'<meta http-equiv="Content-Security-Policy" content="{csp("data:")}">' if policy else ""
+    if then is not None:
+        meta += f'<meta http-equiv="refresh" content="0;url={html.escape(then)}">'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'{meta}<meta name="viewport" content="width=device-width, initial-scale=1">'

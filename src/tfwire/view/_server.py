@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
@@ -44,6 +44,7 @@ _SAMPLE_RECORDS = 1000
 _MOST_OPTIONS = 500
 _MOST_FILES = 1000  # in the list
 _MOST_PLACES = 10_000
+_HTML = "text/html; charset=utf-8"
 _PLACE_OF_PAGE = ("start", "at", "feature", "value")  # fields of a page that links of records keep
 Fields = dict[str, str]
 
@@ -71,6 +72,21 @@ class Viewer(ThreadingHTTPServer):
         self.names: dict[int, list[FeatureName]] = {}  # that were seen in each file
         # Where the page before another one begins: by file, search, and the other one's start.
         self._before: dict[tuple[Any, ...], RecordPosition] = {}
+        self._entrances: dict[bytes, Callable[[], None]] = {}
+
+    def entrance(self, passed: Callable[[], None]) -> str:
+        """An address without the token that leads to the pages once, and calls ``passed`` then."""
+        name = secrets.token_urlsafe(24)
+        self._entrances[name.encode()] = passed
+        return f"http://127.0.0.1:{self.server_port}/{name}"
+
+    def enter(self, name: bytes) -> str | None:
+        """A page that leads on to the others; None if there is no such entrance."""
+        passed = self._entrances.pop(name, None)
+        if passed is None:
+            return None
+        passed()
+        return document("tfwire view", f'<a href="{self.url}">tfwire view</a>', "", then=self.url)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a browser that has left; socketserver prints a traceback."""
@@ -375,13 +391,18 @@ class _Handler(BaseHTTPRequestHandler):
         address, _, query = self.path.partition("?")
         _, _, path = address.partition("/")
         token, *rest = path.encode().split(b"/")
+        if with_body and not rest and self.headers.get("Host") in self.server.hosts:
+            # A browser says that a file led here: from a site that is not this one.
+            entered = self.server.enter(token)
+            if entered is not None:
+                return self._send(HTTPStatus.OK, _HTML, entered.encode(), with_body)
         if not self._is_ours() or not secrets.compare_digest(token, self.server.token.encode()):
             return self._send(HTTPStatus.FORBIDDEN, "text/plain", b"forbidden\n", with_body)
         try:
             fields = {key: values[-1] for key, values in parse_qs(query).items()}
             if rest == [b""]:
                 body = self.server.page(fields).encode("utf-8", "replace")
-                return self._send(HTTPStatus.OK, "text/html; charset=utf-8", body, with_body)
+                return self._send(HTTPStatus.OK, _HTML, body, with_body)
             if rest == [b"picture"]:
                 kind, contents = self.server.picture(fields)
                 return self._send(HTTPStatus.OK, kind, contents, with_body)
@@ -394,7 +415,7 @@ class _Handler(BaseHTTPRequestHandler):
         header = "<h1>tfwire view</h1>"
         home = '<p><a rel="up" href="./">back to the records</a></p>'
         text = document("not found", header, f"<p>{escaped(problem)}</p>{home}")
-        self._send(HTTPStatus.NOT_FOUND, "text/html; charset=utf-8", text.encode(), with_body)
+        self._send(HTTPStatus.NOT_FOUND, _HTML, text.encode(), with_body)
 
     def _is_ours(self) -> bool:
         """Whether the request names this machine, and comes from no page elsewhere."""
