@@ -142,6 +142,7 @@ def test_element_spec_of_parsed_records():
     assert one == records.parse_example(features).element_spec
     assert batch == records.batch(2).parse_example(features).element_spec
     assert batch == records.parse_example(features).batch(2).element_spec
+    assert one == records.batch(2).unbatch().parse_example(features).element_spec
 
 
 @pytest.mark.parametrize("num_parallel_reads", [None, 2])

@@ -54,7 +54,6 @@ class Parse(Derived):
         if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
             source = source.over(packing)
         super().__init__(source, parser, features, num_threads)
-        self.batched = any(isinstance(below, Batch) for below in source.chain())
         plan, batch = parser._plans[0], (None,) if self.batched else ()
         self.spec = {
             key: _describe_feature(feature, plan.fields[key], batch)
@@ -150,6 +149,8 @@ class Batch(Derived):
         drop_remainder: Leave out an incomplete last batch.
         padding: None, or the padded_shapes, padding_values and max_padding of ``padded_batch``.
     """
+
+    batched = True
 
     def __init__(
         self,

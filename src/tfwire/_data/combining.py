@@ -204,6 +204,8 @@ class _EnumerateCursor(Through):
 class Unbatch(Derived):
     """The rows of every element."""
 
+    batched = False
+
     def __init__(self, source: Stage, length: int | None = None, spec: Any = None) -> None:
         super().__init__(source)
         self.length, self.spec = length, spec
@@ -295,6 +297,10 @@ class Cache(Replayed):
         facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
         super().__init__("cache", (), partial(_cached, [], source), **facts)
         self.kept = source
+
+    @property
+    def batched(self) -> bool:
+        return self.kept.batched
 
     def chain(self) -> Iterator[Stage]:
         yield self

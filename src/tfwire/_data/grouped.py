@@ -130,9 +130,15 @@ class Regrouping(Pipeline[Element]):
         key_of = partial(_bucket_of, bounds, self._calling(element_length_func))
         generate = partial(group_by_window, key_of, sizes.__getitem__, make)
         described = f"bucket_by_sequence_length({bounds}, {sizes}, {drop})"
-        dataset: Any = self._next(Replayed(described, (self._stage,), generate), "bucket")
+        dataset: Any = self._next(_Buckets(described, (self._stage,), generate), "bucket")
         found: Dataset[Value] = dataset
         return found
+
+
+class _Buckets(Replayed):
+    """Batches of elements of similar length."""
+
+    batched = True
 
 
 class Interleave(Replayed):

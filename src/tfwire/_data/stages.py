@@ -103,6 +103,11 @@ class Stage:
     seeded = True
     one_to_one = False
 
+    @property
+    def batched(self) -> bool:
+        """True if elements are batches, as far as the stages tell."""
+        return any(source.batched for source in self.sources)
+
     @abstractmethod
     def open(self, epoch: str, at: Any = None) -> Cursor:
         """A pass from the beginning, or from a snapshot.

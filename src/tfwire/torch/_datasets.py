@@ -21,7 +21,7 @@ from tfwire._data.packed_records import in_memory as read_whole, size_in_memory
 from tfwire._parsing.features import RaggedFeature
 from tfwire._parsing.functions import Parser
 from tfwire._records.random_access import TFRecordFiles
-from tfwire.torch._tensors import Strings, check_form, converted
+from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_form, converted
 from tfwire.torch._worker_batches import Item, Items, handed_over
 
 if TYPE_CHECKING:
@@ -46,10 +46,12 @@ class TFRecordIterableDataset(data.IterableDataset):
     """A tfwire Dataset for DataLoader: every worker of every rank reads its share of the source.
 
     Use ``DataLoader(..., batch_size=None, collate_fn=tfwire.torch.collate)``: the pipeline makes
-    the batches, and torch's own function would look at every string. With ``num_threads`` above 1
-    and no workers, threads of this process read and parse while torch computes. A worker hands a
-    batch over in one block, in 0.1 ms or more, and copies it, so workers pay only if a function of
-    ``map`` is slow.
+    the batches, and torch's own function would look at every string. With any other ``batch_size``
+    batches are collated again: tensors get one more axis, and strings are a ValueError.
+
+    With ``num_threads`` above 1 and no workers, threads of this process read and parse while torch
+    computes. A worker hands a batch over in one block, in 0.1 ms or more, and copies it, so workers
+    pay only if a function of ``map`` is slow.
 
     Every epoch is shuffled differently, in workers too. Epochs are counted; ``set_epoch`` sets the
     number of the next. Seeds and this number alone determine the order. After a shuffle of all
@@ -100,6 +102,7 @@ class TFRecordIterableDataset(data.IterableDataset):
     ) -> None:
         self._form = check_form(strings, nested)
         self._dataset = threaded(dataset, num_threads)
+        self._form["list"] = BatchStringList if self._dataset._stage.batched else StringList
         check_rule(rule)
         if num_workers is not None:
             num_workers = integer("num_workers", num_workers, 0)
@@ -288,18 +291,24 @@ class TFRecordMapDataset(data.Dataset):
             return record if self._parser is None else self._single(record)
         if self._parser is None:
             return self._records[key]
-        return handed_over(self._batch(self._records._numbers(key)))
+        form = {**self._form, "list": BatchStringList}  # a loader may collate what a sampler chose
+        return handed_over(self._batch(self._records._numbers(key), form))
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Value]:
         """Many records. ``collate`` and ``default_collate`` make a batch of them in one parse."""
-        if self._parser is None:
-            return self._records[indices]
-        return _Chosen(self, self._records._numbers(indices))
+        try:
+            numbers = self._records._numbers(indices)
+        except (TypeError, ValueError):
+            if not any(map(np.ndim, indices)):
+                raise
+            message = "a sampler that gives batches of numbers needs batch_size=None in DataLoader"
+            raise TypeError(message) from None
+        return self._records[numbers] if self._parser is None else _Chosen(self, numbers)
 
-    def _batch(self, numbers: Any) -> Value:
+    def _batch(self, numbers: Any, form: dict[str, Any]) -> Value:
         memory = self._memory
         records = self._records[numbers] if memory is None else memory[numbers]
-        return converted(self._parser.parse(records), self._form)
+        return converted(self._parser.parse(records), form)
 
     def _single(self, record: bytes) -> Item:
         item = Item(converted(self._parser.parse_single(record), self._form))
@@ -341,4 +350,4 @@ class _Chosen(Items):
         return self._dataset._single(self._records[index])
 
     def columns(self) -> Value:
-        return self._dataset._batch(self._numbers)
+        return self._dataset._batch(self._numbers, self._dataset._form)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import Value
 
 __all__ = [
+    "BatchStringList",
     "RaggedTensors",
+    "StringList",
     "StringTensor",
     "Strings",
     "as_tensors",
@@ -29,6 +31,29 @@ __all__ = [
 
 Strings = Literal["list", "tensor"]
 _TEXT = "OSUMm"  # kinds of arrays that become lists
+
+
+class StringList(list[Any]):
+    """Strings of an element that a loader may collate. torch transposes lists, so that string i of
+    one element would come beside string i of another; these stay rows.
+
+    Attributes:
+        of_batch: True if the element is a batch.
+    """
+
+    of_batch = False
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+class BatchStringList(StringList):
+    """Strings of a batch."""
+
+    of_batch = True
 
 
 class StringTensor:
@@ -158,9 +183,9 @@ def nested_tensor(values: torch.Tensor, row_splits: torch.Tensor) -> torch.Tenso
 
 
 def check_form(strings: Any, nested: Any) -> dict[str, Any]:
-    """The checked options of ``as_tensors``."""
+    """The checked options of ``as_tensors``, and the class of lists of strings."""
     choice("strings", strings, ("list", "tensor"))
-    return {"strings": strings, "nested": boolean("nested", nested)}
+    return {"strings": strings, "nested": boolean("nested", nested), "list": list}
 
 
 def as_tensors(element: object, *, strings: Strings = "list", nested: bool = False) -> Value:
@@ -202,17 +227,29 @@ def converted(element: Any, form: dict[str, Any]) -> Any:
     if isinstance(element, Mapping):
         return {key: converted(value, form) for key, value in element.items()}
     if isinstance(element, (tuple, list)):
-        items = (converted(item, form) for item in element)
-        return type(element)(*items) if hasattr(element, "_fields") else type(element)(items)
+        items = [converted(item, form) for item in element]
+        if hasattr(element, "_fields"):
+            return type(element)(*items)
+        of_strings = (
+            type(element) is list and form["list"] is BatchStringList and _are_strings(items)
+        )
+        return BatchStringList(items) if of_strings else type(element)(items)
     if form["strings"] == "tensor" and isinstance(element, (bytes, BytesColumn)):
         return _as_strings(element)
     return element
 
 
+def _are_strings(items: list[Any]) -> bool:
+    kinds = (bytes, str, BatchStringList)
+    return bool(items) and all(isinstance(item, kinds) for item in items)
+
+
 def _as_tensor(array: np.ndarray[Any, Any], form: dict[str, Any]) -> Any:
     if array.dtype.kind in _TEXT:
         as_strings = form["strings"] == "tensor" and array.dtype.kind in "OSU"
-        return _as_strings(array) if as_strings else array.tolist()
+        if as_strings:
+            return _as_strings(array)
+        return form["list"](array.tolist()) if array.ndim else array.tolist()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     # torch writes to any memory, and has no negative strides.

@@ -11,7 +11,14 @@ import torch
 from torch.utils import data
 
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
-from tfwire.torch._tensors import RaggedTensors, StringTensor, as_tensors, nested_tensor, splits_of
+from tfwire.torch._tensors import (
+    RaggedTensors,
+    StringList,
+    StringTensor,
+    as_tensors,
+    nested_tensor,
+    splits_of,
+)
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value
@@ -120,6 +127,15 @@ def _stack_strings(columns: Any, *, collate_fn_map: Any = None) -> StringTensor:
     return StringTensor(torch.cat([c.values for c in columns]), torch.stack(lengths))
 
 
+def _stack_string_lists(lists: Any, *, collate_fn_map: Any = None) -> list[list[Any]]:
+    if any(strings.of_batch for strings in lists):
+        raise ValueError(
+            "the elements of the dataset are batches, and batches with strings cannot be collated "
+            "again: pass batch_size=None to the DataLoader"
+        )
+    return list(map(list, lists))
+
+
 def _joined(values: Sequence[Any]) -> Any:
     """Values one after the other along their first axis."""
     first = values[0]
@@ -146,6 +162,7 @@ data._utils.collate.default_collate_fn_map.update(
         RaggedTensor: _stack_ragged,
         RaggedTensors: _stack_ragged,
         StringTensor: _stack_strings,
+        StringList: _stack_string_lists,
     }
 )
 
