@@ -15,7 +15,7 @@ import pytest
 
 import tfwire as tfw
 from reference import file_of, frame
-from tfwire._records import index_file
+from tfwire._records import index_layout
 from tfwire._records.damage import SkippedRegion, SkippedRegions
 from tfwire._records.index import RecordIndex
 from tfwire._records.index_check import fingerprint_of_file
@@ -46,7 +46,7 @@ def other_records(records: list[bytes], first: int, last: int) -> list[bytes]:
 @pytest.fixture
 def long_ago(monkeypatch):
     """Files that were just written count as written long ago."""
-    monkeypatch.setattr(index_file, "_TICK", 0)
+    monkeypatch.setattr(index_layout, "_TICK", 0)
 
 
 @pytest.fixture(params=["found in this process", "saved", "of a file with another name", "pickled"])
@@ -102,7 +102,7 @@ def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypat
     if save:
         index.save()
         index = None
-    monkeypatch.setattr(index_file, "Walk", None)
+    monkeypatch.setattr(index_layout, "Walk", None)
     with TFRecordFile(path, index) as file:
         assert RECORDS == list(file) == [file[i] for i in range(len(RECORDS))]
         assert RECORDS == list(pickle.loads(pickle.dumps(file)))
@@ -110,9 +110,9 @@ def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypat
 
 def test_a_file_is_looked_through_once_and_as_far_as_needed(path, monkeypatch):
     begins = []
-    step = index_file.Walk.step
+    step = index_layout.Walk.step
     monkeypatch.setattr(
-        index_file.Walk,
+        index_layout.Walk,
         "step",
         lambda self, out, first: begins.append(self.offset) or step(self, out, first),
     )

@@ -259,8 +259,9 @@ def test_an_index_whose_offsets_were_changed(value, tmp_path):
     path = tmp_path / "a"
     tfw.write_records(path, MESSAGES)
     file = tfw.TFRecordFile(path, tfw.RecordIndex.build(path))
-    file.index.offsets.flags.writeable = True
-    file.index.offsets[5] = value
+    offsets = file.index.offsets
+    offsets.flags.writeable = True
+    offsets[5] = value
     for number in (4, 5):
         with pytest.raises(tfw.DataLossError):
             file[number]

@@ -246,8 +246,8 @@ def test_wrong_numbers_of_threads_are_refused(threads):
 @pytest.mark.parametrize("sizes", [[0], [3], [5000], [5000, 0], [0, 0, 900]])
 def test_room_for_offsets_grows_whatever_the_lengths(tmp_path, sizes, monkeypatch):
     """The first records do not show how many follow."""
-    monkeypatch.setattr("tfwire._records.index_file._FIRST_WALK_RECORDS", 4)
-    monkeypatch.setattr("tfwire._records.index_file._WALK_RECORDS", 64)
+    monkeypatch.setattr("tfwire._records.index_walk._FIRST_WALK_RECORDS", 4)
+    monkeypatch.setattr("tfwire._records.index_walk.WALK_RECORDS", 64)
     records = [bytes(size) for size in sizes for _ in range(1000)]
     path = tmp_path / "records"
     path.write_bytes(file_of(records))

@@ -17,7 +17,7 @@ from tfwire._base.serving import is_waited_for, turn_at
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.batch_reader import BatchReader
 from tfwire._records.frames import FRAME
-from tfwire._records.index_file import Layout
+from tfwire._records.index_layout import FileLayout
 from tfwire._records.native_batches import span_table
 from tfwire._records.paths import Path
 from tfwire._records.remote_file import RemoteFile
@@ -58,7 +58,7 @@ class FileAccess:
 
     def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
         self._source = source
-        self._layout = Layout(source, offsets, known)
+        self._layout = FileLayout(source, offsets, known)
         self._path: Path = source.path or ""
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items cost half of an array's

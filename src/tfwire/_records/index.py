@@ -21,39 +21,38 @@ from tfwire._records.frames import FRAME
 from tfwire._records.index_check import check_index, fingerprint_of_file, fingerprint_of_object
 from tfwire._records.index_file import (
     Contents,
-    file_identity,
-    offsets_in_file,
-    offsets_in_stream,
     offsets_of_lengths,
     read_index,
     read_text,
-    save_identity,
     stale,
     write_index,
     write_text,
 )
-from tfwire._records.open_source import input_paths
+from tfwire._records.index_layout import file_identity, save_identity
+from tfwire._records.index_paths import (
+    index_path_of,
+    indexed_path,
+    indexed_paths,
+    open_indexed,
+    open_regular_file,
+)
+from tfwire._records.index_walk import offsets_in_file, offsets_in_stream
 from tfwire._records.paths import Path, absolute, local_path
 from tfwire._records.remote_file import RemoteFile
 from tfwire._records.remote_source import RemoteSource
-from tfwire._records.sources import FileSource, open_regular
-from tfwire._records.urls import INDEX_SUFFIX, ObjectPath, with_storage_options
+from tfwire._records.sources import FileSource
+from tfwire._records.urls import ObjectPath, with_storage_options
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
         AnyPath,
         Compression,
         DetectedCompressionType,
+        IntegerArray,
         StorageOptions,
     )
 
-__all__ = [
-    "RecordIndex",
-    "index_beside",
-    "indexed_path",
-    "indexed_paths",
-    "open_indexed",
-]
+__all__ = ["RecordIndex"]
 
 Array = np.ndarray[Any, Any]
 
@@ -66,8 +65,6 @@ class RecordIndex:
 
     Attributes:
         path: The record file.
-        offsets: int64 of shape (records + 1,): where the header of each record begins, and where
-            the last record ends. In a compressed file they count decompressed bytes.
         compression: "", "ZLIB" or "GZIP".
         size, mtime_ns: Size in bytes and time of modification of the file when it was indexed; of
             an object in an object store the time is 0.
@@ -94,13 +91,26 @@ class RecordIndex:
         self.path = path
         self._made_of = path, absolute(path)  # valid also after a chdir
         self.offsets = offsets
-        self.offsets.flags.writeable = False
         self.compression: Compression = compression
         self.size = size
         self.mtime_ns = mtime_ns
         self.fingerprint = fingerprint
         self.version = version
-        self._identity: str | None = None  # of the file in which the offsets were found
+
+    @property
+    def offsets(self) -> Array:
+        """Where the header of each record begins, and where the last record ends; int64 of shape
+        (records + 1,). In a compressed file they count decompressed bytes."""
+        offsets: Array = self._offsets
+        offsets.flags.writeable = False  # unpickled ones are
+        return offsets
+
+    @offsets.setter
+    def offsets(self, offsets: IntegerArray) -> None:
+        self._offsets = np.asarray(offsets).view()
+        # The file, or the version of the object, in which the offsets were found; None: whatever
+        # they are, its headers have to say the same.
+        self._identity: str | None = None
 
     # ---- Making one ---------------------------------------------------------------------------
 
@@ -212,7 +222,9 @@ class RecordIndex:
     def _of_object(cls, file: RemoteFile, offsets: Array, compression: Compression) -> RecordIndex:
         fingerprint = fingerprint_of_object(file, offsets, compression)
         file.check_unchanged()
-        return cls(file.path, offsets, compression, file.size, 0, fingerprint, file.version)
+        index = cls(file.path, offsets, compression, file.size, 0, fingerprint, file.version)
+        index._identity = file.version
+        return index
 
     @classmethod
     def _of_written(cls, path: Path, offsets: Array, compression: Compression) -> RecordIndex:
@@ -263,7 +275,7 @@ class RecordIndex:
             3
         """
         path = indexed_path("path", path, storage_options)
-        index_path = _index_path(path, index_path, storage_options)
+        index_path = index_path_of(path, index_path, storage_options)
         ignore_mtime = boolean("ignore_mtime", ignore_mtime)
         source = open_indexed(path)
         try:
@@ -277,7 +289,8 @@ class RecordIndex:
             if isinstance(source, RemoteFile):
                 index.version = source.version
             else:
-                index.version = None
+                if found.version is not None:  # it was made of an object
+                    index.version = index._identity = None
                 if ignore_mtime:
                     index.mtime_ns = os.fstat(source.fd).st_mtime_ns
         finally:
@@ -351,12 +364,14 @@ class RecordIndex:
         """
         location = with_storage_options(self._location)
         options = location.options if isinstance(location, ObjectPath) else None
-        index_path = _index_path(location, index_path, options)
+        index_path = index_path_of(location, index_path, options)
         self._check_output(index_path)
         facts = self.compression, self.size, self.mtime_ns, self.fingerprint
-        contents = Contents(*facts, self.lengths, self.version)
-        write_index(index_path, contents, location)
-        save_identity(index_path, self._identity)
+        # The index of a copied file says nothing of the object that it was copied to.
+        version = self.version if self._identity is not None else None
+        checksum = write_index(index_path, Contents(*facts, self.lengths, version), location)
+        if self.version is None:
+            save_identity(index_path, self._identity, checksum)
 
     def write_text(self, index_path: AnyPath) -> None:
         """Writes the index in the text form of tfrecord2idx: lines "offset size", where sizes
@@ -427,41 +442,6 @@ class RecordIndex:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
 
 
-def index_beside(path: Any) -> str:
-    """The path where the index of a file is saved."""
-    return (
-        path.beside(INDEX_SUFFIX)
-        if isinstance(path, ObjectPath)
-        else os.fsdecode(path) + INDEX_SUFFIX
-    )
-
-
-def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -> Path:
-    """An argument that is a record file of which there is an index: a local file, or an object.
-
-    Raises:
-        TypeError: Not a path, or storage_options are not a mapping.
-    """
-    path = with_storage_options(path, storage_options)
-    return path.alone() if isinstance(path, ObjectPath) else local_path(name, path)
-
-
-def indexed_paths(paths: Any, storage_options: StorageOptions = None) -> list[Path]:
-    """As indexed_path, for the argument ``paths``, which may be many.
-
-    Raises:
-        FileNotFoundError: No object matches a pattern.
-    """
-    return [indexed_path("paths", path) for path in input_paths(paths, storage_options)]
-
-
-def _index_path(path: Path, index_path: Any, storage_options: StorageOptions = None) -> Path:
-    """The path of an index: the given one, or the default one beside the file."""
-    if index_path is None:
-        return index_beside(path)
-    return indexed_path("index_path", index_path, storage_options)
-
-
 def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
     """Reads a saved index. If there is none, the error says how to make one."""
     try:
@@ -469,21 +449,3 @@ def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | Non
     except FileNotFoundError:
         text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
-
-
-def open_indexed(path: Any, location: str | None = None) -> FileSource | RemoteFile:
-    """Opens a file or an object for random access; the arguments are those of ``open_regular``."""
-    path = indexed_path("path", path)
-    return RemoteFile(path) if isinstance(path, ObjectPath) else open_regular_file(path, location)
-
-
-def open_regular_file(path: Path, location: str | None = None) -> FileSource:
-    """As ``open_regular``.
-
-    Raises:
-        ValueError: Not a regular file.
-    """
-    source = open_regular(path, location)
-    if source is None:
-        raise ValueError(f"{show_path(path)}: random access needs a regular file")
-    return source

@@ -9,7 +9,8 @@ import numpy as np
 
 from tfwire._base import system
 from tfwire._base.native import lib
-from tfwire._records.index_file import file_identity, stale
+from tfwire._records.index_file import stale
+from tfwire._records.index_layout import file_identity
 from tfwire._records.remote_file import RemoteFile
 from tfwire._records.sources import FileSource
 

@@ -7,7 +7,7 @@ import os
 
 from tfwire._base.arguments import file_path
 from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming, try_remove
-from tfwire._records.index import index_beside
+from tfwire._records.index_paths import index_beside
 from tfwire._records.index_writing import Indexing
 from tfwire._records.paths import absolute
 from tfwire._records.publishing import Renaming, publish_set, restore_set

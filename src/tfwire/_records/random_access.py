@@ -20,8 +20,9 @@ from tfwire._base.html_display import html_of
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._base.text import plural
 from tfwire._records.fetch import FileAccess, StreamAccess
-from tfwire._records.index import RecordIndex, indexed_path, indexed_paths, open_indexed
+from tfwire._records.index import RecordIndex
 from tfwire._records.index_check import check_index
+from tfwire._records.index_paths import indexed_path, indexed_paths, open_indexed
 from tfwire._records.markers import Markers
 from tfwire._records.paths import Path, absolute
 from tfwire._records.remote_access import RemoteAccess
@@ -195,10 +196,14 @@ class TFRecordFile(_Records):
 
     def _begin(self, source: FileSource | RemoteFile) -> None:
         index = self.index
+        # An attribute, which may be anything by now.
+        offsets = int64_array("offsets", index.offsets)
+        if offsets.ndim != 1 or not len(offsets):
+            raise ValueError(
+                f"offsets must be of rank 1 and not empty, found shape {offsets.shape}"
+            )
         self._count = len(index)
         known = check_index(index, source)
-        # An attribute, which may be of any dtype by now.
-        offsets = int64_array("offsets", index.offsets)
         self._records: FileAccess | StreamAccess | RemoteAccess | None
         if index.compression:
             self._records = StreamAccess(source, index.compression, offsets)

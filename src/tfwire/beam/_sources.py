@@ -22,8 +22,9 @@ from apache_beam.transforms.core import DoFn
 
 from tfwire._parsing.infer import infer_schema
 from tfwire._records.damage import RecordPosition
-from tfwire._records.index import RecordIndex, index_beside
+from tfwire._records.index import RecordIndex
 from tfwire._records.index_file import offsets_of_lengths, read_contents, stale
+from tfwire._records.index_paths import index_beside
 from tfwire._records.sources import SectionSource
 from tfwire.beam._elements import Elements
 
