@@ -133,3 +133,56 @@ def test_states_before_an_error(files, tmp_path, num_threads):
         with pytest.raises(tfw.DataLossError, match="record 80"):
             rest.extend(texts([batch]) for batch in resumed)
         assert [batch for (batch,) in rest] == given[place:]
+
+
+# ---- Records and vectors of records, however they were made --------------------------------------
+def example(number):
+    return tfw.encode_example({"n": [number]})
+
+
+FEATURES = {"n": tfw.FixedLenFeature([], tfw.int64)}
+ROWS = [[0, 1], [2, 3], [4, 5]]
+VECTORS = np.array([[example(number) for number in row] for row in ROWS], object)
+MAKERS = {
+    "slices": lambda: tfw.Dataset.from_tensor_slices(VECTORS),
+    "generator": lambda: tfw.Dataset.from_generator(lambda: iter(VECTORS)),
+    "lists": lambda: tfw.Dataset.from_generator(lambda: iter(VECTORS.tolist())),
+    "map": lambda: tfw.Dataset.range(3).map(lambda row: VECTORS[row]),
+    "batch": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2),
+    "repeated": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2).repeat(1),
+    "mapped": lambda: tfw.Dataset.from_generator(lambda: VECTORS.ravel()).batch(2).map(np.copy),
+    "even": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2, drop_remainder=True),
+}
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_vectors_of_records(make, num_threads):
+    parsed = make().parse_example(FEATURES, num_threads=num_threads)
+    assert ROWS == texts(parsed)
+    assert [ROWS[:2], ROWS[2:]] == texts(parsed.batch(2))
+    assert [ROWS[:2]] == texts(parsed.batch(2, drop_remainder=True))
+    assert {2: [ROWS[2]], 1: ROWS[1:]} == {n: texts(parsed.skip(n)) for n in (2, 1)}
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_record_of_every_vector(make, num_threads):
+    """They are records again, and are not taken for the batches that they come from."""
+    rows = make().map(lambda row: row[1])
+    parsed = rows.parse_example(FEATURES, num_threads=num_threads)
+    assert [1, 3, 5] == [int(element["n"]) for element in parsed]
+    assert [[1, 3], [5]] == texts(parsed.batch(2))
+    assert [[1, 3], [5]] == texts(rows.batch(2).parse_example(FEATURES))
+
+
+def test_shapes_of_parsed_vectors():
+    told = {name: make().parse_example(FEATURES)._stage.spec for name, make in MAKERS.items()}
+    assert {"n": "int64[2]"} == told["slices"] == told["even"]
+    assert {"n": "int64[?]"} == told["batch"] == told["repeated"]
+    assert all(told[name] is None for name in ("generator", "lists", "map", "mapped"))
+
+
+def test_arrays_of_records_are_no_vectors():
+    with pytest.raises(ValueError, match="scalar or vector"):
+        list(tfw.Dataset.from_tensor_slices(VECTORS[None]).parse_example(FEATURES))

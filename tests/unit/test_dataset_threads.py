@@ -150,7 +150,7 @@ def test_all_stages_of_a_zip_get_threads(paths):
     )
     with_threads = threaded(pairs, 2)
     parsing = [stage for stage in with_threads._stage.chain() if isinstance(stage, Parse)]
-    assert [2, 2] == [stage.arguments[-1] for stage in parsing]
+    assert [2, 2] == [stage.arguments[2] for stage in parsing]
     assert shown(pairs) == shown(with_threads)
 
 

@@ -40,43 +40,77 @@ class Parse(Derived):
     """Parses serialized Examples, one by one or in batches.
 
     Args:
-        source: Gives records, or batches of records.
+        source: Gives records, batches of records, or either.
         parser: A Parser.
         features: Its specification.
         num_threads: How many threads parse batches; 1: the caller's.
+        stacks: The source is a Batch that was asked for after parsing: its elements may be batches,
+            each of which is parsed, and the results stacked.
     """
 
     one_to_one = True
 
     def __init__(
-        self, source: Stage, parser: Any, features: Mapping[Any, Any], num_threads: int = 1
+        self,
+        source: Stage,
+        parser: Any,
+        features: Mapping[Any, Any],
+        num_threads: int = 1,
+        stacks: bool = False,
     ) -> None:
         if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
             source = source.over(packing)
-        super().__init__(source, parser, features, num_threads)
-        plan, batch = parser._plans[0], (None,) if self.batched else ()
-        self.spec = {
-            key: _describe_feature(feature, plan.fields[key], batch)
-            for key, feature in plan.features.items()
-        }
+        super().__init__(source, parser, features, num_threads, stacks)
+        self.axes = None if stacks else _axes(source)
+        if self.axes is not None:
+            plan = parser._plans[0]
+            self.spec = {
+                key: _describe_feature(feature, plan.fields[key], self.axes)
+                for key, feature in plan.features.items()
+            }
+
+    @property
+    def batched(self) -> bool:
+        return bool(self.axes) or (self.axes is None and self.source.batched)
+
+    def in_batches(self, count: int, drop_remainder: bool) -> Parse | None:
+        """The stage that parses batches of the elements in one call, if that is possible."""
+        if isinstance(self.source, Batch) or self.axes:
+            return None
+        parser, features, num_threads, _ = self.arguments
+        below = Batch(self.source, count, drop_remainder)
+        return Parse(below, parser, features, num_threads, self.axes is None)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        parser, _, num_threads = self.arguments
-        if not self.batched:
+        parser, _, num_threads, stacks = self.arguments
+        if self.axes == ():
             return MapCursor(self.source.open(epoch, at), parser.parse_single)
-        if not isinstance(self.source, Batch):  # a stage that passes batches on
-            return mapped(self.source.open(epoch, at), parser.parse, num_threads)
+        if not isinstance(self.source, Batch):
+            parse = parser.parse if self.axes else partial(_parse_element, parser)
+            return mapped(self.source.open(epoch, at), parse, num_threads)
         records = self.source.source
         if isinstance(records, Records) and records.cycle <= 1:
             return records.of_epoch(epoch).open_parsed(
                 parser, self.source.count, self.source.drop_remainder, num_threads, at
             )
-        collate = partial(_parse, parser)
+        collate = partial(_parse_or_stack if stacks else _parse, parser)
         open_at = partial(self.source.open_collated, collate, epoch, num_threads)
         return resumed(open_at, self.source.depth, at)
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
+
+
+def _axes(source: Stage) -> tuple[int | None, ...] | None:
+    """The shape of what a parser gets: a record or a vector of records; None if that is not known
+    before there is an element."""
+    if isinstance(source, Batch):
+        return (source.count if source.drop_remainder else None,)
+    words = source.spec
+    if not isinstance(words, str) or not words.endswith("]"):
+        return None
+    first = words[:-1].partition("[")[2].partition(",")[0]
+    return (int(first) if first.isdecimal() else None,) if first else ()
 
 
 def threaded(dataset: D, num_threads: int) -> D:
@@ -101,8 +135,8 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
         return stage
     below = _with_threads(stage.source, num_threads)
     if isinstance(stage, Parse):
-        parser, features, _ = stage.arguments
-        return Parse(below, parser, features, num_threads)
+        parser, features, _, stacks = stage.arguments
+        return Parse(below, parser, features, num_threads, stacks)
     return stage.over(below)
 
 
@@ -114,6 +148,21 @@ def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
     except ParseError:
         # Parse again, one batch at a time: the error then has its number within its batch.
         return (parser._parse_batches(some, None)[0] for some in _cut(records, size))
+
+
+def _parse_element(parser: Any, element: Any) -> Any:
+    """A record parsed, or a batch of records."""
+    return parser.parse_single(element) if type(element) is bytes else parser.parse(element)
+
+
+def _parse_or_stack(parser: Any, elements: list[Any], size: int) -> Iterable[Any]:
+    """Batches of a given size; of elements that are batches themselves, stacked results."""
+    if all(type(element) is bytes for element in elements):
+        return _parse(parser, elements, size)
+    return (
+        stack_elements([_parse_element(parser, element) for element in some])
+        for some in _cut(elements, size)
+    )
 
 
 def _packing(stage: Stage) -> Stage | None:
@@ -128,7 +177,7 @@ def _packing(stage: Stage) -> Stage | None:
     return None
 
 
-def _describe_feature(feature: Any, field: Any, batch: tuple[None, ...]) -> str:
+def _describe_feature(feature: Any, field: Any, batch: tuple[int | None, ...]) -> str:
     """A result's dtype and shape, batch axes first; the feature's name if it is not an array."""
     if isinstance(feature, FixedLenFeature):
         shape = field.shape

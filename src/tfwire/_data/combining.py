@@ -17,7 +17,7 @@ from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage, Through
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
-from tfwire._data.structure import leaves, map_structure
+from tfwire._data.structure import describe_row, leaves, map_structure
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
@@ -208,7 +208,8 @@ class Unbatch(Derived):
 
     def __init__(self, source: Stage, length: int | None = None, spec: Any = None) -> None:
         super().__init__(source)
-        self.length, self.spec = length, spec
+        self.length = length
+        self.spec = spec or (source.spec and map_structure(describe_row, source.spec))
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         given, below = state_or(at, [COUNT, object], (0, None))

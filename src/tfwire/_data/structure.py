@@ -20,6 +20,7 @@ __all__ = [
     "check_padding",
     "check_shard",
     "describe",
+    "describe_row",
     "leaves",
     "map_structure",
     "pad_and_stack",
@@ -100,6 +101,12 @@ def describe(dtype: Any, shape: Iterable[Any]) -> str:
     dtype = np.dtype(dtype)
     name = "string" if dtype.kind in "OSU" else dtype.name
     return f"{name}[{', '.join('?' if n is None else str(n) for n in shape)}]"
+
+
+def describe_row(leaf: str | None) -> str | None:
+    """The description of a leaf's rows, from that of the leaf; None if that does not tell."""
+    dtype, bracket, shape = (leaf or "").removesuffix("]").partition("[")
+    return f"{dtype}[{shape.partition(', ')[2]}]" if bracket and shape else None
 
 
 # ---- Many elements as one -----------------------------------------------------------------------

@@ -183,10 +183,12 @@ class Transformations(Regrouping[Element]):
             ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
         """
         stage = self._stage
-        if isinstance(stage, batches.Parse) and not stage.batched:
-            below = batches.Batch(stage.source, batch_size, drop_remainder)
-            return self._dataset(stage.over(below), "batch")
-        return self._dataset(batches.Batch(stage, batch_size, drop_remainder), "batch")
+        parsed = (
+            stage.in_batches(batch_size, drop_remainder)
+            if isinstance(stage, batches.Parse)
+            else None
+        )
+        return self._dataset(parsed or batches.Batch(stage, batch_size, drop_remainder), "batch")
 
     def padded_batch(
         self,
@@ -237,6 +239,8 @@ class Transformations(Regrouping[Element]):
         self, features: Mapping[Key, AnyFeature], *, num_threads: int = 1
     ) -> Dataset[dict[Key, Value]]:
         """Serialized Examples parsed by a specification; before or after ``batch``.
+
+        Elements are serialized Examples or vectors of them, as ``batch`` and others make them.
 
         Args:
             features: As for :func:`tfwire.parse_example`.

@@ -308,7 +308,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
 
 for _name in (
     *("batch", "bucket_by_sequence_length", "group_by_window", "interleave", "padded_batch"),
-    *("prefetch", "ragged_batch", "shard", "shuffle", "window"),
+    *("parse_example", "prefetch", "ragged_batch", "shard", "shuffle", "window"),
 ):
     setattr(Dataset, _name, refusing_values(getattr(Dataset, _name)))
 
