@@ -146,6 +146,26 @@ def test_generator_cast():
         list(build(tfc))
 
 
+def test_empty_passes():
+    """TensorFlow asks for one pass after the other."""
+
+    def build(lib):
+        def generate():
+            if (size := next(left, None)) is None:
+                raise ValueError("there was one pass after the other")
+            yield from range(size)
+
+        left = iter([2, *[0] * 100])
+        return lib.data.Dataset.from_generator(generate, lib.int64).shuffle(9).repeat()
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one pass after the other"):
+        numbers(build(tf))
+    assert [0, 1] == sorted(numbers(build(tfc)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="count must be"):
+        list(tf.data.Dataset.range(2).shuffle(9).repeat(0))
+    assert [] == list(tfc.data.Dataset.range(2).shuffle(9).repeat(0))
+
+
 def test_random_choices():
     def build(lib):
         parts = [lib.data.Dataset.from_tensors(np.int64(i)).repeat() for i in (0, 1)]

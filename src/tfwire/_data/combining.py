@@ -15,14 +15,20 @@ from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.stages import Cursor, Derived, GatheringElements, GatheringPieces, Stage, Through
+from tfwire._data.stages import (
+    END,
+    Cursor,
+    Derived,
+    GatheringElements,
+    GatheringPieces,
+    Stage,
+    Through,
+)
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
 from tfwire._data.structure import describe_row, leaves, map_structure
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
-
-_ENDED = "end"
 
 
 class _OfMany(Stage):
@@ -137,7 +143,7 @@ class _SampleCursor(GatheringElements):
         self._below: list[Cursor | None] = []  # None: it has ended
         try:
             for source, place in zip(stage.sources, places, strict=True):
-                ended = place == _ENDED
+                ended = place == END
                 self._below.append(None if ended else source.open(epoch, place))
         except BaseException:
             self.close()
@@ -162,7 +168,7 @@ class _SampleCursor(GatheringElements):
         return not (any(ended) if self._stop_on_empty else all(ended))
 
     def place(self) -> Any:
-        places = [_ENDED if below is None else below.snapshot() for below in self._below]
+        places = [END if below is None else below.snapshot() for below in self._below]
         return [self._seed, self._drawn, places]
 
     def parts(self) -> Iterable[Cursor]:

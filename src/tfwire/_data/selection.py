@@ -8,6 +8,7 @@ from typing import Any
 from tfwire._base.arguments import integer
 from tfwire._data.stages import (
     ELEMENTS_PER_SKIP,
+    END,
     ChosenByPlace,
     Cursor,
     Derived,
@@ -92,7 +93,8 @@ class _SkipCursor(Through):
 
 
 class Repeat(Derived):
-    """The elements count times over; forever if count is None or negative."""
+    """The elements count times over, whether or not some passes have none. If count is None or
+    negative: until a pass has none, as repeating nothing forever would never return."""
 
     def __init__(self, source: Stage, count: int | None) -> None:
         count = None if count is None else integer("count", count)
@@ -110,8 +112,11 @@ class _RepeatCursor(GatheringPieces):
     def __init__(self, stage: Repeat, epoch: str, at: Any) -> None:
         self._stage = stage
         self._outer = epoch
-        self._epoch: int
-        self._empty: bool  # so far, this epoch
+        self._epoch = 0
+        self._empty = True  # so far, this epoch
+        self._below: Cursor | None = None
+        if at == END or stage.source.length == 0:
+            return
         epochs = COUNT if stage.count is None else range(stage.count + 1)
         self._epoch, self._empty, below = state_or(at, [epochs, bool, None], (0, True, None))
         self._below = self._open(below)
@@ -125,18 +130,20 @@ class _RepeatCursor(GatheringPieces):
         if self._below is None:
             return None
         piece = self._below.take(count)
-        self._empty = self._empty and not piece
-        if not piece:
+        if piece:
+            self._empty = False
+        else:
             self._below.close()
             self._epoch += 1
-            # Repeating nothing forever would never return.
-            self._below = None if self._empty else self._open()
+            ended = self._empty and self._stage.count is None
+            self._below = None if ended else self._open()
             self._empty = True
         return piece
 
     def place(self) -> Any:
-        below = None if self._below is None else self._below.snapshot()
-        return [self._epoch, self._empty, below]
+        if self._below is None:
+            return END
+        return [self._epoch, self._empty, self._below.snapshot()]
 
     def parts(self) -> Iterable[Cursor]:
         below = self._below

@@ -19,6 +19,7 @@ from tfwire._data.structure import check_shard
 
 __all__ = [
     "ELEMENTS_PER_SKIP",
+    "END",
     "ChosenByPlace",
     "Cursor",
     "Derived",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 ELEMENTS_PER_SKIP = 256  # elements skipped at a time
-_END = "end"  # the position of a cursor that has ended
+END = "end"  # the position of a cursor that has ended
 
 
 class Cursor:
@@ -393,7 +394,7 @@ class Zip(Stage):
         self.quiet = all(source.quiet for source in sources)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        if at == _END:
+        if at == END:
             return _ZipCursor([])
         parts = state_or(at, [object] * len(self.sources), [None] * len(self.sources))
         below: list[Cursor] = []
@@ -438,7 +439,7 @@ class _ZipCursor(GatheringPieces):
 
     def place(self) -> Any:
         self.raise_deferred()
-        return _END if self._ended else [cursor.snapshot() for cursor in self._below]
+        return END if self._ended else [cursor.snapshot() for cursor in self._below]
 
     def parts(self) -> Iterable[Cursor]:
         return self._below

@@ -319,6 +319,9 @@ class Transformations(Regrouping[Element]):
     def repeat(self, count: int | None = None, name: str | None = None) -> Self:
         """The elements ``count`` times over; forever if ``count`` is None or -1.
 
+        A pass may have no elements, as one of a filter: ``count`` passes are made all the same.
+        Without a count, such a pass is the end.
+
         Example:
             >>> [int(x) for x in Dataset.range(2).repeat(2)]
             [0, 1, 0, 1]
