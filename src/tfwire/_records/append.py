@@ -53,7 +53,7 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
             f"{show_path(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
             "first stream only; use GZIP"
         )
-    found = detect_compression(system.pread(fd, DETECT_SIZE, 0))
+    found = detect_compression(system.pread(fd, DETECT_SIZE, 0)).compression
     if found != compression:
         raise ValueError(
             f"{show_path(path)}: the file is {found or 'not compressed'}, options say "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import zlib
 from collections.abc import Callable
@@ -25,6 +26,7 @@ except ImportError:  # no wheel for this platform
 __all__ = [
     "DETECT_SIZE",
     "Compressor",
+    "Detected",
     "TFRecordOptions",
     "compression_name",
     "compressor",
@@ -46,6 +48,7 @@ _COMPRESSION_NAMES: dict[str | int | None, Compression] = {
 
 # Bytes that detect_compression needs; fewer if the file is shorter.
 DETECT_SIZE = 512
+_PROBED_BYTES = 1 << 16  # of those inflated to find out whether that fails
 
 
 @public
@@ -144,7 +147,20 @@ def window_bits(name: str) -> int:
 # ---- Reading: detecting the compression -------------------------------------------------------
 
 
-def detect_compression(head: bytes) -> Compression:
+class Detected(NamedTuple):
+    """What the first bytes of a file look like.
+
+    Attributes:
+        compression: "", "GZIP" or "ZLIB".
+        sure: Whether they can be nothing else. If not, either the stream is damaged at its start,
+            or a plain file is, whose length looks like such a stream.
+    """
+
+    compression: Compression
+    sure: bool = True
+
+
+def detect_compression(head: bytes) -> Detected:
     """The compression type of a file, detected from its first DETECT_SIZE bytes.
 
     A length with a correct checksum means a plain file, whatever it looks like: the length of a
@@ -153,17 +169,26 @@ def detect_compression(head: bytes) -> Compression:
     beginning of a record. Anything else is read as plain, and damage is reported there.
     """
     if _begins_record(head):
-        return ""
+        return Detected("")
     if head[:3] == b"\x1f\x8b\x08":
-        return "GZIP"
+        return Detected("GZIP", _inflates(head, "GZIP") in ("record", "bytes"))
     if len(head) >= 2 and head[0] & 15 == 8 and int.from_bytes(head[:2], "big") % 31 == 0:
-        try:
-            inflated = zlib.decompressobj().decompress(head, lib.TFW_HEADER_SIZE)
-        except zlib.error:
-            return ""
-        if len(inflated) < lib.TFW_HEADER_SIZE or _begins_record(inflated):
-            return "ZLIB"
-    return ""
+        found = _inflates(head, "ZLIB")
+        if found in ("record", "little"):
+            return Detected("ZLIB", found == "record")
+    return Detected("")
+
+
+def _inflates(head: bytes, name: str) -> Literal["record", "bytes", "little", "failed"]:
+    """What the beginning of a stream inflates to: the header of a record, other bytes, or too few
+    to tell; or whether it fails somewhere."""
+    inflater, first = zlib.decompressobj(wbits=window_bits(name)), b""
+    with contextlib.suppress(zlib.error):
+        first = inflater.decompress(head, lib.TFW_HEADER_SIZE)
+        inflater.decompress(inflater.unconsumed_tail, _PROBED_BYTES)
+        if not _begins_record(first):
+            return "bytes" if len(first) == lib.TFW_HEADER_SIZE else "little"
+    return "record" if _begins_record(first) else "failed"
 
 
 def _begins_record(data: bytes) -> bool:

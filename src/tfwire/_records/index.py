@@ -15,7 +15,12 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._base.text import show_path
-from tfwire._records.compression import DETECT_SIZE, compression_name, detect_compression
+from tfwire._records.compression import (
+    DETECT_SIZE,
+    Detected,
+    compression_name,
+    detect_compression,
+)
 from tfwire._records.damage import Reading
 from tfwire._records.frames import FRAME
 from tfwire._records.index_check import check_index, fingerprint_of_file, fingerprint_of_object
@@ -190,11 +195,11 @@ class RecordIndex:
         auto = named == "auto"
         source = open_regular_file(path)
         try:
-            compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
+            compression = _detected(source).compression if named == "auto" else named
             status = os.fstat(source.fd)
             identity = file_identity(status)
             if compression:
-                offsets = offsets_in_stream(path, compression, check)
+                offsets = offsets_in_stream(path, named, check)
             else:
                 reading = Reading(source.path, "", auto)
                 offsets = offsets_in_file(source, status.st_size, reading, check)
@@ -212,7 +217,7 @@ class RecordIndex:
         file = RemoteFile(path)
         source: RemoteSource = file.duplicate()
         try:
-            compression = detect_compression(source.peek(DETECT_SIZE)) if named == "auto" else named
+            compression = _detected(source).compression if named == "auto" else named
             offsets = offsets_in_stream(source, named, check)
         finally:
             source.close()
@@ -326,8 +331,10 @@ class RecordIndex:
         source = open_regular_file(path)
         try:
             status = os.fstat(source.fd)
-            compression = detect_compression(source.peek(DETECT_SIZE))
+            compression, sure = _detected(source)
             offsets = read_text(index_path, path, status.st_size, compression)
+            if not sure and offsets[-1] == status.st_size:  # a plain file whose length is damaged
+                compression = ""
             if not compression and offsets[-1] != status.st_size:
                 raise stale(path, index_path, f"{offsets[-1]} bytes", f"{status.st_size} bytes")
             return cls._of(source, offsets, compression, status)
@@ -440,6 +447,10 @@ class RecordIndex:
 
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
+
+
+def _detected(source: FileSource | RemoteSource) -> Detected:
+    return detect_compression(source.peek(DETECT_SIZE))
 
 
 def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:

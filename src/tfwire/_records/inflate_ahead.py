@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tfwire._base import system
 from tfwire._base.workers import Workers
-from tfwire._records.compression import DETECT_SIZE, detect_compression
+from tfwire._records.compression import DETECT_SIZE, Detected, detect_compression
 from tfwire._records.inflate import InflatedSource, StreamDamage
 from tfwire._records.paths import is_path
 from tfwire._records.sources import FileSource, Source, open_regular
@@ -278,8 +278,11 @@ class FilesAhead(Iterator[Any]):
             if source is None or (source.size() or 0) < _AHEAD_BYTES:
                 return None
             name = self._compression
-            compression = detect_compression(source.peek(DETECT_SIZE)) if name == "auto" else name
-            if compression:
+            detected = (
+                Detected(name) if name != "auto" else detect_compression(source.peek(DETECT_SIZE))
+            )
+            compression = detected.compression
+            if compression and detected.sure:
                 inflater = ThreadedInflater(source, compression)
                 few = _ratio(source, compression) > _LARGE_RATIO
                 inflater.start(_FEW_WAITING if few else _WAITING)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
@@ -35,7 +37,7 @@ from tfwire._records.native_batches import (
 )
 from tfwire._records.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.receipts import Summary, Tally
-from tfwire._records.sources import FileSource, Source
+from tfwire._records.sources import FileSource, ObjectSource, Source
 from tfwire._records.unit_block import Block
 
 if TYPE_CHECKING:
@@ -107,8 +109,7 @@ class RecordFile:
             if inflater is not None:
                 self.compression = inflater.name
             elif options.compression == "auto":
-                look = source.peek if start == _BEGINNING else source.sample
-                self.compression = detect_compression(look(DETECT_SIZE))
+                self.compression = _detected(source, options, start)
             else:
                 self.compression = options.compression
             self._reading = Reading(self.path, self.compression, auto)
@@ -430,3 +431,44 @@ class RecordFile:
         assert self._duplicates is not None
         damaged = lib.tfw_reader_skipped(self._reader, 0, ffi.NULL, 0) != 0
         return self._duplicates.drop(batch, damaged)
+
+
+# ---- Compression -----------------------------------------------------------------------------
+
+# Of a source that cannot go back, this many bytes are looked through for a plain record.
+_LOOKED_THROUGH = 1 << 20
+
+
+def _detected(source: Source, options: ReadOptions, start: RecordPosition) -> Compression:
+    """The compression of a source. What begins like a damaged stream may be a plain file with a
+    damaged length: where damage is skipped, it is one if any record verifies."""
+    look = source.peek if start == _BEGINNING else source.sample
+    detected = detect_compression(look(DETECT_SIZE))
+    if not detected.sure and options.on_corrupt == "skip" and _has_record(source, options):
+        return ""
+    return detected.compression
+
+
+def _has_record(source: Source, options: ReadOptions) -> bool:
+    """Whether a source that is read as plain has any record. It is at its beginning again."""
+    lent: Source = _LentSource(source)
+    if not source.rewindable:
+        lent = ObjectSource(io.BytesIO(source.peek(_LOOKED_THROUGH)))
+    plain = options._replace(compression="", receipt=False)
+    with contextlib.closing(RecordFile(lent, plain)) as file:
+        found = file.next(1, ffi.new("tfw_batch *"))
+    if source.rewindable:
+        source.rewind(0)
+    return found
+
+
+class _LentSource(Source):
+    """A source that stays open."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.path = source.path
+        self._source = source
+
+    def _readinto(self, buffer: Any) -> int:
+        return self._source.readinto(buffer)

@@ -172,7 +172,7 @@ def _is_plain_file(path: Any, detect: bool) -> bool:
     if source is None:
         return False
     try:
-        return not (detect and detect_compression(source.peek(DETECT_SIZE)))
+        return not (detect and detect_compression(source.peek(DETECT_SIZE)).compression)
     finally:
         source.close()
 
