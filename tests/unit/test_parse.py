@@ -14,7 +14,6 @@ from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
-from tfwire._parsing import functions
 
 FEATURES = {
     "i": tfw.FixedLenFeature([2], tfw.int64),
@@ -364,10 +363,3 @@ def test_a_default_that_is_an_array_may_change():
     assert [1, 2] == tfw.parse_single_example(b"", features)["a"].tolist()
     features["a"] = tfw.FixedLenFeature([2], tfw.int64, np.array([3, 4]))
     assert [3, 4] == tfw.parse_single_example(b"", features)["a"].tolist()
-
-
-def test_compiled_specifications_are_few():
-    """A program that makes a dict per call does not grow without end."""
-    for _ in range(3 * functions._MAX_PARSERS):
-        tfw.parse_single_example(one(a=1), fixed([]))
-    assert len(functions._parsers) <= functions._MAX_PARSERS

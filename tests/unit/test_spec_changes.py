@@ -9,7 +9,7 @@ import pytest
 
 import tfwire as tfw
 from search import search
-from tfwire._parsing import functions
+from specs import compilations
 
 MESSAGE = tfw.encode_example({"a": [1, 2], "b": 0.5, "c": [b"x", b"y"], "i": [0, 1], "z": [0, 2]})
 SEQUENCE = tfw.encode_sequence_example(
@@ -208,10 +208,10 @@ def test_an_unchanged_specification_is_compiled_once():
         "s": tfw.SparseFeature(["i"], "i", tfw.int64, [2]),
         "r": tfw.RaggedFeature(tfw.int64, "r", [tfw.RaggedFeature.RowSplits("q")]),
     }
-    tfw.parse_single_example(MESSAGE, features)
-    _, parser = functions._parsers[id(features)]
-    tfw.parse_single_example(MESSAGE, features)
-    assert parser is functions._parsers[id(features)][1]
+    with compilations() as made:
+        tfw.parse_single_example(MESSAGE, features)
+        tfw.parse_single_example(MESSAGE, features)
+    assert len(made) == 1
 
 
 def test_a_feature_that_makes_up_its_fields_is_asked_at_every_call():
@@ -240,9 +240,9 @@ def test_a_list_in_a_feature_of_tensorflow_is_watched():
     partitions = [tfw.RaggedFeature.RowLengths("i")]
     features = {"r": theirs("int64", "a", partitions, "int64", False)}
     message = tfw.encode_example({"a": [1, 2], "i": [2, 0], "j": [1, 1]})
-    assert [[1, 2], []] == tfw.parse_single_example(message, features)["r"].to_list()
-    _, parser = functions._parsers[id(features)]
-    tfw.parse_single_example(message, features)
-    assert parser is functions._parsers[id(features)][1]
+    with compilations() as made:
+        assert [[1, 2], []] == tfw.parse_single_example(message, features)["r"].to_list()
+        tfw.parse_single_example(message, features)
+    assert len(made) == 1
     partitions[0] = tfw.RaggedFeature.RowLengths("j")
     assert [[1], [2]] == tfw.parse_single_example(message, features)["r"].to_list()

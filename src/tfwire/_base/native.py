@@ -16,6 +16,7 @@ __all__ = [
     "DAMAGE_REASONS",
     "SEED",
     "adopt",
+    "borrow",
     "check",
     "data_loss",
     "ffi",
@@ -84,6 +85,12 @@ def adopt(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:
     dtype = np.dtype(dtype)
     owner = ffi.gc(memory, lib.tfw_free, count * dtype.itemsize)
     return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
+
+
+def borrow(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """An array over memory that stays C's."""
+    dtype = np.dtype(dtype)
+    return np.frombuffer(ffi.buffer(memory, count * dtype.itemsize), dtype)
 
 
 _native_version = text(lib.tfw_version())

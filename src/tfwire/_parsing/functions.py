@@ -15,8 +15,7 @@ from tfwire._base.errors import public
 from tfwire._parsing.cut import lengths_of_batches
 from tfwire._parsing.fields import Column
 from tfwire._parsing.parser import BaseParser, Batch, Single
-from tfwire._parsing.spec import compile_features
-from tfwire._parsing.spec_snapshot import Snapshot
+from tfwire._parsing.spec_cache import Compiled, compiled_example, compiled_sequence
 
 __all__ = [
     "Parser",
@@ -73,6 +72,8 @@ class Parser(BaseParser[Batch, Single]):
         >>> parser.parse([tfw.encode_example({"label": 3}), tfw.encode_example({"label": 4})])
         {'label': array([3, 4])}
     """
+
+    _parameters = ("features",)
 
     @overload
     def __init__(
@@ -131,10 +132,7 @@ class Parser(BaseParser[Batch, Single]):
         bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None:
-        if not features:
-            raise ValueError("Invalid argument: features cannot be empty.")
-        plan = compile_features(features)
-        super().__init__([plan], bytes_as, empty_is_missing, features=plan.features)
+        self._start(compiled_example(features).schemas, bytes_as, empty_is_missing)
 
     def _batches(
         self, parts: list[list[Column]], count: int, size: int
@@ -176,6 +174,8 @@ class SequenceParser(
         ({'n': np.int64(1)}, {'words': array([3, 4])})
     """
 
+    _parameters = ("context_features", "sequence_features")
+
     @overload
     def __init__(
         self: SequenceParser[Key, Array],
@@ -211,20 +211,8 @@ class SequenceParser(
         bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None:
-        if not context_features and not sequence_features:
-            raise ValueError(
-                "Both `context_features` and `sequence_features` argument are None, but at least "
-                "one should have values."
-            )
-        context = compile_features(context_features, "context") if context_features else None
-        lists = compile_features(sequence_features, "lists") if sequence_features else None
-        super().__init__(
-            [context, lists],
-            bytes_as,
-            empty_is_missing,
-            context_features=None if context is None else context.features,
-            sequence_features=None if lists is None else lists.features,
-        )
+        known = compiled_sequence(context_features, sequence_features)
+        self._start(known.schemas, bytes_as, empty_is_missing)
 
     def _batches(
         self, parts: list[list[Column]], count: int, size: int
@@ -287,7 +275,8 @@ def parse_example(
 ) -> dict[Key, Value]:
     """Parses a batch of serialized Examples, as ``tf.io.parse_example``.
 
-    The specification is compiled once, and again after it was changed.
+    The specification is compiled once, also when each call makes an equal one, and again after it
+    was changed.
 
     Args:
         serialized: A list, tuple or object array of bytes-like objects. One bytes-like object is
@@ -309,11 +298,10 @@ def parse_example(
         >>> parse_example([tfw.encode_example({"label": 3, "tags": ["a", "b"]})], features)
         {'label': array([3])}
     """
-    known = _parsers.get(id(features))
-    if known is None or not known[0].is_current(features):
-        known = _compile(features)
+    known = compiled_example(features)
+    parser = known.parser or _parser_of(known, Parser)
     parsed: dict[Key, Value]
-    [parsed] = known[1]._parse_batches(serialized, None, None, example_names)
+    [parsed] = parser._parse_batches(serialized, None, None, example_names)
     return parsed
 
 
@@ -357,10 +345,9 @@ def parse_single_example(
         >>> parse_single_example(tfw.encode_example({"name": "goat"}), features)
         {'name': b'goat'}
     """
-    known = _parsers.get(id(features))
-    if known is None or not known[0].is_current(features):
-        known = _compile(features)
-    parsed: dict[Key, Value] = known[1]._parse_single(serialized, example_names)
+    known = compiled_example(features)
+    parser = known.parser or _parser_of(known, Parser)
+    parsed: dict[Key, Value] = parser._parse_single(serialized, example_names)
     return parsed
 
 
@@ -407,7 +394,8 @@ def parse_sequence_example(
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
     """
-    parser = _cached_sequence_parser(context_features, sequence_features)
+    known = compiled_sequence(context_features, sequence_features)
+    parser = known.parser or _parser_of(known, SequenceParser)
     parsed: tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]
     [parsed] = parser._parse_batches(serialized, None, None, example_names)
     return parsed
@@ -434,60 +422,15 @@ def parse_single_sequence_example(
     Raises:
         ParseError, ValueError, TypeError: As parse_example.
     """
-    parser = _cached_sequence_parser(context_features, sequence_features)
+    known = compiled_sequence(context_features, sequence_features)
+    parser = known.parser or _parser_of(known, SequenceParser)
     parsed: tuple[dict[Key, Value], dict[Key, Value]] = parser._parse_single(
         serialized, example_name
     )
     return parsed
 
 
-# ---- Compiled specifications ------------------------------------------------------------------
-_MAX_PARSERS = 128
-# By id() of the specifications, which the snapshots keep alive.
-_parsers: dict[int, tuple[Snapshot, Parser[Any, Any]]] = {}
-_sequence_parsers: dict[
-    tuple[int, int], tuple[Snapshot | None, Snapshot | None, SequenceParser[Any, Any]]
-] = {}
-
-
-def _compile(features: Mapping[Any, Any]) -> tuple[Snapshot, Parser[Any, Any]]:
-    snapshot = _take_snapshot("features", features)
-    if snapshot is None:
-        raise ValueError("Invalid argument: features cannot be empty.")
-    known = snapshot, Parser(snapshot.features)
-    _remember(_parsers, id(features), known)
-    return known
-
-
-def _cached_sequence_parser(
-    context_features: Mapping[Any, Any] | None, sequence_features: Mapping[Any, Any] | None
-) -> SequenceParser[Any, Any]:
-    key = id(context_features), id(sequence_features)
-    known = _sequence_parsers.get(key)
-    if (
-        known is not None
-        and (known[0] is None or known[0].is_current(context_features))
-        and (known[1] is None or known[1].is_current(sequence_features))
-    ):
-        return known[2]
-    context = _take_snapshot("context_features", context_features)
-    lists = _take_snapshot("sequence_features", sequence_features)
-    parser = SequenceParser(
-        None if context is None else context.features, None if lists is None else lists.features
-    )
-    _remember(_sequence_parsers, key, (context, lists, parser))
-    return parser
-
-
-def _take_snapshot(name: str, features: Mapping[Any, Any] | None) -> Snapshot | None:
-    if features is None:
-        return None
-    if not isinstance(features, Mapping):
-        raise TypeError(f"{name} must be a dict, found {type(features).__name__}")
-    return Snapshot(features)
-
-
-def _remember(parsers: dict[Any, Any], key: Any, entry: tuple[Any, ...]) -> None:
-    if len(parsers) >= _MAX_PARSERS:
-        parsers.clear()
-    parsers[key] = entry
+def _parser_of(known: Compiled, cls: type[BaseParser[Any, Any]]) -> Any:
+    """The parser that the functions share for a specification."""
+    known.parser = cls._of(known.schemas)
+    return known.parser

@@ -30,6 +30,8 @@ from tfwire._records.markers import Markers
 from tfwire._records.unit_block import Block
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tfwire._base.aliases import (
         BytesAs,
         BytesLike,
@@ -76,21 +78,34 @@ class BaseParser(Generic[Batch, Single]):
     """A compiled specification. Parser and SequenceParser make results of the columns."""
 
     _needs_windows = False  # whether every record must be seen, not only its columns
+    _parameters: tuple[str, ...] = ()  # names of the specifications, as arguments
 
-    def __init__(
-        self, plans: Sequence[Plan | None], bytes_as: BytesAs, empty_is_missing: bool, **init: Any
+    def _start(
+        self, schemas: Sequence[Schema | None], bytes_as: BytesAs, empty_is_missing: bool
     ) -> None:
+        """What ``__init__`` does when the specifications are compiled."""
         choice("bytes_as", bytes_as, ("object", "column"))
         empty_is_missing = boolean("empty_is_missing", empty_is_missing)
-        self._init = {**init, "bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
-        self._plans = plans
-        self._schemas = tuple(None if plan is None else Schema(plan) for plan in plans)
+        self._plans: Sequence[Plan | None] = [
+            None if schema is None else schema.plan for schema in schemas
+        ]
+        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
+        held = [None if plan is None else plan.features for plan in self._plans]
+        self._init: dict[str, Any] = dict(zip(self._parameters, held, strict=False))
+        self._init |= {"bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
         self._blocks: deque[Block] = deque()  # unused ones, as the sessions
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
+
+    @classmethod
+    def _of(cls, schemas: Sequence[Schema | None]) -> Self:
+        """A parser of compiled specifications."""
+        parser = cls.__new__(cls)
+        parser._start(schemas, "object", False)
+        return parser
 
     def __getstate__(self) -> dict[str, Any]:
         return self._init

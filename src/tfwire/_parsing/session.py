@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.native import SEED, adopt, check, ffi, lib, new_error
+from tfwire._base.native import SEED, adopt, borrow, check, ffi, lib, new_error
 from tfwire._base.text import quoted
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure, raise_failure
@@ -22,7 +23,6 @@ __all__ = [
     "Out",
     "Schema",
     "Session",
-    "borrow",
     "create_columns",
 ]
 
@@ -376,12 +376,6 @@ def arrays_over(
     return Column(values, splits, steps)
 
 
-def borrow(memory: Any, count: int, dtype: Any) -> Array:
-    """An array over memory that stays C's."""
-    dtype = np.dtype(dtype)
-    return np.frombuffer(ffi.buffer(memory, count * dtype.itemsize), dtype)
-
-
 # ---- Schemas: plans as C knows them ----
 
 Out = Mapping[str, Array] | Mapping[bytes, Array]
@@ -395,6 +389,7 @@ class Schema:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.spares = [Spare() for _ in plan.requests]
+        self.programs: dict[Any, Any] = {}  # that make single results, by flags
         features = ffi.new("tfw_feature[]", len(plan.requests))
         pinned = [
             _describe(feature, request)
@@ -422,6 +417,12 @@ class Schema:
             for i, request in enumerate(plan.requests)
             if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
         ]
+
+    def with_own_memory(self) -> Schema:
+        """The same schema for another parser: memory is kept as long as the parser."""
+        other = copy(self)
+        other.spares = [Spare() for _ in self.plan.requests]
+        return other
 
 
 class Bound(NamedTuple):

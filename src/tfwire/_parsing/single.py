@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import borrow, check, ffi, lib, new_error
 from tfwire._base.strings import as_message
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import DType, float32, int64, string
-from tfwire._parsing.session import Schema, borrow, create_columns
+from tfwire._parsing.session import Schema, create_columns
 from tfwire._parsing.spec import Request
 
 __all__ = ["SingleSession", "batch_names", "is_scalar", "single_message", "single_name", "unwrap"]
@@ -51,21 +52,19 @@ class SingleSession:
             "columns": self._handle,
             "strings": self._strings,
             "error": self._error,
+            **{f"key{i}": request.name for i, request in enumerate(self._requests)},
         }
-        self._expressions = [""] * len(self._requests)
         self._bind(int64)
         self._bind(float32)
-        long = self._compile(f"lambda: {self._result(short=False)}")
+        if flags not in schema.programs:
+            schema.programs[flags] = _programs(self._requests, flags)
+        long, short = schema.programs[flags]
         # A separate dict: one shared with long would be a reference cycle.
-        other = partial(_other, long, self._error, self._requests)
-        self._names = {**self._names, "other": other}
+        other = partial(_other, eval(long, self._names), self._error, self._requests)
         # Takes a message and returns its features; raises ParseFailure or MemoryError. All in one
         # function: another call costs 40 ns.
-        self.parse = self._compile(
-            f"lambda message: {self._result(short=True)} if not (status := parse_one(columns, "
-            f"message, len(message), {flags}, strings, {_STRINGS_SIZE}, ends, error)) "
-            "else other(status)"
-        )
+        self.parse: Callable[[bytes], dict[Any, Any]]
+        self.parse = eval(short, {**self._names, "other": other})
 
     def _bind(self, dtype: DType) -> None:
         """Binds the columns of a type to parts of one array."""
@@ -77,38 +76,48 @@ class SingleSession:
             end = begin + request.num_values
             pointer = ffi.from_buffer(memory[begin:end])
             check(lib.tfw_columns_bind(self._handle, i, pointer, 1, self._error), self._error)
-            self._expressions[i] = f"{dtype.name}[{begin}]"
             if request.shape:
                 self._names[f"array{i}"] = memory[begin:end].reshape(request.shape)
-                self._expressions[i] = f"array{i}.copy()"
             begin = end
 
-    def _result(self, short: bool) -> str:
-        """The source of the result: a dict display is faster than any loop.
 
-        Keys are in it as literals; everything else is made here.
-        """
-        items, begin, end = [], "", 0
-        for i, request in enumerate(self._requests):
-            expression = self._expressions[i]
-            if request.dtype == string:
-                end += request.num_values
-                expression = f"string({i})"
-                if short and not request.shape:
-                    expression = f"text[{begin}:ends[{end - 1}]]"
-                begin = f"ends[{end - 1}]" if end else ""
-            items.append(f"{self._key(i, request.name)}: {expression}")
-        return f"{{{', '.join(items)}}}"
+def _programs(requests: Sequence[Request], flags: int) -> tuple[CodeType, CodeType]:
+    """The code of two functions, compiled once for a schema.
 
-    def _key(self, i: int, key: Any) -> str:
-        if type(key) is str:
-            return repr(key)
-        self._names[f"key{i}"] = key
-        return f"key{i}"
+    The second parses a message and makes the result, the first makes it of strings that do not fit
+    into the buffer. A dict display is faster than any loop. Keys are in it as literals; everything
+    else has a name.
+    """
+    return (
+        compile(f"lambda: {_result(requests, short=False)}", "<result>", "eval"),
+        compile(
+            f"lambda message: {_result(requests, short=True)} if not (status := parse_one("
+            f"columns, message, len(message), {flags}, strings, {_STRINGS_SIZE}, ends, error)) "
+            "else other(status)",
+            "<parse>",
+            "eval",
+        ),
+    )
 
-    def _compile(self, source: str) -> Callable[..., dict[Any, Any]]:
-        function: Callable[..., dict[Any, Any]] = eval(source, self._names)
-        return function
+
+def _result(requests: Sequence[Request], short: bool) -> str:
+    """The source of the result."""
+    items, begin, end = [], "", 0
+    places = {int64: 0, float32: 0}
+    for i, request in enumerate(requests):
+        if request.dtype == string:
+            end += request.num_values
+            expression = f"string({i})"
+            if short and not request.shape:
+                expression = f"text[{begin}:ends[{end - 1}]]"
+            begin = f"ends[{end - 1}]" if end else ""
+        else:
+            place = places[request.dtype]
+            places[request.dtype] += request.num_values
+            expression = f"array{i}.copy()" if request.shape else f"{request.dtype.name}[{place}]"
+        key = repr(request.name) if type(request.name) is str else f"key{i}"
+        items.append(f"{key}: {expression}")
+    return f"{{{', '.join(items)}}}"
 
 
 def _other(

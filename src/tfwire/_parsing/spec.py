@@ -42,7 +42,7 @@ from tfwire._parsing.features import (
 from tfwire._parsing.fields import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
 
-__all__ = ["KINDS", "Plan", "Request", "compile_features"]
+__all__ = ["ARGUMENTS", "KINDS", "Plan", "Request", "compile_features"]
 
 Key = Any  # str, or bytes for keys that are not UTF-8
 
@@ -100,7 +100,7 @@ class Plan(NamedTuple):
 
 
 # The argument of the specification of each part.
-_ARGUMENTS = {"example": "features", "context": "context_features", "lists": "sequence_features"}
+ARGUMENTS = {"example": "features", "context": "context_features", "lists": "sequence_features"}
 
 
 def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan:
@@ -114,7 +114,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         ValueError, TypeError: As TensorFlow does.
     """
     if not isinstance(features, Mapping):
-        raise TypeError(f"{_ARGUMENTS[part]} must be a dict, found {type(features).__name__}")
+        raise TypeError(f"{ARGUMENTS[part]} must be a dict, found {type(features).__name__}")
     compiler = _Compiler(part)
     fields: dict[Key, Field] = {}
     known: dict[Key, Any] = {}

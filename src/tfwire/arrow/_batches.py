@@ -194,8 +194,8 @@ def _utf8(name: str) -> bytes:
 class BatchParser(BaseParser[RecordBatch, None]):
     """Parses Examples or SequenceExamples of files into RecordBatches."""
 
-    def __init__(self, plans: Any, layout: TableLayout) -> None:
-        super().__init__(plans, "column", False)
+    def __init__(self, layout: TableLayout) -> None:
+        self._start(layout.schemas, "column", False)
         self._layout = layout
         self._needs_windows = layout.positions
 

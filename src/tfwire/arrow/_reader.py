@@ -71,7 +71,6 @@ class ArrowReader:
         self,
         paths: list[str | os.PathLike[str]],
         features: TableFeatures,
-        plans: Sequence[Plan | None],
         layout: TableLayout,
         batch_size: int,
         num_threads: int,
@@ -80,7 +79,7 @@ class ArrowReader:
     ) -> None:
         self.paths: list[str | os.PathLike[str]] = paths
         self.features: TableFeatures = features
-        self._parser = BatchParser(plans, layout)
+        self._parser = BatchParser(layout)
         self._layout = layout
         self._batch_size = batch_size
         self._num_threads = num_threads
@@ -295,7 +294,7 @@ def open_reader(
     plans = _chosen(_plans(features), columns)
     layout = TableLayout(plans, binary_as, tensors, with_positions)
     return ArrowReader(
-        files, features, plans, layout, batch_size, num_threads, compression_type, on_corrupt
+        files, features, layout, batch_size, num_threads, compression_type, on_corrupt
     )
 
 
