@@ -202,10 +202,37 @@ def test_a_slice_pickles_its_own_bytes_only(protocol):
 
 
 @pytest.mark.parametrize("offsets", [[-1, 2], [0, 9], [3, 1], [5, 5, 9]])
-def test_a_column_with_wrong_offsets_pickles_and_stays_wrong(offsets):
-    column = pickle.loads(pickle.dumps(tfw.BytesColumn(b"catdo", offsets)))
-    with pytest.raises(ValueError, match="offsets must not decrease"):
-        column.to_numpy()
+def test_wrong_offsets_are_refused_at_once_or_when_they_are_used(offsets):
+    """Also those of a column that was changed, of its slices and of its pickle."""
+    with pytest.raises(ValueError, match="offsets must not decrease and stay within the 5 bytes"):
+        tfw.BytesColumn(b"catdo", offsets)
+    column = tfw.BytesColumn(b"catdo", [0] * len(offsets))
+    column.offsets[:] = offsets
+    nested = tfw.BytesColumn(b"catdo", [0] * len(offsets), (1, len(offsets) - 1))
+    nested.offsets[:] = offsets
+    for use in (
+        column.to_numpy,
+        lambda: [column[i] for i in range(len(column))],
+        lambda: column[:].to_list(),
+        lambda: [text for i in range(len(column)) for text in column[i : i + 1].to_list()],
+        lambda: nested[0].to_list(),
+        lambda: column.take(np.arange(len(column))),
+        lambda: pickle.loads(pickle.dumps(column)),
+        lambda: copy.copy(column),
+    ):
+        with pytest.raises(ValueError, match="offsets must not decrease"):
+            use()
+
+
+@pytest.mark.parametrize("splits", [[-1, 2], [0, 9], [3, 1], [0, -1], [2, 2, 9], [], [[0, 1]]])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_wrong_row_splits_are_refused(splits, dtype):
+    splits = np.array(splits, dtype)
+    for values in (np.arange(3), tfw.BytesColumn(b"abc", [0, 1, 2, 3]), list("abc")):
+        with pytest.raises(ValueError, match="row_splits must"):
+            tfw.RaggedTensor(values, splits)
+    with pytest.raises(ValueError, match="row_splits must"):
+        tfw.RaggedTensor(tfw.RaggedTensor(np.arange(3), [0, 1, 2, 3]), splits)
 
 
 @pytest.mark.parametrize("shape", [(2, -1, -1), (-1, -2), (1, 2**32, 2**32), (2**64,), ()])

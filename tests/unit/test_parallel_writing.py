@@ -237,8 +237,8 @@ def write_twice(writer):
 def test_a_column_at_fault_is_an_error_after_the_records_before_it(record, tmp_path):
     data, offsets = np.zeros(COUNT * 10, np.uint8), np.arange(0, COUNT * 10 + 1, 10)
     expected = tfw.encode_columns({"x": tfw.BytesColumn(data, offsets)})
-    offsets[record + 1] = 3  # before the string begins
     columns = {"x": tfw.BytesColumn(data, offsets)}
+    offsets[record + 1] = 3  # before the string begins
     for threads in (1, *THREADS):
         path = tmp_path / str(threads)
         writer = tfw.TFRecordWriter(path, num_threads=threads)

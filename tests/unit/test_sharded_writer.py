@@ -133,10 +133,11 @@ def test_columns_before_a_fault_are_written_to_many_shards(tmp_path, threads):
     """Also what was waiting for more."""
     offsets = np.arange(0, 200_001, 10)
     data, expected = np.zeros(offsets[-1], np.uint8), 15_000
+    column = tfw.BytesColumn(data, offsets)
     offsets[expected + 1] = 3  # before the string begins
     writer = ShardedWriter(tmp_path / PATTERN, num_shards=64, num_threads=threads)
     with pytest.raises(ValueError, match="decrease"):
-        writer.write_columns({"a": tfw.BytesColumn(data, offsets)})
+        writer.write_columns({"a": column})
     writer.close()
     assert expected == writer.num_records == sum(map(len, contents(writer)))
 

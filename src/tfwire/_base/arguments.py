@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tfwire._base.text import quoted, shorten
@@ -16,6 +16,8 @@ __all__ = [
     "choice",
     "file_path",
     "integer",
+    "refuse_null",
+    "refuse_unordered",
     "seconds",
     "size_in_bytes",
     "slice_indices",
@@ -141,6 +143,17 @@ def refuse_null(name: str, path: str | bytes | os.PathLike[Any]) -> None:
         raise ValueError(
             f"{name} must not hold a null character, found {quoted(os.fsdecode(path))}"
         )
+
+
+def refuse_unordered(name: str, values: Any) -> None:
+    """Checks an argument whose order decides the result. Views of a dict, as ``d.keys()``, have its
+    order.
+
+    Raises:
+        TypeError: A set, which has none, or a mapping, of which only the keys would count.
+    """
+    if isinstance(values, (set, frozenset, Mapping)):
+        raise TypeError(f"{name} must be in an order, as in a list; found {type(values).__name__}")
 
 
 _UNITS = {

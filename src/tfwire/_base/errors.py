@@ -55,10 +55,17 @@ class Error(Exception):
     op: object = None
 
     def __init__(self, message: object = "", *more: object, **attributes: object) -> None:
-        if len(more) > 1:  # TensorFlow's signature: (node_def, op, message)
+        if len(more) not in (0, 2, 3):
+            raise TypeError(
+                f"{type(self).__name__} takes a message, or as in TensorFlow node_def, op, message "
+                f"and an error_code, found {len(more) + 1} arguments"
+            )
+        if more:
             attributes |= {"node_def": message, "op": more[0]}
             message = more[1]
-        if len(more) > 2:  # OpError's: (node_def, op, message, error_code)
+        if len(more) > 2:
+            if not isinstance(more[2], int):
+                raise TypeError(f"error_code must be an integer, found {type(more[2]).__name__}")
             attributes["error_code"] = more[2]
         super().__init__(message)
         for name, value in attributes.items():

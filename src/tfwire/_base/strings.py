@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.arguments import refuse_unordered
 from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant
 from tfwire._base.native import ffi, lib
 
@@ -276,6 +277,7 @@ def _as_tuple(serialized: Any) -> tuple[Any, ...]:
         raise TypeError(
             f"expected a list of serialized messages, found {type(serialized).__name__}"
         )
+    refuse_unordered("serialized messages", serialized)
     if isinstance(serialized, Iterable):
         return tuple(serialized)
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
@@ -317,10 +319,19 @@ def checked_column(column: Any) -> tuple[Array, Array]:
     offsets = int64_array("offsets", column.offsets).copy()
     if offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("offsets must be of rank 1 and hold one entry more than there are strings")
-    ordered = bool((offsets[1:] >= offsets[:-1]).all())  # a difference may overflow
-    if not ordered or offsets[0] < 0 or offsets[-1] > len(data):
-        raise ValueError(f"offsets must not decrease and stay within the {len(data)} bytes")
+    check_splits("offsets", offsets, f"{len(data)} bytes", len(data))
     return data, offsets
+
+
+def check_splits(name: str, splits: Array, what: str, count: int) -> None:
+    """Checks that positions, one or more, between the parts of ``count`` things are in order.
+
+    Raises:
+        ValueError: They decrease, or reach beyond the things.
+    """
+    ordered = bool((splits[1:] >= splits[:-1]).all())  # a difference may overflow
+    if not ordered or splits[0] < 0 or splits[-1] > count:
+        raise ValueError(f"{name} must not decrease and stay within the {what}")
 
 
 def _copies(data: Array, offsets: Array, table: Array) -> Iterator[Spans]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, integer
+from tfwire._base.arguments import boolean, integer, refuse_unordered
 from tfwire._base.errors import public
 from tfwire._data import indexed_records, sources, stages
 from tfwire._data.combining import Sample
@@ -378,6 +378,7 @@ class TFRecordDataset(Dataset[bytes]):
 
 
 def _datasets(datasets: Any) -> list[Any]:
+    refuse_unordered("datasets", datasets)
     many = isinstance(datasets, Iterable) and not isinstance(datasets, Dataset)
     parts = list(datasets) if many else [datasets]
     for part in parts:

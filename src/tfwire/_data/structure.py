@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, integer
+from tfwire._base.arguments import as_index, integer, refuse_unordered
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, encoded_text, to_splits
@@ -278,6 +278,8 @@ def _check_shapes(shapes: Any) -> None:
         return
     if isinstance(shapes, (str, bytes)) or not isinstance(shapes, Iterable):
         raise TypeError(f"padded_shapes must be shapes, found {type(shapes).__name__}")
+    if not isinstance(shapes, dict):
+        refuse_unordered("padded_shapes", shapes)
     for part in shapes.values() if isinstance(shapes, dict) else shapes:
         nested = isinstance(part, Iterable) and not isinstance(part, (str, bytes))
         if nested or isinstance(shapes, dict):

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, integer, slice_indices
+from tfwire._base.arguments import as_index, integer, refuse_unordered, slice_indices
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
 from tfwire._base.html_display import html_of
-from tfwire._base.strings import as_array, bytes_array, checked_column, encoded_text, to_splits
+from tfwire._base.strings import (
+    as_array,
+    bytes_array,
+    check_splits,
+    checked_column,
+    encoded_text,
+    to_splits,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,7 +53,8 @@ class BytesColumn:
 
     Raises:
         TypeError: Offsets or shape are not integers, or the data is not bytes-like.
-        ValueError: There are no offsets, or not as many as the shape needs.
+        ValueError: There are no offsets, or not as many as the shape needs; they decrease, or reach
+            beyond the data.
 
     Example:
         >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
@@ -69,6 +77,7 @@ class BytesColumn:
         fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
         if count < 0 or self.offsets.ndim != 1 or not fits:
             raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
+        check_splits("offsets", self.offsets, f"{len(self.data)} bytes", len(self.data))
 
     @classmethod
     def _trusted(cls, data: Array, offsets: Array, shape: tuple[int, ...]) -> BytesColumn:
@@ -99,7 +108,7 @@ class BytesColumn:
         Raises:
             IndexError: There is no such entry.
             TypeError: The column has rank 0.
-            ValueError: The slice has a step.
+            ValueError: The slice has a step; or the offsets were changed, and are not valid.
 
         Example:
             >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
@@ -111,11 +120,17 @@ class BytesColumn:
         if isinstance(index, slice):
             begin, end = _slice_bounds(index, len(self))
             offsets = self.offsets[begin * size : end * size + 1]
-            return BytesColumn(self.data, offsets, (end - begin, *row_shape))
+            return BytesColumn._trusted(self.data, offsets, (end - begin, *row_shape))
         i = _row(index, len(self))
         if row_shape:
-            return BytesColumn(self.data, self.offsets[i * size : (i + 1) * size + 1], row_shape)
-        return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].data)
+            offsets = self.offsets[i * size : (i + 1) * size + 1]
+            return BytesColumn._trusted(self.data, offsets, row_shape)
+        first, last = self.offsets[i : i + 2].tolist()
+        if not 0 <= first <= last <= len(self.data):
+            raise ValueError(
+                f"offsets must not decrease and stay within the {len(self.data)} bytes"
+            )
+        return bytes(self.data[first:last].data)
 
     def take(self, indices: IntegerArray) -> BytesColumn:
         """Copies some of the strings.
@@ -147,7 +162,7 @@ class BytesColumn:
         offsets = to_splits(sizes)
         where = np.repeat(begins - offsets[:-1], sizes)
         where += np.arange(len(where))
-        return BytesColumn(self.data[where], offsets)
+        return BytesColumn._trusted(self.data[where], offsets, (len(sizes),))
 
     def to_numpy(self) -> npt.NDArray[np.object_]:
         """The strings as objects.
@@ -305,6 +320,7 @@ class RaggedTensor:
 
     Raises:
         TypeError: The row splits are not integers.
+        ValueError: There are no row splits; they decrease, or reach beyond the values.
 
     Example:
         >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
@@ -323,6 +339,18 @@ class RaggedTensor:
             as_array(values) if isinstance(values, list) else values
         )
         self.row_splits: IntegerArray = _as_splits(row_splits)
+        if type(self.row_splits) is np.ndarray:  # tensors of other libraries may be on a device
+            if self.row_splits.ndim != 1 or not self.row_splits.size:
+                raise ValueError("row_splits must be of rank 1 and hold one entry more than rows")
+            count = len(self.values)
+            check_splits("row_splits", self.row_splits, f"{count} values", count)
+
+    @classmethod
+    def _trusted(cls, values: Values | RaggedTensor, row_splits: IntegerArray) -> RaggedTensor:
+        """A tensor of arrays that are known to be valid; nothing is checked."""
+        ragged = cls.__new__(cls)
+        ragged.values, ragged.row_splits = values, row_splits
+        return ragged
 
     @property
     def nested_row_splits(self) -> tuple[IntegerArray, ...]:
@@ -382,7 +410,7 @@ class RaggedTensor:
             begin, end = _slice_bounds(index, len(self))
             splits = self.row_splits[begin : end + 1]
             part: Any = self.values[int(splits[0]) : int(splits[-1])]
-            return RaggedTensor(part, splits - splits[0])
+            return RaggedTensor._trusted(part, splits - splits[0])
         i = _row(index, len(self))
         return self.values[int(self.row_splits[i]) : int(self.row_splits[i + 1])]
 
@@ -421,6 +449,7 @@ def _row(index: int, count: int) -> int:
 
 def _sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python's integers: those of numpy overflow."""
+    refuse_unordered("shape", shape)
     try:
         return tuple(map(as_index, shape))
     except TypeError:

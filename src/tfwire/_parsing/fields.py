@@ -173,9 +173,11 @@ def check_padding_size(key: str | bytes, values: Any, splits: Array, default: An
 
 def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
     if not default:  # empty strings need only offsets
-        return BytesColumn(strings.data, to_splits(pad_rows(np.diff(strings.offsets), splits, 0)))
+        padded = pad_rows(np.diff(strings.offsets), splits, 0)
+        return BytesColumn._trusted(strings.data, to_splits(padded), (len(padded),))
     data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
-    with_default = BytesColumn(data, np.append(strings.offsets, len(data)))
+    offsets = np.append(strings.offsets, len(data))
+    with_default = BytesColumn._trusted(data, offsets, (len(strings) + 1,))
     return with_default.take(pad_rows(np.arange(len(strings)), splits, len(strings)))
 
 

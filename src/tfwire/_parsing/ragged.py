@@ -162,7 +162,7 @@ class Ragged:
                 raise _failure(
                     self.key, None, f"Row splits up to {splits[-1]} need row_splits_dtype=int64"
                 )
-            values = RaggedTensor(values, splits.astype(self.splits_dtype))
+            values = RaggedTensor._trusted(values, splits.astype(self.splits_dtype))
         return values
 
     def _levels(self, columns: Sequence[Column]) -> tuple[Any, list[Array], Array]:

@@ -364,7 +364,8 @@ def arrays_over(
     values: Any
     if request.dtype == string:
         data = array_of_values(column.values, column.byte_count, np.uint8)
-        values = BytesColumn(data, array(column.offsets, column.value_count + 1, np.int64))
+        offsets = array(column.offsets, column.value_count + 1, np.int64)
+        values = BytesColumn._trusted(data, offsets, (column.value_count,))
     else:
         dtype = request.dtype.as_numpy_dtype
         values = array_of_values(column.values, column.value_count, dtype)

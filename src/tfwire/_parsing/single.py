@@ -139,7 +139,7 @@ def _string(handle: Any, requests: Sequence[Request], as_column: bool, i: int) -
         return ffi.buffer(column.values, column.byte_count)[:]
     data = borrow(column.values, column.byte_count, np.uint8).copy()
     offsets = borrow(column.offsets, column.value_count + 1, np.int64).copy()
-    strings = BytesColumn(data, offsets, shape)
+    strings = BytesColumn._trusted(data, offsets, shape)
     return strings if as_column else strings.to_numpy()
 
 

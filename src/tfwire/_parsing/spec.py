@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, boolean, integer
+from tfwire._base.arguments import as_index, boolean, integer, refuse_unordered
 from tfwire._base.native import lib
 from tfwire._base.text import quoted, show_key
 from tfwire._examples.values import (
@@ -293,6 +293,7 @@ def _shape(key: Key, feature: FixedLenFeature | FixedLenSequenceFeature) -> tupl
         raise ValueError(f"Missing shape for feature {show_key(key)}. Received feature={feature}.")
     if isinstance(shape, (str, bytes)):
         raise TypeError(f"shape of feature {show_key(key)}: expected ints, found {shape!r}")
+    refuse_unordered(f"shape of feature {show_key(key)}", shape)
     dimensions = [_dimension(key, n) for n in (shape if np.iterable(shape) else [shape])]
     if dimensions and dimensions[0] is None and isinstance(feature, FixedLenFeature):
         raise ValueError(

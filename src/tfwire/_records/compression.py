@@ -209,6 +209,16 @@ _FAST_LEVELS = {-1: 2, 1: 1, 2: 2, 3: 3}
 _FLUSH_MODES = *_ISAL_FLUSH_MODES, zlib.Z_PARTIAL_FLUSH, zlib.Z_BLOCK
 
 
+_PARAMETERS = (
+    "flush_mode",
+    "window_bits",
+    "compression_level",
+    "compression_method",
+    "mem_level",
+    "compression_strategy",
+)
+
+
 class Compressor(NamedTuple):
     """The compressor of one stream.
 
@@ -227,12 +237,16 @@ def compressor(options: Any, level: int | None) -> Compressor | None:
     """A Compressor for these options; None: they ask for no compression.
 
     Raises:
-        ValueError, TypeError: Options that zlib does not know.
+        ValueError, TypeError: Options that zlib does not know, or a level without a compression.
     """
     if level is not None and not -1 <= integer("compression_level", level) <= 9:
         raise ValueError(f"compression_level must be -1 to 9, found {level}")
     name = compression_name(options)
     if not name:
+        if level is not None:
+            raise ValueError('compression_level needs options="GZIP" or "ZLIB"')
+        for parameter in _PARAMETERS:  # which have no effect, as in TensorFlow
+            _parameter(options, parameter, 0)
         return None
     flush_mode = _parameter(options, "flush_mode", zlib.Z_NO_FLUSH)
     if flush_mode not in _FLUSH_MODES:

@@ -67,10 +67,12 @@ def make_options(
     if buffer_size is not None:
         buffer_size = integer("buffer_size", buffer_size, 0)
     receipt = boolean("receipt", receipt)
+    if boolean("accept_ambiguous", accept_ambiguous) and not boolean("correct", correct):
+        raise ValueError("accept_ambiguous is for correct=True")
     flags = (
         (0 if boolean("verify", verify) else lib.TFW_NO_DATA_CRC)
         | (lib.TFW_CORRECT if boolean("correct", correct) else 0)
-        | (lib.TFW_CORRECT_AMBIGUOUS if boolean("accept_ambiguous", accept_ambiguous) else 0)
+        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
     )
     return ReadOptions(
         compression_name(compression_type, auto=True),

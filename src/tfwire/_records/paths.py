@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import refuse_null
+from tfwire._base.arguments import refuse_null, refuse_unordered
 from tfwire._base.text import show_path
 from tfwire._records.urls import is_object_path, is_url
 
@@ -73,6 +73,7 @@ def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
         return iter((paths,))
     if isinstance(paths, (list, tuple)):
         return iter([_checked_item(path, name) for path in paths])
+    refuse_unordered(name, paths)
     try:
         items = iter(paths)
     except TypeError:

@@ -8,7 +8,7 @@ import os
 from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -92,6 +92,9 @@ class _Records:
             chosen = range(*slice_indices(key, count))
             # The step of a slice of one record may be of any size.
             return chosen.start + np.arange(len(chosen)) * (chosen.step if len(chosen) > 1 else 1)
+        # A set has no order. numpy would take the keys of a dict, and what an iterator gives.
+        if not hasattr(key, "__getitem__") or isinstance(key, Mapping):
+            raise _wrong_key(key)
         found = np.asarray(key)
         if found.shape == (0,):
             found = found.astype(np.int64)

@@ -149,6 +149,7 @@ def with_storage_options(path: Any, storage_options: Mapping[str, Any] | None = 
 
     Raises:
         TypeError: ``storage_options`` is not a mapping with str keys.
+        ValueError: The path has a filesystem of its own.
     """
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise TypeError(
@@ -159,6 +160,10 @@ def with_storage_options(path: Any, storage_options: Mapping[str, Any] | None = 
             found = type(key).__name__
             raise TypeError(f"every key of storage_options must be a str, found {found}")
     if is_object_path(path):
+        if storage_options:
+            raise ValueError(
+                "storage_options are for URLs: a path of universal_pathlib has a filesystem"
+            )
         return ObjectPath(path.fs.unstrip_protocol(path.path), None, path.fs, path.path)
     if isinstance(path, bytes):
         path = os.fsdecode(path)

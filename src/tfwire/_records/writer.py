@@ -90,7 +90,8 @@ class TFRecordWriter(WriterBase):
             not created. An object of a URL appears when the writer is closed; an exception within
             ``with`` discards it.
         options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
-        compression_level: 0 to 9 or -1. It replaces the level of TFRecordOptions.
+        compression_level: 0 to 9 or -1, of a compressed file. It replaces the level of
+            TFRecordOptions.
         append: Continue the file instead of emptying it. Its headers and its last record are
             checked first. A GZIP file gets another member; ZLIB cannot be continued.
         repair_tail: With append, cut off a torn last record instead of refusing the file, unless

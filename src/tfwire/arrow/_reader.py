@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.arguments import boolean, choice, integer, refuse_unordered
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi
 from tfwire._base.text import printable, quoted
@@ -356,6 +356,7 @@ def column_names(columns: Iterable[str] | None) -> list[str] | None:
         return None
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
+    refuse_unordered("columns", columns)
     names = list(columns)
     for name in names:
         if not isinstance(name, str):

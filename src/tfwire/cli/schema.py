@@ -13,6 +13,7 @@ from tfwire.cli import _files
 if TYPE_CHECKING:
     from tfwire._parsing.infer import InferredSchema
 
+_SURVEYED = 1000  # records
 _ENDINGS = {".py": "code", ".pbtxt": "pbtxt", ".json": "json"}
 
 
@@ -30,9 +31,8 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--records",
         type=_files.positive,
-        default=1000,
         metavar="N",
-        help="read N records, in equal parts of every file (default: %(default)s)",
+        help=f"read N records, in equal parts of every file (default: {_SURVEYED})",
     )
     number.add_argument("--all", action="store_true", help="read all records")
     parser.add_argument(
@@ -61,6 +61,10 @@ def _schema(options: argparse.Namespace) -> int:
     known = [name for name in options.files if name.endswith((".pbtxt", ".json"))]
     if known and len(options.files) > 1:
         return _files.refuse(options, f"{show_path(known[0])}: a schema file is read alone")
+    if known and (options.all or options.records or options.compression != "auto"):
+        return _files.refuse(options, "-n, --all and --compression are for TFRecord files")
+    if options.force and options.output is None:
+        return _files.refuse(options, "--force needs --output")
     if options.output is not None:
         ending = next((end for end in _ENDINGS if options.output.endswith(end)), None)
         if options.format is None and ending is None:
@@ -95,7 +99,7 @@ def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
         return read_schema(known[0])
     return infer_schema(
         [_files.input_file(name) for name in options.files],
-        None if options.all else options.records,
+        None if options.all else options.records or _SURVEYED,
         compression_type=_files.chosen_compression(options),
     )
 

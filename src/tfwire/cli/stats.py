@@ -102,7 +102,7 @@ def _stats(options: argparse.Namespace) -> int:
 def _problem_of_plot(options: argparse.Namespace) -> str | None:
     """Why the plot cannot be drawn, before anything is read; None if it can."""
     if options.plot is None:
-        return None
+        return "--force needs --plot" if options.force else None
     from tfwire.cli._histograms import ENDINGS, find_matplotlib
 
     if not options.plot.endswith(ENDINGS):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tfwire.view._records import BrowsedFile
 
 _RECORDS_WITH_CORNERS = 50
+_FROZEN_RECORDS = 100
+_FROZEN_BYTES = 5_000_000  # of pictures
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +31,12 @@ def add_view(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--records",
         type=_files.positive,
-        default=100,
         metavar="N",
-        help="records in OUT (default: %(default)s)",
+        help=f"records in OUT (default: {_FROZEN_RECORDS})",
     )
     parser.add_argument(
         "--size",
         type=_files.byte_size,
-        default=5_000_000,
         metavar="SIZE",
         help="bytes of pictures in OUT, like 5MB (the default)",
     )
@@ -63,7 +63,10 @@ def _view(options: argparse.Namespace) -> int:
     corners = tuple(options.boxes.split(",")) if options.boxes else ()
     if corners and len(corners) != 4:
         return _files.refuse(options, "--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
-    if options.html is not None:
+    if options.html is None:
+        if options.force or options.records or options.size:
+            return _files.refuse(options, "-n, --size and --force need --html")
+    else:
         problem = _files.problem_of_output(
             argparse.Namespace(**{**vars(options), "output": options.html}),
             options.files,
@@ -100,7 +103,8 @@ def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tupl
     from tfwire._records.sinks import replace_file
     from tfwire.view._frozen import frozen_page
 
-    text = frozen_page(files, options.records, options.size, corners)
+    count, size = options.records or _FROZEN_RECORDS, options.size or _FROZEN_BYTES
+    text = frozen_page(files, count, size, corners)
     replace_file(options.html, [text.encode("utf-8", "replace")])
     return 0
 
