@@ -40,6 +40,8 @@ def path(tmp_path):
         (Dataset.range(4).interleave(Dataset.range, 2, 1), [0, 0, 1, 0, 1, 2]),
         (Dataset.range(5).batch(2).unbatch(), [0, 1, 2, 3, 4]),
         (Dataset.range(5).batch(2).rebatch(4), [[0, 1, 2, 3], [4]]),
+        (Dataset.range(6).batch(4).rebatch([1, 0, 2]), [[0], [], [1, 2], [3], [], [4, 5]]),
+        (Dataset.range(5).batch(4).rebatch([3, 1], drop_remainder=True), [[0, 1, 2], [3]]),
         (Dataset.range(9).take_while(lambda x: x < 3), [0, 1, 2]),
         (Dataset.from_tensor_slices([3, 1, 3, 2, 1]).unique(), [3, 1, 2]),
         (Dataset.range(4).scan(np.int64(1), lambda s, x: (s * 2, s + x)), [1, 3, 6, 11]),

@@ -25,8 +25,8 @@ from tfwire._data.stages import (
     Through,
 )
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
-from tfwire._data.structure import describe_row, leaves, map_structure
-from tfwire._examples.column_types import RaggedTensor, SparseTensor
+from tfwire._data.structure import describe_row, map_structure, num_rows
+from tfwire._examples.column_types import SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
 
@@ -274,19 +274,8 @@ class _UnbatchCursor(Through, GatheringElements):
 
 def rows_of(element: Any) -> tuple[Iterator[Any], int]:
     """The rows of an element, and their number."""
-    sizes = {_num_rows(leaf) for leaf in leaves(element)}
-    if len(sizes) != 1:
-        raise ValueError(f"unbatch needs leaves of one first axis, found sizes {sorted(sizes)}")
-    count = sizes.pop()
+    count = num_rows(element)
     return (map_structure(partial(_row, row), element) for row in range(count)), count
-
-
-def _num_rows(leaf: Any) -> int:
-    if isinstance(leaf, SparseTensor):
-        return int(leaf.dense_shape[0])
-    if not isinstance(leaf, RaggedTensor) and not np.ndim(leaf):
-        raise ValueError("unbatch needs leaves of rank 1 or more, found a scalar")
-    return len(leaf)
 
 
 def _row(row: int, leaf: Any) -> Any:

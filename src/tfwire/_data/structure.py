@@ -19,10 +19,13 @@ __all__ = [
     "check_callable",
     "check_padding",
     "check_shard",
+    "cut_rows",
     "describe",
     "describe_row",
+    "join_rows",
     "leaves",
     "map_structure",
+    "num_rows",
     "pad_and_stack",
     "stack_elements",
     "stack_ragged",
@@ -159,6 +162,69 @@ def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
     inner = [value.values[int(value.row_splits[0]) : int(value.row_splits[-1])] for value in values]
     splits = to_splits(np.concatenate([value.row_lengths() for value in values]))
     return RaggedTensor(_joined(inner, splits_dtype), splits.astype(splits_dtype))
+
+
+# ---- Rows of batches ----------------------------------------------------------------------------
+def num_rows(element: Any) -> int:
+    """The size of the first axis of an element's leaves.
+
+    Raises:
+        ValueError: A leaf is a scalar, or their sizes differ.
+    """
+    sizes = {_size(leaf) for leaf in leaves(element)}
+    if len(sizes) != 1:
+        raise ValueError(f"expected leaves of one first axis, found sizes {sorted(sizes)}")
+    return sizes.pop()
+
+
+def _size(leaf: Any) -> int:
+    if isinstance(leaf, SparseTensor):
+        return int(leaf.dense_shape[0])
+    if not isinstance(leaf, RaggedTensor) and not np.ndim(leaf):
+        raise ValueError("expected leaves of rank 1 or more, found a scalar")
+    return len(leaf)
+
+
+def cut_rows(element: Any, begin: int, end: int) -> Any:
+    """Some rows of an element."""
+    return map_structure(lambda leaf: _cut_leaf(leaf, begin, end), element)
+
+
+def _cut_leaf(leaf: Any, begin: int, end: int) -> Any:
+    if not isinstance(leaf, SparseTensor):
+        return leaf[begin:end]
+    rows = leaf.indices[:, 0]
+    within = (begin <= rows) & (rows < end)
+    shape = np.concatenate([[end - begin], leaf.dense_shape[1:]]).astype(np.int64)
+    return SparseTensor(_below(leaf.indices[within], -begin), leaf.values[within], shape)
+
+
+def _below(indices: Array, rows: int) -> Array:
+    """Indices moved by a number of rows."""
+    moved = indices.copy()
+    moved[:, 0] += rows
+    return moved
+
+
+def join_rows(elements: Sequence[Any]) -> Any:
+    """The rows of elements of one structure as one element."""
+    return elements[0] if len(elements) == 1 else zip_structures(_join_leaves, *elements)
+
+
+def _join_leaves(*values: Any) -> Any:
+    first = values[0]
+    if isinstance(first, RaggedTensor):
+        return _joined(values, first.row_splits.dtype)
+    if not isinstance(first, SparseTensor):
+        return np.concatenate(list(map(as_array, values)))
+    counts = [int(value.dense_shape[0]) for value in values]
+    firsts = to_splits(np.array(counts, np.int64))[:-1].tolist()
+    shapes = [value.dense_shape[1:] for value in values]
+    return SparseTensor(
+        np.concatenate([_below(v.indices, n) for v, n in zip(values, firsts, strict=True)]),
+        np.concatenate([as_array(value.values) for value in values]),
+        np.concatenate([[sum(counts)], np.max(shapes, axis=0)]).astype(np.int64),
+    )
 
 
 def pad_and_stack(

@@ -11,7 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count, islice, repeat
+from itertools import count, cycle, islice, repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from tfwire._data.grouped import Intact
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.structure import leaves, map_structure
+from tfwire._data.structure import cut_rows, join_rows, leaves, map_structure, num_rows
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import Explained, FailedPreconditionError
 
@@ -135,6 +135,42 @@ def windows(
         deque(islice(intact, max(0, shift - span)), maxlen=0)
         held.extend(islice(intact, span - len(held)))
     intact.raise_error()
+
+
+def rebatched(
+    sizes: list[int], drop_remainder: bool, spec: Any, epoch: str, source: Elements
+) -> Elements:
+    """Batches of these sizes, again and again, of the rows of batches."""
+    intact = Intact(source)
+    empty = None if spec is None else map_structure(_no_rows, spec)
+    held, begin, total = empty, 0, 0  # a batch, its first row that is left, and its rows
+    for size in cycle(sizes):
+        parts: list[Any] = []
+        missing = size
+        while missing or held is None:
+            if begin == total:
+                following = next(intact, None)
+                if following is None:
+                    break
+                held, begin, total = following, 0, num_rows(following)
+            end = min(total, begin + missing)
+            parts += [cut_rows(held, begin, end)] if end > begin else []
+            missing -= end - begin
+            begin = end
+        if missing == 0 and held is not None:
+            yield join_rows(parts) if parts else cut_rows(held, 0, 0)
+            continue
+        if parts and not drop_remainder:
+            yield join_rows(parts)
+        break
+    intact.raise_error()
+
+
+def _no_rows(words: str) -> Any:
+    """A batch without rows; sizes that are not known are 0."""
+    name, _, sizes = words[:-1].partition("[")
+    shape = [0, *(int(size) if size.isdecimal() else 0 for size in sizes.split(", ")[1:])]
+    return np.empty(shape, object if name == "string" else name)
 
 
 def scan(

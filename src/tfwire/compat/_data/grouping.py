@@ -64,11 +64,28 @@ class Grouping(Generating):
         return self._next(Unbatch(self._stage, length, spec), "unbatch")
 
     def rebatch(
-        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
-    ) -> Any:
-        """Batches of another size of the same rows."""
-        rows: Any = self.unbatch()
-        return rows.batch(batch_size, drop_remainder)
+        self: P, batch_size: Any, drop_remainder: bool = False, name: str | None = None
+    ) -> P:
+        """Batches of other sizes of the same rows.
+
+        Args:
+            batch_size: The size of every batch, or a list of sizes that repeats; 0: no rows.
+            drop_remainder: Leave out a last batch of fewer rows.
+        """
+        given = to_numpy(batch_size)
+        if np.ndim(given) > 1:
+            raise ValueError(f"`batch_size` must be one size or a list, found shape {given.shape}")
+        sizes = [integer("batch_size", size, 0) for size in np.ravel(given)]
+        if not sizes:
+            raise ValueError("`batch_size` must have at least one size")
+        rows, row = specs.of_rows(self._stage.spec)
+        spec = None
+        if row is not None:
+            size = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
+            whole = drop_remainder or (rows is not None and size and not rows % size)
+            spec = map_structure(partial(specs.of_batch, size if whole else None), row)
+        arguments = (sizes, bool(drop_remainder), spec)
+        return self._generated("rebatch", generators.rebatched, *arguments, spec=spec)
 
     def group_by_window(
         self: P,

@@ -30,6 +30,7 @@ __all__ = [
     "element_spec",
     "fits",
     "leaf_spec",
+    "of_batch",
     "of_rows",
     "of_types",
 ]
@@ -225,6 +226,12 @@ def of_rows(spec: Any) -> tuple[int | None, Any]:
         raise InvalidArgumentError("unbatch needs leaves of one first axis, found different sizes")
     row = map_structure(lambda words: _without_rows(_from_words(words)), spec)
     return (sizes.pop() if len(sizes) == 1 else None), row
+
+
+def of_batch(size: int | None, words: str) -> Any:
+    """The spec of batches of rows of a spec."""
+    row = _from_words(words)
+    return described(TensorSpec([size, *row.shape], row.dtype))
 
 
 def check_dtypes(stages: Sequence[Stage]) -> None:
