@@ -749,6 +749,12 @@ typedef struct tfw_import tfw_import;
 TFW_API int tfw_import_create(struct ArrowArrayStream *stream, struct ArrowSchema *schema,
                               struct ArrowArray *array, tfw_import **out_import,
                               tfw_error *error);
+
+/* The same for one column: a stream of arrays of any type, or one array. Its input has no name. */
+TFW_API int tfw_import_create_column(struct ArrowArrayStream *stream, struct ArrowSchema *schema,
+                                     struct ArrowArray *array, tfw_import **out_import,
+                                     tfw_error *error);
+
 TFW_API void tfw_import_free(tfw_import *import);
 
 /* Reads the schema, to be called once, first. TFW_E_UNSUPPORTED: not a table, or error->feature is

@@ -18,6 +18,7 @@ struct tfw_import {
     uint64_t at;      /* the next record of this one */
     uint64_t records; /* how many to try next, by the memory that earlier ones took */
     tfwi_arena arena;
+    bool is_column; /* the arrays are those of the only column */
     bool stream_failed;
     bool ended; /* or failed: the stream is not asked again */
 };
@@ -54,6 +55,16 @@ int tfw_import_create(struct ArrowArrayStream *stream, struct ArrowSchema *schem
     }
     *out_import = import;
     return TFW_OK;
+}
+
+int tfw_import_create_column(struct ArrowArrayStream *stream, struct ArrowSchema *schema,
+                             struct ArrowArray *array, tfw_import **out_import,
+                             tfw_error *error) {
+    int status = tfw_import_create(stream, schema, array, out_import, error);
+    if (status == TFW_OK) {
+        (*out_import)->is_column = true;
+    }
+    return status;
 }
 
 void tfw_import_free(tfw_import *import) {
@@ -125,7 +136,26 @@ static int ask_for_batch(tfw_import *import, tfw_error *error) {
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-static int read_types(tfw_import *import, tfw_error *error) {
+static int reserve_columns(tfw_import *import, int64_t count, tfw_error *error) {
+    import->columns = tfwi_calloc((size_t)count, sizeof *import->columns);
+    import->inputs = tfwi_calloc((size_t)count, sizeof *import->inputs);
+    if (import->columns == NULL || import->inputs == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for the columns of a table");
+    }
+    import->count = (size_t)count;
+    return TFW_OK;
+}
+
+static int read_type(tfw_import *import, const struct ArrowSchema *schema, size_t column,
+                     tfw_error *error) {
+    int status = tfwi_read_type(schema, &import->columns[column], error);
+    if (status != TFW_OK) {
+        TFWI_SET(error, feature, (int32_t)column);
+    }
+    return status;
+}
+
+static int read_table(tfw_import *import, tfw_error *error) {
     const struct ArrowSchema *schema = &import->schema;
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0 || schema->dictionary != NULL) {
         return tfwi_fail(error, TFW_E_UNSUPPORTED,
@@ -135,20 +165,27 @@ static int read_types(tfw_import *import, tfw_error *error) {
         (schema->n_children != 0 && schema->children == NULL)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible number of columns");
     }
-    import->columns = tfwi_calloc((size_t)schema->n_children, sizeof *import->columns);
-    import->inputs = tfwi_calloc((size_t)schema->n_children, sizeof *import->inputs);
-    if (import->columns == NULL || import->inputs == NULL) {
-        return tfwi_fail(error, TFW_E_MEMORY, "no memory for the columns of a table");
+    int status = reserve_columns(import, schema->n_children, error);
+    for (size_t i = 0; status == TFW_OK && i < import->count; i++) {
+        status = read_type(import, schema->children[i], i, error);
     }
-    import->count = (size_t)schema->n_children;
-    for (size_t i = 0; i < import->count; i++) {
-        int status = tfwi_read_type(schema->children[i], &import->columns[i], error);
-        if (status != TFW_OK) {
-            TFWI_SET(error, feature, (int32_t)i);
-            return status;
-        }
+    return status;
+}
+
+static int read_column(tfw_import *import, tfw_error *error) {
+    int status = reserve_columns(import, 1, error);
+    if (status == TFW_OK) {
+        status = read_type(import, &import->schema, 0, error);
+        import->columns[0].name = "";
     }
-    return TFW_OK;
+    return status;
+}
+
+/* Checks the batch that was just handed over. */
+static int check_batch(const tfw_import *import, tfw_error *error) {
+    const struct ArrowArray *batch = &import->batch;
+    return import->is_column ? tfwi_check_array(batch, import->columns, 0, error)
+                             : tfwi_check_table(batch, import->columns, import->count, error);
 }
 
 int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error) {
@@ -157,9 +194,11 @@ int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error)
         return tfwi_fail(error, TFW_E_ARGUMENT, "the schema was asked for before");
     }
     int status = ask_for_schema(import, error);
-    status = status == TFW_OK ? read_types(import, error) : status;
+    if (status == TFW_OK) {
+        status = (import->is_column ? read_column : read_table)(import, error);
+    }
     if (status == TFW_OK && import->batch.release != NULL) {
-        status = tfwi_check_table(&import->batch, import->columns, import->count, error);
+        status = check_batch(import, error);
     }
     import->ended = status != TFW_OK;
     *out_columns = import->count;
@@ -174,10 +213,12 @@ const char *tfw_import_name(const tfw_import *import, size_t column) {
 /* Makes the inputs of that many records. TFW_NEED_SPACE: they take more memory than allowed. */
 static int import_columns(tfw_import *import, uint64_t records, uint64_t room, tfw_error *error) {
     tfwi_arena_begin(&import->arena, room);
-    const uint64_t first = (uint64_t)import->batch.offset + import->at;
+    const struct ArrowArray *batch = &import->batch;
+    const uint64_t first = import->at + (import->is_column ? 0 : (uint64_t)batch->offset);
     for (size_t i = 0; i < import->count; i++) {
-        int status = tfwi_import_column(import->batch.children[i], &import->columns[i], first,
-                                        records, &import->arena, &import->inputs[i], error);
+        const struct ArrowArray *array = import->is_column ? batch : batch->children[i];
+        int status = tfwi_import_column(array, &import->columns[i], first, records, &import->arena,
+                                        &import->inputs[i], error);
         if (status < 0) {
             TFWI_SET(error, feature, (int32_t)i);
             if (error != NULL && error->record >= 0) {
@@ -230,7 +271,7 @@ int tfw_import_next(tfw_import *import, size_t room, const tfw_input **out_input
     while (status == TFW_OK && import->at == (uint64_t)import->batch.length) {
         status = ask_for_batch(import, error);
         if (status == TFW_OK) {
-            status = tfwi_check_table(&import->batch, import->columns, import->count, error);
+            status = check_batch(import, error);
         }
     }
     status = status == TFW_OK ? import_records(import, room, out_records, error) : status;

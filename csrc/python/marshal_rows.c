@@ -8,6 +8,7 @@ enum {
     FLAG_REF = 0x80,
     TYPE_REF = 'r',
     TYPE_NULL = '0', /* ends a dict */
+    TYPE_NONE = 'N',
     TYPE_DICT = '{',
     TYPE_LIST = '[',
     TYPE_TUPLE = '(',
@@ -220,6 +221,10 @@ TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t code, tfwi_item *out) {
         return reread_list(u, (size_t)list->a, out);
     }
     u->at = at;
+    if (code == TYPE_NONE) {
+        out->type = TFWI_ITEM_MISSING;
+        return TFW_OK;
+    }
     return status == TFWI_UNKNOWN ? read_list(u, code, out) : status;
 }
 

@@ -5,6 +5,7 @@
 enum tfwi_opcode {
     OP_MARK = '(',
     OP_STOP = '.',
+    OP_NONE = 'N',
     OP_APPEND = 'a',
     OP_APPENDS = 'e',
     OP_BINGET = 'h',

@@ -63,6 +63,7 @@ static int run_scalar(tfwi_unpickler *u, uint8_t op, size_t at) {
     case OP_NEWTRUE:
         return push(u, (tfwi_item){.type = TFWI_ITEM_INT, .a = op == OP_NEWTRUE, .at = at});
     case OP_BINFLOAT: return push_float(u, at);
+    case OP_NONE: return push(u, (tfwi_item){.type = TFWI_ITEM_MISSING, .at = at});
     case OP_SHORT_BINUNICODE: return push_string(u, at, 1, true);
     case OP_BINUNICODE: return push_string(u, at, 4, true);
     case OP_BINUNICODE8: return push_string(u, at, 8, true);
@@ -205,7 +206,8 @@ static int push_native(tfwi_unpickler *u) {
     return push(u, native);
 }
 
-/* native(scalar), native([strings]), native(kind, bytes of an array; of strings: an empty one). */
+/* native(scalar), native([strings]), native(kind, bytes of an array; of strings: an empty one); of
+ * kind 0, a value that is missing. */
 static int reduce(tfwi_unpickler *u) {
     if (u->items.count < 2) {
         return TFWI_UNKNOWN;
@@ -231,9 +233,9 @@ static int reduce(tfwi_unpickler *u) {
         result.b = e[0].b;
     } else if (args.b == 2 &&
                args.kinds == (TFWI_BIT(TFWI_ITEM_INT) | TFWI_BIT(TFWI_ITEM_STRING)) &&
-               e[1].a <= u->len && e[1].b <= u->len - e[1].a && e[0].a >= TFW_BYTES &&
-               e[0].a <= TFW_INT64 && (e[0].a != TFW_BYTES || e[1].b == 0)) {
-        result.type = TFWI_ITEM_RAW;
+               e[1].a <= u->len && e[1].b <= u->len - e[1].a && e[0].a <= TFW_INT64 &&
+               (e[0].a > TFW_BYTES || e[1].b == 0)) {
+        result.type = e[0].a == TFW_NONE ? TFWI_ITEM_MISSING : TFWI_ITEM_RAW;
         result.kind = (uint8_t)e[0].a;
         result.a = e[1].a;
         result.b = e[1].b;
@@ -317,6 +319,7 @@ static int recall_memo(tfwi_unpickler *u, size_t at, size_t size) {
     case TFWI_ITEM_FLOAT:
     case TFWI_ITEM_INT:
     case TFWI_ITEM_RAW:
+    case TFWI_ITEM_MISSING:
     case TFWI_ITEM_NATIVE:
         return push(u, (tfwi_item){.type = memo.type, .kind = memo.kind, .a = memo.a, .b = memo.b,
                                    .memo = (uint32_t)index + 1, .at = at});

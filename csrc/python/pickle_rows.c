@@ -13,7 +13,7 @@ static int set_items(tfwi_unpickler *u) {
     for (size_t i = 0; i < count; i += 2) {
         const tfwi_item *name = &u->items.of[i];
         uint32_t key;
-        if (name[0].type != TFWI_ITEM_STRING || name[1].type > TFWI_ITEM_RAW) {
+        if (name[0].type != TFWI_ITEM_STRING || name[1].type > TFWI_ITEM_MISSING) {
             return TFWI_UNKNOWN;
         }
         int status = tfwi_find_key(u, name, &key);

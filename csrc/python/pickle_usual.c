@@ -227,6 +227,7 @@ TFWI_INLINE int read_value(tfwi_unpickler *u, uint8_t op, tfwi_item *out) {
     case OP_BINGET: return read_known_value(u, 1, out);
     case OP_LONG_BINGET: return read_known_value(u, 4, out);
     case OP_EMPTY_LIST: return read_list(u, out);
+    case OP_NONE: *out = (tfwi_item){.type = TFWI_ITEM_MISSING}; return TFW_OK;
     default:
         if (!read_string(u, op, out) ||
             (is_text(op) && tfwi_has_surrogates(u->stream + out->a, (size_t)out->b))) {

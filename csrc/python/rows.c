@@ -108,6 +108,9 @@ static void put_array(tfw_rows *r, tfwi_prefix *f, const tfwi_item *array, size_
 
 TFWI_INLINE int put_pair(tfw_rows *r, const tfwi_pair *pair, tfwi_output *out) {
     const tfwi_item *value = &pair->value;
+    if (value->type == TFWI_ITEM_MISSING) {
+        return TFW_OK;
+    }
     int32_t kind = kind_of(value);
     if (kind == TFW_NONE) {
         return TFWI_UNKNOWN;

@@ -27,10 +27,11 @@ enum tfwi_item_type {
     TFWI_ITEM_STRING = TFW_BYTES,
     TFWI_ITEM_FLOAT = TFW_FLOAT,
     TFWI_ITEM_INT = TFW_INT64,
-    TFWI_ITEM_LIST,   /* a list or tuple */
-    TFWI_ITEM_RAW,    /* an array: the bytes of its numbers */
-    TFWI_ITEM_NATIVE, /* on the stack only: the marker that REDUCE applies */
-    TFWI_ITEM_ROW     /* in the memo only: a dict */
+    TFWI_ITEM_LIST,    /* a list or tuple */
+    TFWI_ITEM_RAW,     /* an array: the bytes of its numbers */
+    TFWI_ITEM_MISSING, /* None, for a value: the row does not have the feature */
+    TFWI_ITEM_NATIVE,  /* on the stack only: the marker that REDUCE applies */
+    TFWI_ITEM_ROW      /* in the memo only: a dict */
 };
 
 #define TFWI_BIT(type) ((uint8_t)(1u << (type)))

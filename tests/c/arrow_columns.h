@@ -48,6 +48,8 @@ typedef struct imported {
     tfw_error error;
 } imported;
 
+static bool import_as_column; /* the column alone, with all of its records, not in a table */
+
 /* Imports one column, x, and the first records of it; the status of what came last. */
 static inline int import_one(imported *t, struct ArrowSchema *type, struct ArrowArray *array,
                              int64_t records, size_t room) {
@@ -56,18 +58,20 @@ static inline int import_one(imported *t, struct ArrowSchema *type, struct Arrow
     static struct ArrowArray *arrays[1];
     types[0] = type;
     arrays[0] = array;
-    struct ArrowSchema schema = type_of("+s", types);
-    struct ArrowArray batch = array_of(records, 1, no_buffers, arrays);
+    struct ArrowSchema schema = import_as_column ? *type : type_of("+s", types);
+    struct ArrowArray batch = import_as_column ? *array
+                                               : array_of(records, 1, no_buffers, arrays);
     const int schemas = released_schemas, batches = released_arrays;
     *t = (imported){0};
-    int status = tfw_import_create(NULL, &schema, &batch, &t->import, &t->error);
+    int status = (import_as_column ? tfw_import_create_column : tfw_import_create)(
+        NULL, &schema, &batch, &t->import, &t->error);
     if (status == TFW_OK) {
         CHECK(schema.release == NULL && batch.release == NULL);
         status = tfw_import_schema(t->import, &t->columns, &t->error);
     }
     if (status == TFW_OK) {
         CHECK_EQ(1, t->columns);
-        CHECK(strcmp("x", tfw_import_name(t->import, 0)) == 0);
+        CHECK(strcmp(import_as_column ? "" : "x", tfw_import_name(t->import, 0)) == 0);
         status = tfw_import_next(t->import, room, &t->inputs, &t->records, &t->error);
     }
     CHECK_EQ(schemas, released_schemas);

@@ -1,6 +1,7 @@
 /* tfw_import_next: a column that the input describes, laid out as Arrow data in a way that the input
- * chooses, gives the messages of the same column laid out plainly; in pieces of any room, too.
- * Structs and buffers that lie are refused, or give other messages, and are released once. */
+ * chooses, gives the messages of the same column laid out plainly; in pieces of any room, alone or
+ * in a table. Structs and buffers that lie are refused, or give other messages, and are released
+ * once. */
 #include "fuzz.h"
 
 #include "arrow_columns.h"
@@ -271,7 +272,10 @@ static void encode(messages *m, const tfw_input *input, uint64_t records) {
     if (records > MOST_RECORDS) {
         return;
     }
-    int status = tfw_encode(input, 1, 0, (size_t)records, 0, 0, m->out + m->len,
+    tfw_input named = *input;
+    named.name = "x";
+    named.name_len = 1;
+    int status = tfw_encode(&named, 1, 0, (size_t)records, 0, 0, m->out + m->len,
                             sizeof m->out - m->len, spans, &done, &len, NULL);
     CHECK(status == TFW_OK || (status == TFW_NEED_SPACE && m->may_be_long));
     m->len += len;
@@ -303,6 +307,7 @@ static void run(input *in) {
     const uint8_t choice = input_byte(in), room = input_byte(in), lies = input_byte(in);
     c.kind = 1 + (choice & 3) % 3;
     c.depth = choice >> 2 & MOST_DEPTH;
+    import_as_column = (choice & 0x10) != 0;
     c.records = c.cells[0] = input_byte(in) % (MOST_RECORDS + 1);
     for (int64_t i = 0; i < c.records; i++) {
         c.presence[i] = input_byte(in) % 4 != 0 ? TFW_PRESENT : TFW_ABSENT;

@@ -93,7 +93,7 @@ static void check_messages(const encoded *e) {
 
 /* Bytes after an opcode, as far as the encoder knows it; false: the stream ends, or it does not. */
 static bool argument_size(const uint8_t *p, const uint8_t *end, size_t *out_size) {
-    static const char plain[] = "(.aesut)]}R\x85\x86\x87\x88\x89\x93\x94";
+    static const char plain[] = "(.aesut)]}NR\x85\x86\x87\x88\x89\x93\x94";
     static const char counted1[] = "C\x8a\x8c", counted4[] = "BX", counted8[] = "\x8d\x8e\x96";
     size_t left = (size_t)(end - p) - 1, size = 0;
     uint64_t len = 0;

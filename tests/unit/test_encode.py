@@ -134,6 +134,7 @@ KNOWN = [
     {"strings": np.array(["a", "b"]), "objects": np.array([b"x", "y"], object)},
     {b"bytes key": 1, "str key": 2},
     {"half": HALF(1.5), "numbers": [np.float64(1.5), np.int8(1)]},
+    {"none": None, "masked": np.ma.masked, "again": np.ma.masked, "time": np.datetime64("NaT")},
 ]
 
 
@@ -170,8 +171,8 @@ def test_other_rows_stand_among_plain_ones(row):
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        (None, "found None; leave the key out"),
-        ([1, None], "found None"),
+        ([1, None], "a null inside a list; leave it out or fill it"),
+        ([[1], [None]], "a null inside a list"),
         (1j, "found complex"),
         ({}, "found dict"),
         ({1}, "found set"),
@@ -181,7 +182,7 @@ def test_other_rows_stand_among_plain_ones(row):
         (np.array([1j]), "arrays of complex128"),
         (Decimal(1), "found Decimal"),
         ([1, "a"], "numbers and strings"),
-        (np.ma.array([1, 2], mask=[0, 1]), "masked"),
+        (np.ma.array([1, 2], mask=[0, 1]), "a null inside a list"),
     ],
 )
 def test_values_that_no_feature_holds_are_named(value, error):
@@ -209,7 +210,7 @@ def test_values_out_of_range_are_named(value, error):
     with pytest.raises(ValueError, match=f"^feature 'x': .*{error}"):
         encode_example({"fine": 1, "x": value})
     with pytest.raises(ValueError, match=f"^row 1: feature 'x': .*{error}"):
-        encode_examples([{"x": 1}, {"x": value}, {"x": None}])
+        encode_examples([{"x": 1}, {"x": value}, {"x": [None]}])
 
 
 ANY_TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates
@@ -267,13 +268,13 @@ def test_rows_of_numbers_and_text_are_the_same_by_marshal_and_pickle(rows, data)
 
 def test_rows_are_numbered_across_chunks():
     rows = [{"x": i} for i in range(5000)]
-    rows[4321] = {"x": None}
+    rows[4321] = {"x": [None]}
     with pytest.raises(TypeError, match=r"^row 4321: "):
         encode_examples(iter(rows))
 
 
 def test_rows_before_a_bad_one_are_framed():
-    rows = [{"x": i} for i in range(100)] + [{"x": None}]
+    rows = [{"x": i} for i in range(100)] + [{"x": [None]}]
     sizes = []
     with pytest.raises(TypeError, match=r"^feature 'x': "):
         sizes.extend(block.length for block in FramedRows().encode(rows))

@@ -128,7 +128,7 @@ def failing(path):
 calls = [call for path in paths for call in failing(path)]
 calls += [lambda: list(tfw.read_records(os.path.join(folder, "missing"))),
           lambda: parser.parse([b"x"]), lambda: parser.parse_single(b"\\xff"),
-          lambda: tfw.decode_example(b"\\x0a\\xff"), lambda: tfw.encode_example({"x": None}),
+          lambda: tfw.decode_example(b"\\x0a\\xff"), lambda: tfw.encode_example({"x": [None]}),
           lambda: tfw.parse_tensor(b"\\xff", tfw.int64),
           lambda: tfw.TFRecordWriter("/dev/full").write(b"x" * 300_000)]
 

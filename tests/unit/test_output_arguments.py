@@ -51,7 +51,7 @@ WRONG_RECORDS = {
     "an S array": np.array([b"a"]),
     "a list of numbers": [5],
     "a list of None": [None, b"a"],
-    "a row without an encoding": [{"a": None}],
+    "a row without an encoding": [{"a": [None]}],
     "a generator that fails": failing(),
 }
 WRONG_PATTERNS = ["a{b}", "{", "{}", "{shard.x}", "{shard[0]}", "{shard:c}", "{shard:/>3}", "", "."]

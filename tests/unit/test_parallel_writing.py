@@ -297,7 +297,7 @@ def test_wrong_numbers_of_threads_are_refused_before_anything_is_opened(threads,
 def test_wrong_columns_begin_no_thread(tmp_path):
     with tfw.TFRecordWriter(tmp_path / "data", num_threads=2) as writer:
         with pytest.raises(TypeError):
-            writer.write_columns({"x": [None] * 5000})
+            writer.write_columns({"x": [[None]] * 5000})
         with pytest.raises(ValueError, match=r"differ|records"):
             writer.write_columns({"x": [1, 2], "y": [1]})
     assert b"" == (tmp_path / "data").read_bytes()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import numpy as np
 
 from tfwire._base.arguments import boolean, choice, integer
-from tfwire._examples.arrow_tables import batches_of_table, is_table
+from tfwire._examples.arrow_import import is_arrow
+from tfwire._examples.arrow_tables import batches_of_table
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
 from tfwire._examples.native_encoder import (
@@ -24,6 +25,7 @@ from tfwire._examples.native_encoder import (
     encode_whole_in_threads,
     native_inputs,
 )
+from tfwire._examples.pandas_columns import columns_of_frame
 from tfwire._examples.rows import RowEncoder, encode_row
 from tfwire._examples.values import (
     FLOAT,
@@ -70,8 +72,10 @@ def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
 
     bool and ints become an int64_list, floats (and ints among floats) a float_list, str and bytes
     a bytes_list. Arrays and nested lists are flattened row by row. ``[]`` becomes a Feature without
-    a kind, an empty array an empty list of its kind. Feature messages, objects with a ``numpy()``
-    method, and anything else that numpy takes as an array are accepted too.
+    a kind, an empty array an empty list of its kind. A value that is missing (None, pandas' NA and
+    NaT, a null of Arrow) is a feature that the record does not have. Feature messages, objects with
+    a ``numpy()`` method, scalars and arrays of Arrow, and anything else that numpy takes as an
+    array are accepted too.
 
     Args:
         row: A mapping of feature names (str, or bytes for names that are not UTF-8) to values.
@@ -82,7 +86,8 @@ def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
         The serialized message, numbers packed.
 
     Raises:
-        TypeError: A value of a type that no feature holds (None, complex, datetime, dict, ...).
+        TypeError: A value of a type that no feature holds (complex, datetime, dict, ...), or a
+            value that is missing inside a list.
         ValueError: An integer outside of int64, or ragged nested lists.
 
     Example:
@@ -154,10 +159,12 @@ def encode_columns(
     Args:
         columns: Names to columns whose first axis counts the records: an array of rank 1 (one
             value per record) or higher (flattened per record), a list of scalars, a list of
-            lists or arrays of any length, a BytesColumn, or a RaggedTensor. A column has one kind:
-            ints among floats are written as floats. Or a table of Arrow data (an object with
-            ``__arrow_c_stream__`` or ``__arrow_c_array__``: polars, pyarrow, pandas, DuckDB): of
-            numbers, bools, strings, dictionaries, and lists of these. Null is an absent feature.
+            lists or arrays of any length, a column of pandas, polars or pyarrow, a BytesColumn, or
+            a RaggedTensor. A column has one kind: ints among floats are written as floats. Or a
+            table: a DataFrame of pandas, or Arrow data (an object with ``__arrow_c_stream__`` or
+            ``__arrow_c_array__``: polars, pyarrow, DuckDB) of numbers, bools, strings,
+            dictionaries, and lists of these. What is missing (None, null, NA, NaT, masked) is an
+            absent feature; NaN is a value among numbers.
         sort_keys: Write features in the order of their names' bytes.
         bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which needs no Python
             object per record.
@@ -213,7 +220,8 @@ def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
     Raises:
         TypeError, ValueError: As encode_columns; of a table now only what its schema shows.
     """
-    if is_table(columns):
+    columns = columns_of_frame(columns)
+    if is_arrow(columns):
         return batches_of_table(columns, sort_keys, room)
     inputs, num_records = inputs_from_columns(columns, sort_keys)
     return (batch for batch in [(native_inputs(inputs), num_records)])

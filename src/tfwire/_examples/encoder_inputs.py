@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 
 from tfwire._base.arrays import contiguous_bytes, int64_array
 from tfwire._base.native import lib
 from tfwire._base.strings import strings_of_objects, to_splits
+from tfwire._examples.arrow_import import arrow_column, is_arrow
+from tfwire._examples.inputs import Input, Inputs
+from tfwire._examples.missing import absent_entries, is_missing
+from tfwire._examples.pandas_columns import array_of_pandas
 from tfwire._examples.values import (
     BYTES,
     FLOAT,
@@ -29,38 +33,16 @@ from tfwire._examples.values import (
     flatten_value,
     joint_kind,
     key_bytes,
+    missing_in_list,
     pack_strings,
     scalar_kind,
     scalar_kinds,
     show,
 )
 
-__all__ = ["Input", "Inputs", "inputs_from_columns", "inputs_from_lists", "inputs_from_rows"]
+__all__ = ["inputs_from_columns", "inputs_from_lists", "inputs_from_rows"]
 
 
-class Input(NamedTuple):
-    """One feature of many records, as C's ``tfw_input`` describes it.
-
-    Attributes:
-        kind: BYTES, FLOAT or INT64.
-        values: int64 or float32 array of rank 1, or the bytes of all strings.
-        per_record: Values of each record (each step) if ``splits`` is None.
-        offsets: Where each string begins and ends: int64, strings + 1.
-        splits: Where the values of each record (each step) begin and end: int64, records + 1.
-        steps: Where the steps of each record begin and end: int64, records + 1; feature lists only.
-        presence: uint8 per record; None if every record has the feature.
-    """
-
-    kind: int
-    values: Any
-    per_record: int = 1
-    offsets: Array | None = None
-    splits: Array | None = None
-    steps: Array | None = None
-    presence: Array | None = None
-
-
-Inputs = list[tuple[bytes, Input]]  # with the bytes of their keys
 _MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its own values
 
 
@@ -79,6 +61,8 @@ def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inpu
         if not isinstance(row, Mapping):
             raise TypeError(f"expected a mapping of names to values, found {type(row).__name__}")
         for key, name, value in _items(row):
+            if is_missing(value):
+                continue
             flat = flatten_value(value, name)
             feature = features.get((key, flat.kind))
             if feature is None:
@@ -128,6 +112,8 @@ def _items(mapping: Mapping[Any, Any], sort_keys: bool = False) -> list[tuple[by
 def inputs_from_columns(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[Inputs, int]:
     """The inputs of columns whose first axis counts the records, and the number of records.
 
+    What is missing for a whole record is an absent feature.
+
     Raises:
         TypeError: ``columns`` is not a mapping, or a value of a type that no feature holds.
         ValueError: The columns differ in length.
@@ -164,6 +150,7 @@ def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inpu
     inputs: Inputs = []
     for key, name, value in _items(feature_lists, sort_keys):
         column, length = _input(value, name)
+        _refuse_absent(column, name, np.arange(length + 1, dtype=np.int64), "step")
         presence = None if column.presence is None else np.full(1, lib.TFW_KINDLESS, np.uint8)
         steps = np.array([0, length], np.int64)
         inputs.append((key, column._replace(steps=steps, presence=presence)))
@@ -172,8 +159,11 @@ def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inpu
 
 def _input(value: Any, name: Name) -> tuple[Input, int]:
     """The input of one column, and the column's length in records (or steps)."""
+    value = array_of_pandas(value)
     if isinstance(value, np.ndarray):
         return _from_array(value, name)
+    if is_arrow(value):
+        return arrow_column(value, show(name))
     if hasattr(value, "row_splits"):
         return _from_ragged(value, name)
     if hasattr(value, "dense_shape"):  # a tuple, which would be taken for three records
@@ -201,15 +191,49 @@ def _from_array(array: Array, name: Name) -> tuple[Input, int]:
     plain = np.asarray(array)  # a subclass may say anything about its shape
     if plain.ndim == 0:
         raise _not_a_column(name, "rank 0")
+    if isinstance(array, np.ma.MaskedArray) and plain.dtype.names is None and array.mask.any():
+        return _from_masked(plain, np.ma.getmaskarray(array), name)
     if plain.dtype.kind == "O" and plain.ndim == 1:
-        return _from_list(array.tolist(), name)  # of a masked array, with None
-    flat = flatten_value(array, name)
+        return _from_list(plain.tolist(), name, is_array=True)
+    flat = flatten_value(plain, name)
     per_record = math.prod(plain.shape[1:])
     kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
     return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
 
 
-def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
+def _from_masked(array: Array, mask: Array, name: Name) -> tuple[Input, int]:
+    if array.ndim > 1:
+        in_record = mask.reshape(len(mask), -1).any(axis=1)
+        raise missing_in_list(name, int(in_record.argmax()))
+    present = ~mask
+    if array.dtype.kind == "O":
+        found = _from_list(array[present].tolist(), name, True, np.flatnonzero(present))
+    else:
+        found = _from_array(array[present], name)
+    return _with_absent(found[0], present), len(array)
+
+
+def _with_absent(column: Input, present: Array) -> Input:
+    """The input of more records, of which only those that are present have the feature."""
+    lengths = np.zeros(len(present), np.int64)
+    lengths[present] = column.per_record if column.splits is None else np.diff(column.splits)
+    presence = np.full(len(present), lib.TFW_ABSENT, np.uint8)
+    presence[present] = lib.TFW_PRESENT if column.presence is None else column.presence
+    return column._replace(splits=to_splits(lengths), presence=presence, per_record=1)
+
+
+def _refuse_absent(column: Input, name: Name, splits: Array, what: str) -> None:
+    """Refuses entries that are missing in a list; splits say in which list each is."""
+    if column.presence is not None:
+        absent = column.presence == lib.TFW_ABSENT
+        if absent.any():
+            number = int(np.searchsorted(splits, absent.argmax(), "right")) - 1
+            raise missing_in_list(name, number, what)
+
+
+def _from_list(
+    entries: Sequence[Any], name: Name, is_array: bool = False, numbers: Array | None = None
+) -> tuple[Input, int]:
     if entries and type(entries[0]) is bytes:
         strings = strings_of_objects(entries)
         if strings is not None:
@@ -217,6 +241,12 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
             return Input(BYTES, data, offsets=offsets), len(offsets) - 1
     entries = tuple(entries)  # another thread may change the list between two reads
     types = distinct_types(entries)
+    absent = absent_entries(entries, types, is_array)
+    if absent is not None:
+        present = ~absent
+        where = np.flatnonzero(present) if numbers is None else numbers[present]
+        column, _ = _from_list(list(compress(entries, present)), name, is_array, where)
+        return _with_absent(column, present), len(entries)
     kinds = scalar_kinds(types)
     if entries and kinds is not None:
         return _flat_input(joint_kind(kinds, name), entries, name), len(entries)
@@ -232,10 +262,23 @@ def _from_list(entries: Sequence[Any], name: Name) -> tuple[Input, int]:
         if not dtypes and array_kind in (INT64, FLOAT):
             joined = np.concatenate(entries)
             return _split_input(array_kind, joined, map(len, entries), len(entries), name)
-    found = [flatten_value(entry, name) for entry in entries]
+    found = _flatten_entries(entries, name, numbers)
     kind = joint_kind((flat.kind for flat in found), name)
     lengths = (len(flat.values) for flat in found)
     return _split_input(kind, concatenate(kind, found, name), lengths, len(found), name)
+
+
+def _flatten_entries(entries: Sequence[Any], name: Name, numbers: Array | None) -> list[Flat]:
+    """The values of each entry, of the records with these numbers (None: of all)."""
+    found: list[Flat] = []
+    try:
+        found.extend(flatten_value(entry, name) for entry in entries)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        said = str(error).removeprefix(f"{show(name)}: ")
+        number = len(found) if numbers is None else int(numbers[len(found)])
+        raise kind(f"{show(name)}: record {number}: {said}") from None
+    return found
 
 
 def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
@@ -250,12 +293,15 @@ def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
         if depth > _MAX_DEPTH:
             raise ValueError(f"{show(name)}: rows of rows more than {_MAX_DEPTH} deep")
     column, num_values = _input(values, name)
+    _refuse_absent(column, name, splits, "record")
     if column.splits is None:
         ends = np.arange(num_values + 1, dtype=np.int64) * column.per_record
     else:
         ends = column.splits
     splits = _outer_splits(splits, ends, name)
-    return column._replace(splits=splits, per_record=1), len(splits) - 1
+    count = len(splits) - 1
+    presence = None if column.presence is None else np.full(count, lib.TFW_KINDLESS, np.uint8)
+    return column._replace(splits=splits, per_record=1, presence=presence), count
 
 
 def _copied_splits(splits: Any, name: Name) -> Array:

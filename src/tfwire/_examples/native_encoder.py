@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._base.parallel_map import Check, ParallelMap
-from tfwire._examples.encoder_inputs import Inputs
+from tfwire._examples.inputs import Inputs
 from tfwire._examples.values import BYTES, INT64, Array, show
 
 __all__ = [

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfwire._base.native import SEED, check, ffi, lib, new_error
 from tfwire._examples.encoder_inputs import inputs_from_rows
+from tfwire._examples.missing import is_missing
 from tfwire._examples.native_encoder import (
     STRING_ROOM,
     EncodeBuffer,
@@ -242,7 +243,7 @@ def _take_idle() -> _NativeRows:
 # ---- Rows as streams that C reads ---------------------------------------------------------------
 
 # Types that pickle writes with opcodes that C knows. C looks at the items of lists.
-_COMMON_CLASSES = frozenset({bool, int, float, bytes, str, list, tuple})
+_COMMON_CLASSES = frozenset({bool, int, float, bytes, str, list, tuple, type(None)})
 
 # The usual scalars of numpy, and Python's type for each.
 _CONVERT: dict[type, Callable[[Any], Any]] = {
@@ -292,6 +293,8 @@ class _RowPickler(pickle.Pickler):
 
 def _native_args(obj: Any) -> tuple[Any, ...]:
     """A value as a scalar, as the bytes of an array and its kind, or as a list of strings."""
+    if is_missing(obj):
+        return NONE, b""
     if type(obj) is np.ndarray:
         array_kind = dtype_kind(obj.dtype) or NONE
         if array_kind in AS_ARRAY:

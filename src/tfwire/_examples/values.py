@@ -15,8 +15,11 @@ import numpy as np
 
 from tfwire._base.arrays import aligned
 from tfwire._base.native import lib
-from tfwire._base.strings import strings_of_objects, to_splits
+from tfwire._base.strings import bytes_array, strings_of_objects, to_splits
 from tfwire._base.text import quoted
+from tfwire._examples.arrow_import import arrow_column, is_arrow
+from tfwire._examples.missing import is_missing
+from tfwire._examples.pandas_columns import array_of_pandas
 
 __all__ = [
     "AS_ARRAY",
@@ -36,6 +39,7 @@ __all__ = [
     "flatten_value",
     "joint_kind",
     "key_bytes",
+    "missing_in_list",
     "pack_strings",
     "scalar_kind",
     "scalar_kinds",
@@ -167,6 +171,13 @@ def flatten_value(value: Any, name: Name) -> Flat:
         return Flat(kind, (value,), ())
     if isinstance(value, np.generic):
         raise _no_values(value, name)
+    array = array_of_pandas(value)
+    if array is not value:
+        return flatten_value(array, name)
+    if is_arrow(value):
+        return _flatten_arrow(value, name)
+    if hasattr(type(value), "as_py") and not is_missing(value):  # a scalar of Arrow
+        return flatten_value(value.as_py(), name)
     if hasattr(value, "numpy"):
         return flatten_value(value.numpy(), name)
     if hasattr(value, "WhichOneof"):
@@ -180,11 +191,15 @@ def flatten_value(value: Any, name: Name) -> Flat:
 
 def _no_values(value: Any, name: Name) -> TypeError:
     found = "None" if value is None else type(value).__name__
-    advice = "; leave the key out where there is no value" if value is None else ""
     return TypeError(
-        f"{show(name)}: expected numbers, strings, or lists or arrays of them, "
-        f"found {found}{advice}"
+        f"{show(name)}: expected numbers, strings, or lists or arrays of them, found {found}"
     )
+
+
+def missing_in_list(name: Name, number: int | None = None, what: str = "record") -> TypeError:
+    """The error for a value that is missing, but is not all that a record has of the feature."""
+    where = "" if number is None else f"{what} {number}: "
+    return TypeError(f"{show(name)}: {where}a null inside a list; leave it out or fill it")
 
 
 def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
@@ -194,6 +209,8 @@ def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
     kinds = scalar_kinds(set(map(type, values)))
     if kinds is not None:
         return Flat(joint_kind(kinds, name), values, (len(values),))
+    if any(map(is_missing, values)):
+        raise missing_in_list(name)
     parts = [flatten_value(value, name) for value in values]
     shape = parts[0].shape
     for part in parts:
@@ -208,7 +225,7 @@ def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
 def _flatten_array(array: Array, name: Name) -> Flat:
     if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
-            raise TypeError(f"{show(name)}: a masked array with masked values has no encoding")
+            raise missing_in_list(name)
         array = array.data
     array = np.asarray(array)  # a subclass may say anything about itself; a matrix stays flat
     kind = dtype_kind(array.dtype)
@@ -220,6 +237,22 @@ def _flatten_array(array: Array, name: Name) -> Flat:
     if kind is None:
         raise TypeError(f"{show(name)}: arrays of {array.dtype} have no encoding")
     return Flat(kind, array.ravel(), array.shape)
+
+
+def _flatten_arrow(value: Any, name: Name) -> Flat:
+    """The values of an array of Arrow, or of the chunks of one."""
+    column, length = arrow_column(value, show(name))
+    if length == 0:
+        return _flatten_array(np.asarray(value), name)  # its dtype says the kind
+    if column.presence is not None and (column.presence == lib.TFW_ABSENT).any():
+        raise missing_in_list(name)
+    if column.splits is not None or column.per_record != 1:  # lists, which must agree in shape
+        to_list = value.to_pylist if hasattr(value, "to_pylist") else value.to_list
+        return _flatten_list(to_list(), name)
+    if column.offsets is not None:
+        strings = bytes_array(column.values, column.offsets, (length,))
+        return Flat(BYTES, strings.tolist(), (length,))
+    return Flat(column.kind, column.values, (length,))
 
 
 def _flatten_feature(feature: Any) -> Flat:

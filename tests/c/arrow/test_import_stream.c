@@ -79,7 +79,7 @@ typedef struct source {
 static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
     source *s = stream->private_data;
     if (s->fail_schema == 0) {
-        *out = type_of("+s", s->types);
+        *out = import_as_column ? s->type : type_of("+s", s->types);
     }
     return s->fail_schema > 0 ? s->fail_schema : 0;
 }
@@ -90,7 +90,8 @@ static int give_batch(struct ArrowArrayStream *stream, struct ArrowArray *out) {
         out->release = release_array; /* after an error nothing was handed over */
         return EIO;
     }
-    *out = s->batches-- > 0 ? array_of(3, 1, no_buffers, s->arrays) : (struct ArrowArray){0};
+    *out = s->batches-- <= 0  ? (struct ArrowArray){0}
+           : import_as_column ? s->values : array_of(3, 1, no_buffers, s->arrays);
     return 0;
 }
 
@@ -116,7 +117,8 @@ static struct ArrowArrayStream stream_of(source *s) {
 static uint64_t import_stream(struct ArrowArrayStream stream, int *out_status) {
     uint64_t records = 0;
     t = (imported){0};
-    CHECK_EQ(TFW_OK, tfw_import_create(&stream, NULL, NULL, &t.import, &t.error));
+    CHECK_EQ(TFW_OK, (import_as_column ? tfw_import_create_column : tfw_import_create)(
+                         &stream, NULL, NULL, &t.import, &t.error));
     CHECK(stream.release == NULL);
     *out_status = tfw_import_schema(t.import, &t.columns, &t.error);
     while (*out_status == TFW_OK) {
@@ -172,9 +174,12 @@ static void test_streams_that_fail(void) {
 }
 
 int main(void) {
-    RUN(test_conversions_take_no_more_than_the_room);
-    RUN(test_every_failing_allocation_is_reported);
-    RUN(test_streams_are_read_batch_by_batch);
-    RUN(test_streams_that_fail);
+    for (int i = 0; i < 2; i++) {
+        import_as_column = i != 0;
+        RUN(test_conversions_take_no_more_than_the_room);
+        RUN(test_every_failing_allocation_is_reported);
+        RUN(test_streams_are_read_batch_by_batch);
+        RUN(test_streams_that_fail);
+    }
     return check_report("import of streams");
 }

@@ -11,6 +11,9 @@ static void nothing_is_no_table(void) {
     CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create(NULL, &schema, &array, &import, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create(&stream, NULL, NULL, &import, NULL));
     CHECK(import == NULL);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create_column(NULL, NULL, NULL, &import, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_import_create_column(&stream, NULL, NULL, &import, NULL));
+    CHECK(import == NULL);
     tfw_import_free(NULL);
 }
 
@@ -19,7 +22,8 @@ static void columns_at_the_edges(void) {
     static const int64_t number[1];
     const void *buffers[2] = {NULL, number};
     FOR_EDGES(i) {
-        for (int field = 0; field < 4; field++) {
+        /* An array alone says how many records there are. */
+        for (int field = import_as_column ? 1 : 0; field < 4; field++) {
             const int64_t edge = (int64_t)EDGES[i];
             struct ArrowSchema type = type_of("l", NULL);
             struct ArrowArray array = array_of(field == 0 ? edge : 1, 2, buffers, NULL);
@@ -46,6 +50,8 @@ static void columns_at_the_edges(void) {
 
 int main(void) {
     RUN(nothing_is_no_table);
+    RUN(columns_at_the_edges);
+    import_as_column = true;
     RUN(columns_at_the_edges);
     return check_report("arguments of tables");
 }

@@ -162,6 +162,7 @@ static void test_codes_with_and_without_the_flag(void) {
         CASE("[\1\0\0\0{z\1ki\7\0\0\0" "0"),
         CASE("\xdb\1\0\0\0\xfb\xda\1k\xe9\7\0\0\0" "0"),
         CASE("[\1\0\0\0{Z\1kl\1\0\0\0\7\0" "0"),
+        CASE("[\1\0\0\0{z\1aNz\1ki\7\0\0\0z\1zN" "0"), /* None is no feature */
         CASE("[\1\0\0\0{u\1\0\0\0k(\1\0\0\0i\7\0\0\0" "0"),
         CASE("[\1\0\0\0{t\1\0\0\0k)\1i\7\0\0\0" "0"),
         CASE("[\1\0\0\0{\xe1\1\0\0\0k[\1\0\0\0i\7\0\0\0" "0"),
@@ -180,7 +181,9 @@ static void test_codes_with_and_without_the_flag(void) {
 /* Values that Python must look at: the rows before them are encoded. */
 static void test_what_is_not_known_ends_the_run(void) {
     static const row_case cases[] = {
-        CASE("{r\0\0\0\0N0"),                                    /* None */
+        CASE("{r\0\0\0\0[\1\0\0\0N0"),                          /* [None] */
+        CASE("{r\0\0\0\0)\2i\1\0\0\0N0"),                     /* (1, None) */
+        CASE("{N0"),                                             /* a key that is None */
         CASE("{r\0\0\0\0s\1\0\0\0x0"),                          /* bytes, or another buffer */
         CASE("{r\0\0\0\0l\5\0\0\0\0\0\0\0\0\0\0\0\x8\0" "0"), /* 2**63 */
         CASE("{r\0\0\0\0l\5\0\0\0\0\0\0\0\0\0\0\0\x10\0" "0"),

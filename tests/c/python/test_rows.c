@@ -278,7 +278,9 @@ static void test_what_is_not_known_ends_the_run(void) {
         size_t len;
     } values[] = {
 #define VALUE(text) {text, sizeof text - 1}
-        VALUE("N"),                                     /* None */
+        VALUE("]\x94(K\x01Ne"),                        /* [1, None] */
+        VALUE("]\x94(]\x94Na]\x94K\x01" "ae"),        /* [[None], [1]] */
+        VALUE("N\x85\x94"),                            /* (None,) */
         VALUE("\x8a\x09\0\0\0\0\0\0\0\x80\0"),         /* 2**63 */
         VALUE("}\x94"),                                 /* a dict */
         VALUE("]\x94(K\x01\x8c\x01x\x94" "e"),          /* [1, "x"] */
@@ -290,11 +292,11 @@ static void test_what_is_not_known_ends_the_run(void) {
         VALUE("\x8c\x01x\x94\x8c\x01y\x94\x93\x94)R\x94"), /* x.y() */
         VALUE("\x8c\x15tfwire._examples.rows\x94\x8c\x06native\x94\x93\x94)R\x94"), /* native() */
 #define NATIVE "\x8c\x15tfwire._examples.rows\x94\x8c\x06native\x94\x93\x94"
-        VALUE(NATIVE "K\x00" "C\x00\x94\x86\x94R\x94"),  /* native(0, b"") */
+        VALUE(NATIVE "K\x00" "C\x01z\x94\x86\x94R\x94"), /* native(0, b"z") */
+        VALUE("]\x94" NATIVE "K\x00" "C\x00\x94\x86\x94R\x94" "a"), /* [native(0, b"")] */
         VALUE(NATIVE "K\x01" "C\x01z\x94\x86\x94R\x94"), /* native(1, b"z") */
         VALUE(NATIVE "K\x04" "C\x00\x94\x86\x94R\x94"),  /* native(4, b"") */
         VALUE("Z"),                                     /* no opcode */
-#undef NATIVE
 #undef VALUE
     };
     tfw_rows *rows = new_rows();
@@ -332,6 +334,25 @@ static void test_arrays_without_values_keep_their_kind(void) {
         }
         tfw_rows_free(rows);
     }
+}
+
+/* None, and what Python makes of other values that are missing. */
+static void test_a_missing_value_is_an_absent_feature(void) {
+    static const char one[] = "\x80\x05}\x94\x8c\x01k\x94Ns.",
+        some[] = "\x80\x05}\x94(\x8c\x01" "a\x94N\x8c\x01k\x94K\x07\x8c\x01z\x94" NATIVE
+                 "K\x00" "C\x00\x94\x86\x94R\x94\x8c\x01y\x94h\x09u.",
+        message[] = "\x0a\x0c\x0a\x0a\x0a\x01k\x12\x05\x1a\x03\x0a\x01\x07";
+#undef NATIVE
+    tfw_rows *rows = new_rows();
+    result r;
+    for (int times = 0; times < 16; times++) { /* from some use on, keys have templates */
+        encode(rows, one, sizeof one - 1, times % 2 != 0, 0, &r);
+        CHECK(r.status == TFW_OK && r.len == 2 && memcmp(r.out, "\x0a\x00", 2) == 0);
+        encode(rows, some, sizeof some - 1, times % 2 != 0, 0, &r);
+        CHECK(r.status == TFW_OK && r.len == sizeof message - 1);
+        CHECK(memcmp(r.out, message, r.len) == 0);
+    }
+    tfw_rows_free(rows);
 }
 
 static void test_a_key_twice_is_not_known(void) {
@@ -467,6 +488,7 @@ int main(void) {
     RUN(test_room_that_overflows_is_refused);
     RUN(test_what_is_not_known_ends_the_run);
     RUN(test_arrays_without_values_keep_their_kind);
+    RUN(test_a_missing_value_is_an_absent_feature);
     RUN(test_a_key_twice_is_not_known);
     RUN(test_a_list_within_itself_is_not_known);
     RUN(test_a_full_output_is_never_overrun);

@@ -1,0 +1,225 @@
+"""Arrow data, of whatever library, as C reads it: tables batch by batch, and columns.
+
+Objects hand them over in capsules (Arrow's PyCapsule interface); no Arrow library is needed.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.native import check, ffi, lib, new_error, text
+from tfwire._base.strings import to_splits
+from tfwire._base.text import quoted
+from tfwire._examples.inputs import Input
+
+__all__ = ["ArrowImport", "arrow_column", "is_arrow"]
+
+Array = np.ndarray[Any, Any]
+_NO_LIMIT = 1 << 62
+
+
+def is_arrow(value: Any) -> bool:
+    """Whether a value says that it can be read as Arrow data."""
+    cls = type(value)  # an instance may have an attribute of any name
+    return hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_array__")
+
+
+class ArrowImport:
+    """A table that C reads, or a column.
+
+    Args:
+        value: An object with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+        column: None for a table; of a column, what error messages call it.
+
+    Attributes:
+        names: The names of the table's columns, when the schema was read.
+    """
+
+    def __init__(self, value: Any, column: str | None = None) -> None:
+        self._error = new_error()
+        self._column = column
+        made = ffi.new("tfw_import **")
+        capsules, structs = _structs_of(value)
+        create = lib.tfw_import_create if column is None else lib.tfw_import_create_column
+        check(create(*structs, made, self._error), self._error)
+        del capsules  # until here they kept the structs
+        self._import = ffi.gc(made[0], lib.tfw_import_free)
+        self.names: list[bytes] = []
+
+    @contextmanager
+    def released_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            ffi.release(self._import)
+            raise
+
+    def read_schema(self) -> None:
+        count = ffi.new("size_t *")
+        self._check(lib.tfw_import_schema(self._import, count, self._error))
+        self.names = [self._name(column) for column in range(count[0])]
+
+    def batches(self, room: int) -> Generator[tuple[Any, int, Any], None, None]:
+        """``tfw_input *`` of all columns, how many records they hold, and what keeps them alive."""
+        found, num_records = ffi.new("tfw_input **"), ffi.new("uint64_t *")
+        with self.released_on_error():
+            while True:
+                status = lib.tfw_import_next(self._import, room, found, num_records, self._error)
+                if self._check(status) == lib.TFW_END:
+                    break
+                yield found[0], num_records[0], self._import
+        ffi.release(self._import)
+
+    def _name(self, column: int) -> bytes:
+        name: bytes = ffi.string(lib.tfw_import_name(self._import, column))
+        return name
+
+    def _check(self, status: int) -> int:
+        """Returns a status that is not a failure, and raises an exception for a failure."""
+        if status >= 0:
+            return status
+        if status == lib.TFW_E_IO:
+            message = ffi.string(lib.tfw_import_message(self._import)).decode(errors="replace")
+            raise _stream_error(self._error.os_errno, message)
+        if status == lib.TFW_E_MEMORY:
+            raise MemoryError(text(self._error.text))
+        message = text(self._error.text)
+        if self._error.record >= 0:
+            message = f"record {self._error.record}: {message}"
+        if self._column is not None:
+            message = f"{self._column}: {message}"
+        elif self._error.feature >= 0:
+            name = self._name(self._error.feature).decode("utf-8", "surrogateescape")
+            message = f"feature {quoted(name)}: {message}"
+        raise (TypeError if status == lib.TFW_E_UNSUPPORTED else ValueError)(message)
+
+
+def _stream_error(code: int, message: str) -> Exception:
+    """The exception for a stream that failed in its producer."""
+    said = f"the table's stream failed: {message or 'without a message'}"
+    if code == errno.ENOMEM:
+        return MemoryError(said)
+    if code in (errno.EINVAL, errno.ENOSYS):
+        return ValueError(said)
+    return OSError(code, said)
+
+
+# ---- Columns ------------------------------------------------------------------------------------
+
+
+def arrow_column(value: Any, shown: str) -> tuple[Input, int]:
+    """A column of Arrow data, or the chunks of one: its input, copied, and its length.
+
+    Args:
+        value: An object with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+        shown: What error messages call it.
+
+    Raises:
+        TypeError: A type that no feature holds, or null in a list.
+        ValueError: A value outside of int64, or data that is not as Arrow says.
+        OSError, MemoryError: As its stream says.
+    """
+    source = ArrowImport(value, shown)
+    with source.released_on_error():
+        source.read_schema()
+    chunks = [_copied(found[0], count) for found, count, _ in source.batches(_NO_LIMIT)]
+    if not chunks:
+        return Input(lib.TFW_INT64, np.empty(0, np.int64)), 0
+    column = _joined(chunks)
+    presence: Any = column.presence
+    if (presence == lib.TFW_PRESENT).all():
+        column = column._replace(presence=None)
+    return column, len(presence)
+
+
+def _copied(given: Any, count: int) -> Input:
+    """A ``tfw_input`` of so many records, in memory of its own, with presence and splits."""
+
+    def copied(pointer: Any, size: int, dtype: type) -> Array:
+        memory = ffi.buffer(ffi.cast("char *", pointer), size) if size else b""
+        array: Array = np.frombuffer(memory, dtype).copy()
+        return array
+
+    def numbers(pointer: Any, length: int) -> Array | None:
+        return None if pointer == ffi.NULL else copied(pointer, 8 * length, np.int64)
+
+    presence = np.full(count, lib.TFW_PRESENT, np.uint8)
+    if given.presence != ffi.NULL:
+        presence = copied(given.presence, count, np.uint8)
+    return Input(
+        given.kind,
+        copied(given.values, given.byte_count, _DTYPES[given.kind]),
+        given.count,
+        numbers(given.offsets, given.value_count + 1),
+        numbers(given.splits, count + 1),
+        presence=presence,
+    )
+
+
+def _joined(chunks: list[Input]) -> Input:
+    """Chunks of one type, one after the other."""
+    first = chunks[0]
+    if len(chunks) == 1:
+        return first
+    return first._replace(
+        values=np.concatenate([chunk.values for chunk in chunks]),
+        offsets=_joined_offsets([chunk.offsets for chunk in chunks]),
+        splits=_joined_offsets([chunk.splits for chunk in chunks]),
+        presence=np.concatenate([chunk.presence for chunk in chunks]),
+    )
+
+
+def _joined_offsets(parts: list[Any]) -> Array | None:
+    if parts[0] is None:
+        return None
+    return to_splits(np.concatenate([np.diff(part) for part in parts]))
+
+
+_DTYPES: dict[int, type] = {
+    lib.TFW_BYTES: np.uint8,
+    lib.TFW_FLOAT: np.float32,
+    lib.TFW_INT64: np.int64,
+}
+
+
+# ---- Capsules -----------------------------------------------------------------------------------
+
+
+def _structs_of(table: Any) -> tuple[Any, tuple[Any, Any, Any]]:
+    """The capsules of a table, and the structs in them: a stream, or a schema and an array."""
+    if hasattr(type(table), "__arrow_c_stream__"):
+        capsule = table.__arrow_c_stream__()
+        return capsule, (_struct(capsule, "ArrowArrayStream", table), ffi.NULL, ffi.NULL)
+    capsules = table.__arrow_c_array__()
+    if not isinstance(capsules, tuple) or len(capsules) != 2:
+        found = type(table).__name__
+        raise TypeError(f"__arrow_c_array__ of {found} must return two capsules")
+    schema = _struct(capsules[0], "ArrowSchema", table)
+    return capsules, (ffi.NULL, schema, _struct(capsules[1], "ArrowArray", table))
+
+
+_CAPSULE_NAMES = {
+    "ArrowArrayStream": b"arrow_array_stream",
+    "ArrowSchema": b"arrow_schema",
+    "ArrowArray": b"arrow_array",
+}
+
+
+def _struct(capsule: Any, name: str, table: Any) -> Any:
+    """The struct in an Arrow capsule."""
+    import ctypes  # the stable ABI has the function, cffi's API mode no way to call it
+
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    address_of = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+    try:
+        return ffi.cast(f"struct {name} *", address_of(capsule, _CAPSULE_NAMES[name]))
+    except ValueError:
+        raise TypeError(
+            f"{type(table).__name__} must hand over an Arrow capsule with a {name}, "
+            f"found {type(capsule).__name__}"
+        ) from None
