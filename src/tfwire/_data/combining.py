@@ -25,7 +25,7 @@ from tfwire._data.stages import (
     Through,
 )
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
-from tfwire._data.structure import describe_row, map_structure, num_rows
+from tfwire._data.structure import count_rows, describe_row, map_structure
 from tfwire._examples.column_types import SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
@@ -274,7 +274,7 @@ class _UnbatchCursor(Through, GatheringElements):
 
 def rows_of(element: Any) -> tuple[Iterator[Any], int]:
     """The rows of an element, and their number."""
-    count = num_rows(element)
+    count = count_rows(element)
     return (map_structure(partial(_row, row), element) for row in range(count)), count
 
 

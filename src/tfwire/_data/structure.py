@@ -19,13 +19,13 @@ __all__ = [
     "check_callable",
     "check_padding",
     "check_shard",
+    "count_rows",
     "cut_rows",
     "describe",
     "describe_row",
     "join_rows",
     "leaves",
     "map_structure",
-    "num_rows",
     "pad_and_stack",
     "stack_elements",
     "stack_ragged",
@@ -165,7 +165,7 @@ def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
 
 
 # ---- Rows of batches ----------------------------------------------------------------------------
-def num_rows(element: Any) -> int:
+def count_rows(element: Any) -> int:
     """The size of the first axis of an element's leaves.
 
     Raises:

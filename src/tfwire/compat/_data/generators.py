@@ -22,7 +22,7 @@ from tfwire._data.grouped import Intact
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.structure import cut_rows, join_rows, leaves, map_structure, num_rows
+from tfwire._data.structure import count_rows, cut_rows, join_rows, leaves, map_structure
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import Explained, FailedPreconditionError
 
@@ -152,7 +152,7 @@ def rebatched(
                 following = next(intact, None)
                 if following is None:
                     break
-                held, begin, total = following, 0, num_rows(following)
+                held, begin, total = following, 0, count_rows(following)
             end = min(total, begin + missing)
             parts += [cut_rows(held, begin, end)] if end > begin else []
             missing -= end - begin
