@@ -104,13 +104,53 @@ def test_a_single_element():
             dataset.get_single_element()
 
 
+def of_sparse():
+    return tf.SparseTensor([[0, 1]], tf.constant([5], tf.int64), [2, 3])
+
+
+def of_ragged():
+    return tf.RaggedTensor(tfwire.RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 3])))
+
+
+@pytest.mark.parametrize(
+    ("make", "spec"),
+    [
+        (of_sparse, tf.SparseTensorSpec([None, 3], tf.int64)),
+        (of_ragged, tf.RaggedTensorSpec([None, None], tf.int64)),
+    ],
+)
+def test_sparse_and_ragged_elements_of_generators(make, spec):
+    signature = {"a": spec, "n": tf.TensorSpec([], tf.int64)}
+    dataset = Dataset.from_generator(lambda: [{"a": make(), "n": 7}], output_signature=signature)
+    assert signature == dataset.element_spec
+    assert [repr(make())] == [repr(element["a"]) for element in dataset]
+    (batch,) = dataset.batch(2)
+    assert (1, 7) == (len(batch["n"]), int(batch["n"][0]))
+    assert dataset.batch(2).element_spec["a"].is_compatible_with(batch["a"])
+    assert not spec.is_compatible_with(tf.zeros([2, 3], tf.int64))
+    other = Dataset.from_generator(lambda: [tf.zeros([2, 3], tf.int64)], output_signature=spec)
+    with pytest.raises(TypeError, match=r"TensorSpec.* was expected|found"):
+        list(other)
+
+
+def test_sizes_of_batches_of_what_a_function_returns():
+    dataset = Dataset.range(5).map(lambda x: tf.stack([x, x]))
+    assert tf.TensorSpec([None, 2], tf.int64) == dataset.batch(2).element_spec
+    assert tf.TensorSpec([2, 2], tf.int64) == dataset.batch(2, True).take(1).cache().element_spec
+    longer = Dataset.from_tensors(tf.zeros(3, tf.int64))
+    assert tf.TensorSpec([None], tf.int64) == dataset.concatenate(longer).element_spec
+    pairs = Dataset.zip({"a": dataset.batch(2), "b": longer})
+    assert [None, 2] == pairs.element_spec["a"].shape.as_list()
+    assert Dataset.range(0).map(lambda x: x).batch(2).element_spec is None
+
+
 @pytest.mark.parametrize(
     ("signature", "element", "words"),
     [
         (tf.TensorSpec([], tf.int32), 1.5, "tf.int32"),
         (tf.TensorSpec([2], tf.int32), [1, 2, 3], r"shape \(3,\)"),
         (tf.TensorSpec([], tf.string), 1, "tf.string"),
-        ((tf.TensorSpec([], tf.int32),) * 2, (1,), "2 parts, found a tuple of 1"),
+        ((tf.TensorSpec([], tf.int32),) * 2, (1,), "a tuple of 2, found a tuple of 1"),
         ({"a": tf.TensorSpec([], tf.int32)}, {"b": 1}, "keys"),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+import tfwire.compat
 from dataset_files import write_three
 from tfwire import Dataset, TFRecordDataset
 
@@ -96,6 +97,39 @@ def test_map_hands_tuples_over_as_arguments():
     dataset = Dataset.from_tensor_slices((np.arange(3), np.arange(3) * 10))
     assert [0, 11, 22] == values(dataset.map(lambda a, b: a + b))
     assert [1, 11, 21] == values(dataset.map(lambda a, b: (b, 1)).map(lambda b, one: b + one))
+
+
+class Point(NamedTuple):
+    x: object
+    y: object
+
+
+@pytest.mark.parametrize("lib", [Dataset, tfwire.compat.data.Dataset])
+def test_a_named_tuple_is_one_argument(lib):
+    dataset = lib.from_tensor_slices(Point([1, 2], [3, 4]))
+    for found in (dataset, dataset.batch(2).unbatch(), dataset.filter(lambda one: one.x > 0)):
+        assert [4, 6] == [int(x) for x in found.map(lambda one: one.x + one.y)]
+    pairs = dataset.map(lambda one: (one, one.x)).map(lambda one, x: Point(x, one.y))
+    assert [Point(1, 3), Point(2, 4)] == list(pairs.as_numpy_iterator())
+
+
+@pytest.mark.parametrize("lib", [Dataset, tfwire.compat.data.Dataset])
+def test_a_sparse_tensor_is_one_argument(lib):
+    tensor = tfw.SparseTensor(np.array([[1]]), np.array([5]), np.array([3]))
+    dataset = lib.from_generator(lambda: [tensor]).map(lambda one: one.values)
+    assert [[5]] == [x.tolist() for x in dataset.as_numpy_iterator()]
+
+
+def test_the_spec_of_several_datasets_is_what_they_share():
+    def zeros(*shape):
+        return Dataset.from_tensor_slices({"a": np.zeros(shape, np.float32)})
+
+    assert {"a": "float32[?, 2]"} == zeros(3, 4, 2).concatenate(zeros(1, 5, 2)).element_spec
+    assert {"a": "float32[...]"} == zeros(3, 4).concatenate(zeros(3)).batch(2).element_spec
+    mixed = Dataset.sample_from_datasets([zeros(3, 4), zeros(3, 5)])
+    assert {"a": "float32[?, ?]"} == mixed.batch(2).element_spec
+    assert {"a": "float32[2, 7]"} == zeros(3, 4).padded_batch(2, [7], None, True).element_spec
+    assert zeros(3).concatenate(Dataset.range(3)).element_spec is None
 
 
 def test_filter():

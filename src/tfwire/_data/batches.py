@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
+from tfwire._data.descriptions import batched_text, describe, description
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.selection import Repeat, Skip, Take
@@ -24,7 +25,12 @@ from tfwire._data.stages import (
     Through,
     Zip,
 )
-from tfwire._data.structure import describe, map_structure, pad_and_stack, stack_elements
+from tfwire._data.structure import (
+    as_shapes,
+    pad_and_stack,
+    stack_elements,
+    zip_structures,
+)
 from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
 
 __all__ = ["Batch", "Parse", "threaded"]
@@ -106,11 +112,8 @@ def _axes(source: Stage) -> tuple[int | None, ...] | None:
     before there is an element."""
     if isinstance(source, Batch):
         return (source.count if source.drop_remainder else None,)
-    words = source.spec
-    if not isinstance(words, str) or not words.endswith("]"):
-        return None
-    first = words[:-1].partition("[")[2].partition(",")[0]
-    return (int(first) if first.isdecimal() else None,) if first else ()
+    found = description(source.spec) if isinstance(source.spec, str) else None
+    return None if found is None or found.sizes is None else found.sizes[:1]
 
 
 def threaded(dataset: D, num_threads: int) -> D:
@@ -214,19 +217,24 @@ class Batch(Derived):
         self.count = count
         self.drop_remainder = drop_remainder
         self.padding = padding
-        self.spec = source.spec and map_structure(self._with_batch_axis, source.spec)
+        self.spec = source.spec and self._batched(source.spec)
         if source.length is not None:
             self.length = source.length // count
             self.length += bool(source.length % count) and not drop_remainder
 
-    def _with_batch_axis(self, leaf: str | None) -> str | None:
-        if leaf is None or not leaf.endswith("]"):
-            return leaf
-        dtype, shape = leaf[:-1].split("[")
-        if self.padding is not None:
-            shape = ", ".join("?" for _ in shape.split(", ") if shape)
-        size = str(self.count) if self.drop_remainder else "?"
-        return f"{dtype}[{size}, {shape}]" if shape else f"{dtype}[{size}]"
+    def _batched(self, spec: Any) -> Any:
+        """The spec of batches; sizes to pad to that do not fit it are an error on iteration."""
+        size = self.count if self.drop_remainder else None
+        shapes = None if self.padding is None else self.padding[0]
+        try:
+            return zip_structures(
+                lambda text, shape: batched_text(text, size, shape),
+                spec,
+                as_shapes(shapes, spec),
+                spread=True,
+            )
+        except (TypeError, ValueError):
+            return None
 
     @property
     def depth(self) -> int:

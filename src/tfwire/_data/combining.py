@@ -13,6 +13,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
+from tfwire._data.descriptions import joined_specs, row_text
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import (
@@ -25,7 +26,7 @@ from tfwire._data.stages import (
     Through,
 )
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
-from tfwire._data.structure import count_rows, describe_row, map_structure
+from tfwire._data.structure import count_rows, map_structure
 from tfwire._examples.column_types import SparseTensor
 
 __all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
@@ -35,13 +36,12 @@ class _OfMany(Stage):
     """The elements of several stages."""
 
     def __init__(self, sources: tuple[Stage, ...]) -> None:
-        self.sources = sources
+        self.sources = self.given = sources
         self.quiet = all(source.quiet for source in sources)
         lengths = [source.length for source in sources]
         if None not in lengths:
             self.length = sum(length for length in lengths if length is not None)
-        first = sources[0].spec
-        self.spec = first if all(source.spec == first for source in sources) else None
+        self.spec = joined_specs([source.spec for source in sources])
 
 
 class Concatenate(_OfMany):
@@ -215,7 +215,7 @@ class Unbatch(Derived):
     def __init__(self, source: Stage, length: int | None = None, spec: Any = None) -> None:
         super().__init__(source)
         self.length = length
-        self.spec = spec or (source.spec and map_structure(describe_row, source.spec))
+        self.spec = spec or (source.spec and map_structure(row_text, source.spec))
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         given, below = state_or(at, [COUNT, object], (0, None))
@@ -290,8 +290,9 @@ class Cache(Replayed):
     """The elements of a stage; the first whole pass keeps them in memory."""
 
     def __init__(self, source: Stage) -> None:
-        facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
-        super().__init__("cache", (), partial(_cached, [], source), **facts)
+        generate = partial(_cached, [], source)
+        quiet, given = source.quiet, (source,)
+        super().__init__("cache", (), generate, length=source.length, quiet=quiet, given=given)
         self.kept = source
 
     @property

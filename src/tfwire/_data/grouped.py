@@ -50,7 +50,8 @@ class Regrouping(Pipeline[Element]):
         number of elements given, and loading it makes them again.
 
         Args:
-            map_func: Makes a dataset of an element; tuples are passed as separate arguments.
+            map_func: Makes a dataset of an element; tuples are passed as separate arguments,
+                named tuples as one.
             cycle_length: How many datasets take turns.
             block_length: Elements per turn.
 

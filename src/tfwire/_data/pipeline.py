@@ -56,7 +56,7 @@ class Pipeline(Generic[Element]):
         return (self._further or type(self))._of(stage, name)
 
     def _calling(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        """A function that is called as by tf.data: tuples become arguments."""
+        """A function that is called as by tf.data: tuples become arguments, named ones do not."""
         return partial(_call, function, self._show, self._hide)
 
     def __iter__(self) -> DatasetIterator[Element]:
@@ -101,7 +101,7 @@ class Pipeline(Generic[Element]):
 def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
     # Not a closure, because datasets are pickled with their functions.
     shown = map_structure(show, element)
-    result = function(*shown) if isinstance(shown, tuple) else function(shown)
+    result = function(*shown) if type(shown) is tuple else function(shown)
     return map_structure(hide, tuple(result) if isinstance(result, list) else result)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
+from tfwire._data.descriptions import joined_specs
 from tfwire._data.stages import (
     Cursor,
     Derived,
@@ -291,6 +292,7 @@ class Replayed(Stage):
         length: The number of elements, if known.
         spec: The structure of an element, as for every stage.
         quiet: False if ``generate`` calls user functions.
+        given: The stages whose elements it gives as they are, if so: these tell the spec.
     """
 
     def __init__(
@@ -302,11 +304,13 @@ class Replayed(Stage):
         length: int | None = None,
         spec: Any = None,
         quiet: bool = False,
+        given: tuple[Stage, ...] = (),
     ) -> None:
         self.name = name
+        self.given = given
         self.sources = sources
         self.length = length
-        self.spec = spec
+        self.spec = joined_specs([stage.spec for stage in given]) if given else spec
         self.quiet = quiet and all(source.quiet for source in sources)
         self._generate = generate
 

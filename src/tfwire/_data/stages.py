@@ -84,6 +84,7 @@ class Stage:
     Attributes:
         source: The stage below; None if there is none, or several.
         sources: All stages below.
+        given: Those whose elements are given as they are, where there are several or it is known.
         length: Number of elements if known without reading, else None.
         spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
         quiet: True if no user function runs here or below: nobody notices if elements are made
@@ -96,6 +97,7 @@ class Stage:
 
     source: Stage | None = None
     sources: tuple[Stage, ...] = ()
+    given: tuple[Stage, ...] = ()
     length: int | None = None
     spec: Any = None
     quiet = True

@@ -16,13 +16,12 @@ from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 __all__ = [
     "MAX_PADDING",
+    "as_shapes",
     "check_callable",
     "check_padding",
     "check_shard",
     "count_rows",
     "cut_rows",
-    "describe",
-    "describe_row",
     "join_rows",
     "leaves",
     "map_structure",
@@ -99,19 +98,6 @@ def leaves(element: Any) -> Iterator[Any]:
         yield element
 
 
-def describe(dtype: Any, shape: Iterable[Any]) -> str:
-    """A leaf's dtype and shape: "float32[28, 28]", "string[]"."""
-    dtype = np.dtype(dtype)
-    name = "string" if dtype.kind in "OSU" else dtype.name
-    return f"{name}[{', '.join('?' if n is None else str(n) for n in shape)}]"
-
-
-def describe_row(leaf: str | None) -> str | None:
-    """The description of a leaf's rows, from that of the leaf; None if that does not tell."""
-    dtype, bracket, shape = (leaf or "").removesuffix("]").partition("[")
-    return f"{dtype}[{shape.partition(', ')[2]}]" if bracket and shape else None
-
-
 # ---- Many elements as one -----------------------------------------------------------------------
 def stack_elements(elements: Sequence[Any]) -> Any:
     """Stacks elements of one structure: every leaf gets a new first axis."""
@@ -125,7 +111,7 @@ def _stack_leaves(*values: Any) -> Any:
     if isinstance(first, SparseTensor):
         return _stack_sparse(values)
     if isinstance(first, RaggedTensor):
-        return stack_ragged(values)
+        return stack_ragged(values, first.row_splits.dtype)
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
         raise InvalidArgumentError(f"cannot batch elements of different shapes: {sorted(shapes)}")
@@ -247,7 +233,7 @@ def pad_and_stack(
     return zip_structures(
         lambda leaf, shape, value: _pad_leaves(leaf.values, shape, value, max_padding),
         columns,
-        _as_shapes(padded_shapes, columns),
+        as_shapes(padded_shapes, columns),
         padding_values,
         spread=True,
     )
@@ -260,12 +246,12 @@ class _Leaf:
         self.values = values
 
 
-def _as_shapes(shapes: Any, columns: Any) -> Any:
+def as_shapes(shapes: Any, columns: Any) -> Any:
     """Turns shapes into lists, so that a tuple of numbers is a leaf."""
     if isinstance(shapes, dict) or (_is_tuple(shapes) and _is_tuple(columns)):
         keys = _keys(columns) or ()
         parts = zip(_parts(shapes, keys, False), keys, strict=True)
-        found = [_as_shapes(part, columns[key]) for part, key in parts]
+        found = [as_shapes(part, columns[key]) for part, key in parts]
         return dict(zip(keys, found, strict=True)) if isinstance(shapes, dict) else tuple(found)
     return None if shapes is None else list(shapes)
 

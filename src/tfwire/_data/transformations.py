@@ -115,7 +115,7 @@ class Transformations(Regrouping[Element]):
     ) -> Dataset[Result]:
         """``map_func`` of every element, an ordinary Python function; the order is kept.
 
-        Tuples are passed as separate arguments.
+        Tuples are passed as separate arguments, named tuples as one.
 
         Args:
             map_func: The function.
@@ -155,7 +155,7 @@ class Transformations(Regrouping[Element]):
     def filter(self, predicate: Callable[..., object], name: str | None = None) -> Dataset[Element]:
         """The elements for which ``predicate`` is true.
 
-        Tuples are passed as separate arguments.
+        Tuples are passed as separate arguments, named tuples as one.
 
         Raises:
             TypeError: ``predicate`` is not callable.

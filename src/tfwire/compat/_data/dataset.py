@@ -10,9 +10,10 @@ import numpy as np
 
 import tfwire as tfw
 from tfwire._base.arguments import integer
-from tfwire._data import dataset, stages
+from tfwire._data import dataset
+from tfwire._data.descriptions import describe
 from tfwire._data.prefetch import Replayed
-from tfwire._data.structure import describe, leaves, map_structure
+from tfwire._data.structure import leaves, map_structure
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire.compat._convert import is_string_array, to_numpy
 from tfwire.compat._data import generators, keeping, specs
@@ -65,7 +66,9 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             return leaf._value
         if isinstance(leaf, dataset.Dataset):
             return leaf
-        return leaf.plain if isinstance(leaf, (SparseTensor, RaggedTensor)) else to_numpy(leaf)
+        if isinstance(leaf, (SparseTensor, RaggedTensor)):
+            return leaf.plain
+        return leaf if isinstance(leaf, (tfw.SparseTensor, tfw.RaggedTensor)) else to_numpy(leaf)
 
     @classmethod
     def _of(cls, stage: Any, name: str) -> Any:
@@ -138,6 +141,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             TypeError: While iterating: an element does not fit the signature.
         """
         signature = output_signature
+        specs.check_signature(() if signature is None else signature)
         if signature is None and output_types is not None:
             signature = specs.of_types(output_types, output_shapes)
         arguments = tuple(map(to_numpy, args or ()))
@@ -214,9 +218,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = list(leaves(structure))
         zipped = super().zip(*parts)
-        stage = stages.Map(zipped._stage, partial(_arranged, structure))
-        stage.spec, stage.quiet = _arranged(structure, zipped._stage.spec), zipped._stage.quiet
-        return cls._of(stage, "zip")
+        return cls._of(generators.Arranged(zipped._stage, structure), "zip")
 
     @classmethod
     def choose_from_datasets(
@@ -227,8 +229,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         choose = partial(generators.choose, bool(stop_on_empty_dataset))
         sources = tuple(one._stage for one in (choice_dataset, *datasets))
         specs.check_dtypes(sources[1:])
-        spec = sources[1].spec if len({repr(one.spec) for one in sources[1:]}) == 1 else None
-        stage = Replayed("choose_from_datasets", sources, choose, spec=spec, quiet=True)
+        stage = Replayed("choose_from_datasets", sources, choose, given=sources[1:], quiet=True)
         return cls._of(stage, "choose_from_datasets")
 
     @classmethod
@@ -358,12 +359,6 @@ def _spec_words(leaf: Any) -> str | None:
 def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
     elements = generator(*arguments)
     return elements if signature is None else (specs.convert(signature, e) for e in elements)
-
-
-def _arranged(structure: Any, parts: Any) -> Any:
-    """A structure with these parts in place of its leaves."""
-    following = iter(parts)
-    return map_structure(lambda leaf: next(following), structure)
 
 
 def _value(padding: Any) -> Any:

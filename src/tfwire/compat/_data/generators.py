@@ -22,11 +22,20 @@ from tfwire._data.grouped import Intact
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, stage_elements
+from tfwire._data.stages import Cursor, Map, MapCursor, Stage
 from tfwire._data.structure import count_rows, cut_rows, join_rows, leaves, map_structure
 from tfwire.compat._convert import to_array, to_numpy
 from tfwire.compat._errors import Explained, FailedPreconditionError
 
-__all__ = ["Generating", "as_path", "as_seed", "require_dataset", "scalar_bool", "scalar_integer"]
+__all__ = [
+    "Arranged",
+    "Generating",
+    "as_path",
+    "as_seed",
+    "require_dataset",
+    "scalar_bool",
+    "scalar_integer",
+]
 
 Elements = Iterator[Any]
 P = TypeVar("P", bound="Generating")
@@ -67,6 +76,23 @@ class Generating(Explained, Pipeline[Any]):
         """A dataset of values in memory."""
         facts = {"length": len(values), "spec": spec, "quiet": True}
         return self._next(Replayed("list", (), partial(listed, values), **facts), "list")
+
+
+class Arranged(Map):
+    """The parts of tuples in another structure, in place of its leaves."""
+
+    def __init__(self, source: Stage, structure: Any) -> None:
+        super().__init__(source, partial(_arranged, structure))
+        self.arguments = (structure,)
+        self.spec, self.quiet = _arranged(structure, source.spec), source.quiet
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return MapCursor(self.source.open(epoch, at), partial(_arranged, *self.arguments))
+
+
+def _arranged(structure: Any, parts: Any) -> Any:
+    following = iter(parts)
+    return map_structure(lambda leaf: next(following), structure)
 
 
 # ---- Arguments ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._data.combining import Unbatch
+from tfwire._data.descriptions import batched_text
 from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
@@ -83,7 +84,7 @@ class Grouping(Generating):
         if row is not None:
             size = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
             whole = drop_remainder or (rows is not None and size and not rows % size)
-            spec = map_structure(partial(specs.of_batch, size if whole else None), row)
+            spec = map_structure(partial(batched_text, size=size if whole else None), row)
         arguments = (sizes, bool(drop_remainder), spec)
         return self._generated("rebatch", generators.rebatched, *arguments, spec=spec)
 

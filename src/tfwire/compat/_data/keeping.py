@@ -78,8 +78,8 @@ class _Kept(Replayed):
     """A stage that reads its source in the first pass only: its function opens the source."""
 
     def __init__(self, name: str, source: Stage, generate: Any) -> None:
-        facts = {"length": source.length, "spec": source.spec, "quiet": source.quiet}
-        super().__init__(name, (), generate, **facts)
+        quiet, given = source.quiet, (source,)
+        super().__init__(name, (), generate, length=source.length, quiet=quiet, given=given)
         self.kept = source
 
     def chain(self) -> Iterator[Stage]:

@@ -67,7 +67,7 @@ def _assert_cardinality(expected_cardinality: Any) -> Any:
 def _checked(expected: int, dataset: Any) -> Any:
     """A dataset with a stated number of elements, which raises if the number is wrong."""
     checking = partial(generators.counted, expected)
-    facts = {"length": max(expected, 0) if expected >= 0 else None, "spec": dataset._stage.spec}
+    facts = {"length": max(expected, 0) if expected >= 0 else None, "given": (dataset._stage,)}
     return dataset._generated("assert_cardinality", checking, **facts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import copy
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._data.prefetch import stage_elements
-from tfwire._data.stages import Stage
-from tfwire._data.structure import describe, leaves, map_structure, zip_structures
+from tfwire._data.batches import Parse
+from tfwire._data.combining import Unbatch
+from tfwire._data.descriptions import Description, description, joined_specs, row_text
+from tfwire._data.prefetch import Replayed, stage_elements
+from tfwire._data.stages import Derived, Map, Stage, Zip
+from tfwire._data.structure import leaves, map_structure, zip_structures
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType
 from tfwire.compat._convert import as_dtype, numpy_dtype, to_numpy
+from tfwire.compat._data.generators import Arranged
 from tfwire.compat._errors import DtypeError, Explained, translating_files
 from tfwire.compat._tensor import TensorShape
 
@@ -25,15 +29,19 @@ __all__ = [
     "SparseTensorSpec",
     "TensorSpec",
     "check_dtypes",
+    "check_signature",
     "convert",
     "described",
     "element_spec",
     "fits",
+    "known_spec",
     "leaf_spec",
-    "of_batch",
     "of_rows",
     "of_types",
 ]
+
+
+_COMPOSITES = (column_types.SparseTensor, column_types.RaggedTensor)
 
 
 class TensorSpec(Explained):
@@ -82,8 +90,13 @@ class TensorSpec(Explained):
         """True if a tensor or spec has this dtype, and a shape that this one allows."""
         other = spec_or_tensor
         if not isinstance(other, TensorSpec):
-            other = TensorSpec.from_tensor(other)
-        return self.dtype == other.dtype and fits(self.shape, other.shape)
+            other = leaf_spec(other)
+        alike = type(self) is type(other) and self._facts() == other._facts()
+        return alike and fits(self.shape, other.shape)
+
+    def _facts(self) -> tuple[Any, ...]:
+        """What compatible specs share."""
+        return (self.dtype,)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -137,6 +150,9 @@ class RaggedTensorSpec(TensorSpec):
         self.ragged_rank: int = ragged_rank if ragged_rank is not None else (rank or 1) - 1
         self.row_splits_dtype: DType = as_dtype(row_splits_dtype)
 
+    def _facts(self) -> tuple[Any, ...]:
+        return (self.dtype, self.ragged_rank, self.row_splits_dtype)
+
     def __repr__(self) -> str:
         return (
             f"RaggedTensorSpec({self.shape!r}, tf.{self.dtype.name}, {self.ragged_rank}, "
@@ -170,7 +186,8 @@ def leaf_spec(leaf: Any) -> Any:
     if isinstance(plain, column_types.SparseTensor):
         return SparseTensorSpec(plain.shape, _leaf_dtype(plain.values))
     if isinstance(plain, column_types.RaggedTensor):
-        return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank)
+        splits = plain.row_splits.dtype
+        return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank, splits)
     if hasattr(leaf, "as_numpy_iterator"):
         return DatasetSpec(leaf.element_spec)
     return TensorSpec.from_tensor(leaf)
@@ -181,27 +198,67 @@ def _leaf_dtype(value: Any) -> Any:
 
 
 # ---- Specs of pipelines -----------------------------------------------------------------------
-_DESCRIBED = re.compile(r"(\w+)\[(.*)\]")
-
-
 def described(spec: Any) -> Any:
     """A spec as the text of a stage ("int64[28, ?]"); None if there is no such text."""
-    if type(spec) is not TensorSpec or spec.shape.rank is None:
+    if not isinstance(spec, TensorSpec):
         return None
-    return describe(spec.dtype.as_numpy_dtype, spec.shape)
+    sizes = None if spec.shape.rank is None else tuple(spec.shape)
+    if isinstance(spec, RaggedTensorSpec):
+        splits = spec.row_splits_dtype.name
+        return str(Description(spec.dtype.name, sizes, "ragged", spec.ragged_rank, splits))
+    kind = "sparse" if isinstance(spec, SparseTensorSpec) else ""
+    return str(Description(spec.dtype.name, sizes, kind))
+
+
+def _from_text(text: str) -> TensorSpec:
+    found = description(text)
+    assert found is not None
+    if found.kind == "ragged":
+        return RaggedTensorSpec(found.sizes, found.dtype, found.ragged_rank, found.splits)
+    return (SparseTensorSpec if found.kind else TensorSpec)(found.sizes, found.dtype)
 
 
 def element_spec(stage: Stage) -> Any:
     """The specs of the elements of a stage.
 
-    If a user function makes the elements, the first two are made to find out. A size that
-    differs between them is None.
+    Where a user function makes the elements, the first two that it makes tell. A size that differs
+    between them is None.
 
     Returns:
         The structure of an element with a spec for every leaf; None if there is no element.
     """
+    if isinstance(stage, Replayed) and stage.name == "window":
+        spec = element_spec(stage.sources[0])
+        return None if spec is None else map_structure(DatasetSpec, spec)
+    spec = known_spec(stage)
+    return _found(stage) if spec is None else map_structure(_from_text, spec)
+
+
+def known_spec(stage: Stage) -> Any:
+    """The structure of an element with a text for every leaf; None if some leaf has none, or if
+    there is no element. User functions are called only where nothing else tells."""
     if _is_known(stage.spec):
-        return map_structure(_from_words, stage.spec)
+        return stage.spec
+    if stage.given:
+        spec = joined_specs([known_spec(source) for source in stage.given])
+    elif isinstance(stage, Zip):
+        spec = tuple(known_spec(source) for source in stage.sources)
+    elif isinstance(stage, Unbatch):
+        spec = of_rows(known_spec(stage.source))[1]
+    elif isinstance(stage, Arranged) or (
+        isinstance(stage, Derived) and not isinstance(stage, (Map, Parse))
+    ):
+        source = copy.copy(stage.source)
+        source.spec = known_spec(stage.source)
+        spec = stage.over(source).spec
+    else:
+        found = _found(stage)
+        spec = None if found is None else map_structure(described, found)
+    return spec if _is_known(spec) else None
+
+
+def _found(stage: Stage) -> Any:
+    """The specs of the first two elements, as one."""
     elements = stage_elements(stage, "spec")
     with translating_files():
         found = [map_structure(leaf_spec, element) for element in islice(elements, 2)]
@@ -218,20 +275,15 @@ def of_rows(spec: Any) -> tuple[int | None, Any]:
     """
     if not _is_known(spec):
         return None, None
-    shapes = [_from_words(words).shape for words in leaves(spec)]
-    if not all(shape.rank for shape in shapes):
+    shapes = [found.sizes for found in map(description, leaves(spec)) if found is not None]
+    if any(shape is None for shape in shapes):
+        return None, None
+    if not all(shapes):
         raise InvalidArgumentError("unbatch needs leaves of rank 1 or more, found a scalar")
-    sizes = {shape[0] for shape in shapes}
+    sizes = {shape[0] for shape in shapes if shape}
     if len(sizes - {None}) > 1:
         raise InvalidArgumentError("unbatch needs leaves of one first axis, found different sizes")
-    row = map_structure(lambda words: _without_rows(_from_words(words)), spec)
-    return (sizes.pop() if len(sizes) == 1 else None), row
-
-
-def of_batch(size: int | None, words: str) -> Any:
-    """The spec of batches of rows of a spec."""
-    row = _from_words(words)
-    return described(TensorSpec([size, *row.shape], row.dtype))
+    return (sizes.pop() if len(sizes) == 1 else None), map_structure(row_text, spec)
 
 
 def check_dtypes(stages: Sequence[Stage]) -> None:
@@ -242,46 +294,26 @@ def check_dtypes(stages: Sequence[Stage]) -> None:
     """
     known = [stage.spec for stage in stages if _is_known(stage.spec)]
     for spec in known[1:]:
-        if map_structure(_spec_name, spec) != map_structure(_spec_name, known[0]):
+        if joined_specs([known[0], spec]) is None or not _is_known(joined_specs([known[0], spec])):
             raise TypeError(
                 f"datasets must have elements of one structure and the same dtypes, "
                 f"found {known[0]!r} and {spec!r}"
             )
 
 
-def _spec_name(words: str) -> str:
-    return words.partition("[")[0]
-
-
 def _is_known(spec: Any) -> bool:
     """True if a stage's spec describes every leaf."""
-    words = [] if spec is None else list(leaves(spec))
-    return bool(words) and all(_DESCRIBED.fullmatch(leaf or "") for leaf in words)
-
-
-def _without_rows(spec: TensorSpec) -> Any:
-    return described(TensorSpec(spec.shape[1:], spec.dtype))
-
-
-def _from_words(words: str) -> TensorSpec:
-    match = _DESCRIBED.fullmatch(words)
-    assert match is not None
-    name, sizes = match.groups()
-    shape = [None if size == "?" else int(size) for size in sizes.split(", ") if size]
-    return TensorSpec(shape, name)
+    texts = [] if spec is None else list(leaves(spec))
+    return bool(texts) and all(description(text) for text in texts)
 
 
 def _common(first: Any, *others: Any) -> Any:
     """The spec of two values."""
-    if not others or first == others[0] or not isinstance(first, TensorSpec):
-        return first
-    one, other = first.shape, others[0].shape
-    shape = None
-    if one.rank is not None and one.rank == other.rank:
-        shape = [a if a == b else None for a, b in zip(one, other, strict=True)]
-    if isinstance(first, RaggedTensorSpec):
-        return RaggedTensorSpec(shape, first.dtype, first.ragged_rank, first.row_splits_dtype)
-    return type(first)(shape, first.dtype)
+    for other in others:
+        text, second = described(first), described(other)
+        joined = text and second and joined_specs([text, second])
+        first = _from_text(joined) if joined else first
+    return first
 
 
 # ---- The signature of from_generator ------------------------------------------------------------
@@ -289,12 +321,26 @@ def _common(first: Any, *others: Any) -> Any:
 
 def of_types(types: Any, shapes: Any) -> Any:
     """The signature of the older arguments: types, and shapes or None."""
-    types = map_structure(as_dtype, _tuples(types))
+    types = map_structure(as_dtype, types)
     if shapes is None:
         return map_structure(lambda dtype: TensorSpec(None, dtype), types)
     return zip_structures(
         lambda dtype, leaf: TensorSpec(leaf.shape, dtype), types, _shape_leaves(shapes, types)
     )
+
+
+def check_signature(signature: Any) -> None:
+    """Checks the leaves of a signature.
+
+    Raises:
+        TypeError: One is not a spec.
+    """
+    for spec in leaves(signature):
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(
+                "`output_signature` must hold specs such as tf.TensorSpec, in tuples and dicts, "
+                f"found {type(spec).__name__}"
+            )
 
 
 class _ShapeLeaf:
@@ -313,31 +359,22 @@ def _shape_leaves(shapes: Any, types: Any) -> Any:
     return _ShapeLeaf(shapes)
 
 
-def _tuples(structure: Any) -> Any:
-    """A signature with tuples for its lists."""
-    if isinstance(structure, dict):
-        return {key: _tuples(item) for key, item in structure.items()}
-    if isinstance(structure, (list, tuple)) and not hasattr(structure, "_fields"):
-        return tuple(map(_tuples, structure))
-    return structure
-
-
 def convert(signature: Any, element: Any) -> Any:
     """An element as plain values of the dtypes of a signature.
 
     Raises:
         TypeError: It has another structure, or a value of another dtype or shape.
     """
-    signature = _tuples(signature)
     if isinstance(signature, dict):
         _check_keys(signature, element)
         return {key: convert(signature[key], element[key]) for key in signature}
     if isinstance(signature, tuple):
-        if not isinstance(element, tuple) or len(element) != len(signature):
-            raise DtypeError(
-                f"expected an element of {len(signature)} parts, found {_kind(element)}"
-            )
-        return tuple(convert(s, e) for s, e in zip(signature, element, strict=True))
+        named = hasattr(signature, "_fields")
+        wanted = type(signature) if named else tuple
+        if not isinstance(element, wanted) or len(element) != len(signature):
+            raise DtypeError(f"expected {_kind(signature)}, found {_kind(element)}")
+        items = [convert(s, e) for s, e in zip(signature, element, strict=True)]
+        return wanted(*items) if named else tuple(items)
     return _leaf(signature, element)
 
 
@@ -357,16 +394,13 @@ def _kind(element: Any) -> str:
 
 def _leaf(spec: TensorSpec, value: Any) -> Any:
     plain = getattr(value, "plain", value)
-    if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
-        wanted = (
-            column_types.SparseTensor
-            if isinstance(spec, SparseTensorSpec)
-            else column_types.RaggedTensor
-        )
-        if not isinstance(plain, wanted):
-            raise DtypeError(f"expected a {wanted.__name__}, found {type(value).__name__}")
+    if type(spec) is not TensorSpec:
+        found = leaf_spec(plain) if isinstance(plain, _COMPOSITES) else None
+        if found is None or not spec.is_compatible_with(found):
+            shown = f"a {type(value).__name__}" if found is None else repr(found)
+            raise DtypeError(f"`generator` yielded {shown} where {spec} was expected")
         return plain
-    if isinstance(plain, (column_types.SparseTensor, column_types.RaggedTensor)):
+    if isinstance(plain, _COMPOSITES):
         raise DtypeError(f"expected a tensor, found a {type(plain).__name__}")
     try:
         found = to_numpy(value, numpy_dtype(spec.dtype))

@@ -255,7 +255,7 @@ class FurtherTransformations(Grouping, Keeping):
         """
         check_callable("predicate", predicate)
         decide = partial(scalar_bool, self._calling(predicate))
-        return self._generated("take_while", generators.take_while, decide, spec=self._stage.spec)
+        return self._generated("take_while", generators.take_while, decide, given=(self._stage,))
 
     def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
         """Leaves out elements that raise: of a ``map``, and of the records below it.
@@ -279,7 +279,7 @@ class FurtherTransformations(Grouping, Keeping):
 
     def unique(self: P, name: str | None = None) -> P:
         """The elements without repetitions; each is kept in memory."""
-        return self._generated("unique", generators.unique, spec=self._stage.spec, quiet=True)
+        return self._generated("unique", generators.unique, given=(self._stage,), quiet=True)
 
     def rejection_resample(
         self: P,
