@@ -1,5 +1,6 @@
 """Writes docs/api.md and docs/api/ from the sources: the names of __init__.pyi and of the public
-modules by task, with their signatures and docstrings. Imports nothing of what it describes.
+modules by task, with their signatures and docstrings; and of these names src/tfwire/_exports.py, by
+which __init__.py imports them. Imports nothing of what it describes.
 
 Usage: ``python docs/make_api.py [--check]``; ``--check`` compares and writes nothing.
 """
@@ -21,6 +22,8 @@ DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src"
 PAGE = DOCS / "api.md"
 FOLDER = DOCS / "api"  # a page for each task
+STUB = SOURCE / "tfwire" / "__init__.pyi"
+TABLE = SOURCE / "tfwire" / "_exports.py"
 
 MODULES = [
     "checksum",
@@ -343,11 +346,27 @@ def is_public(node: ast.ClassDef) -> bool:
 def public_names() -> dict[str, Found]:
     """The names of __init__.pyi and the classes of results, with their definitions."""
     names = {}
-    stub = SOURCE / "tfwire" / "__init__.pyi"
-    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module not in ("tfwire", "tfwire._version"):
-            names |= {alias.name: find(node.module, alias.name) for alias in node.names}
+    for name, module in exports().items():
+        if module not in ("tfwire", "tfwire._version"):
+            names[name] = find(module, name)
     return names | {name: find(module, name) for name, module in RESULTS.items()}
+
+
+def exports() -> dict[str, str]:
+    """The names of __init__.pyi, and the modules that define them."""
+    body = ast.parse(STUB.read_text(encoding="utf-8")).body
+    return {alias.name: node.module for node in body for alias in node.names}
+
+
+def make_table() -> str:
+    """The text of _exports.py: stubs are not everywhere where the package is."""
+    rows = "".join(f'    "{name}": "{module}",\n' for name, module in sorted(exports().items()))
+    text = "The public names, and the modules that define them: docs/make_api.py makes this."
+    return f'''"""{text}"""
+
+EXPORTS = {{
+{rows}}}
+'''
 
 
 def has_text(node: ast.AST) -> bool:
@@ -422,7 +441,11 @@ def make_pages() -> dict[Path, str]:
     entries = "\n".join(page_of(task).removesuffix(".md") for task in bodies)
     toctree = f"\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     pages = {FOLDER / Path(page_of(task)).name: text for task, text in linked(bodies).items()}
-    return {PAGE: HEADER + "## Contents\n" + contents(by_task) + toctree, **pages}
+    return {
+        TABLE: make_table(),
+        PAGE: HEADER + "## Contents\n" + contents(by_task) + toctree,
+        **pages,
+    }
 
 
 def linked(bodies: dict[str, str]) -> dict[str, str]:
@@ -449,7 +472,8 @@ def listed(line: str) -> str:
 
 def main(arguments: list[str]) -> int:
     pages = make_pages()
-    old = {path: path.read_text(encoding="utf-8") for path in (PAGE, *FOLDER.glob("*.md"))}
+    known = (TABLE, PAGE, *FOLDER.glob("*.md"))
+    old = {path: path.read_text(encoding="utf-8") for path in known if path.exists()}
     if "--check" in arguments:
         return int(pages != old)
     FOLDER.mkdir(exist_ok=True)

@@ -20,31 +20,15 @@ from typing import Any
 
 from tfwire._base.html_display import register_display
 from tfwire._base.interpreters import refuse_subinterpreters
+from tfwire._exports import EXPORTS
 from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__
 
-
-def _exports() -> dict[str, tuple[str, str]]:
-    """Every public name, and the module and attribute that it is: __init__.pyi lists them once, as
-    ``from MODULE import (`` and ``NAME as NAME,`` lines."""
-    exports = {}
-    module = ""
-    with open(__file__.removesuffix("c") + "i", encoding="utf-8") as stub:  # no pathlib: 4 ms
-        lines = stub.readlines()
-    for line in lines:
-        words = line.replace("(", " ").replace(")", " ").replace(",", " ").split()
-        if words[:1] == ["from"]:
-            module, words = words[1], words[3:]
-        for i, word in enumerate(words):
-            if word == "as":
-                exports[words[i + 1]] = (module, words[i - 1])
-    return exports
-
-
 refuse_subinterpreters()
-_EXPORTS = _exports()
 
-__all__ = sorted(_EXPORTS)
+__all__ = sorted(EXPORTS)
+# Public modules that are no public names: most need a library that may be missing.
+_MODULES = ("beam", "compat", "grain", "huggingface", "polars", "ray", "spark", "torch")
 
 # Writers take rows and columns, but records know nothing of Examples.
 register_encoder(lambda: import_module("tfwire._examples.encode"))
@@ -53,15 +37,17 @@ register_display(lambda: import_module("tfwire.view").as_html)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
+    if name in _MODULES:
+        try:
+            return import_module(f"tfwire.{name}")
+        except ImportError as error:  # for hasattr
+            raise AttributeError(f"tfwire.{name}: {error}") from error
+    if name not in EXPORTS:
         raise AttributeError(f"module 'tfwire' has no attribute {name!r}")
-    module, attribute = _EXPORTS[name]
-    value = (
-        import_module(f"tfwire.{name}")
-        if module == "tfwire"
-        else getattr(import_module(module), attribute)
-    )
-    globals()[name] = value
+    module = EXPORTS[name]
+    if module == "tfwire":
+        return import_module(f"tfwire.{name}")
+    value = globals()[name] = getattr(import_module(module), name)
     return value
 
 

@@ -1,5 +1,13 @@
-# The public names, for type checkers; the module itself imports them on first use.
-from tfwire import checksum as checksum, train as train
+# The public names. The module itself imports them on first use, by the table in _exports.py, which
+# docs/make_api.py makes of this.
+from tfwire import (
+    arrow as arrow,
+    checksum as checksum,
+    images as images,
+    sharding as sharding,
+    train as train,
+    view as view,
+)
 from tfwire._base.errors import (
     DataLossError as DataLossError,
     Error as Error,

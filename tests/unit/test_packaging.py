@@ -64,6 +64,39 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
 
 
+@pytest.mark.parametrize("stripped", ["*.pyi", "*.py"])
+def test_the_package_works_without_its_stubs_and_without_sources(tmp_path, stripped):
+    """As PyInstaller, zipapps and stripped wheels have it."""
+    target = tmp_path / "tfwire"
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("*.pyi", "__pycache__"))
+    if stripped == "*.py":
+        run(sys.executable, "-m", "compileall", "-q", "-b", target)
+        for path in target.rglob("*.py"):
+            path.unlink()
+    code = (
+        "import tfwire as tfw; names = [getattr(tfw, name) for name in tfw.__all__]; "
+        "example = tfw.encode_example({'a': 1}); "
+        "tfw.train.Example.FromString(example); tfw.compat.train.Example(); "
+        "print(len(names), tfw.decode_example(example), tfw.__file__)"
+    )
+    found = run(sys.executable, "-c", code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""})
+    assert found.startswith(f"{len(tfwire.__all__)} {{'a': array([1])}} {target}")
+
+
+def test_public_modules_are_reached_after_a_plain_import():
+    """As messages name them. What needs a library that is missing is missing, too, for hasattr."""
+    code = (
+        "import sys, tfwire as tfw; tfw.sharding.recover_shards, tfw.images.decode, "
+        "tfw.arrow.open_reader, tfw.view.as_html, tfw.checksum.crc32c, tfw.compat.io; "
+        "sys.modules['torch'] = None; assert not hasattr(tfw, 'torch'); tfw.torch"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert result.stderr.splitlines()[-1].startswith("AttributeError: tfwire.torch: ")
+
+
 def run(*command, **options):
     result = subprocess.run(command, capture_output=True, text=True, **options)
     assert result.returncode == 0, result.stdout + result.stderr
