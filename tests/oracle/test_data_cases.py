@@ -59,6 +59,13 @@ def compare(code, with_spec):
     check(expected, found)
 
 
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    for name in ("a.cases", "b.cases"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("code", SECTIONS["elements, cardinality and specs"])
 def test_datasets(code):
     compare(code, True)

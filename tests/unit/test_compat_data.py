@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 import warnings
 import zlib
 
@@ -40,6 +41,10 @@ def path(tmp_path):
         (Dataset.range(4).interleave(Dataset.range, 2, 1), [0, 0, 1, 0, 1, 2]),
         (Dataset.range(5).batch(2).unbatch(), [0, 1, 2, 3, 4]),
         (Dataset.range(5).batch(2).rebatch(4), [[0, 1, 2, 3], [4]]),
+        (Dataset.range(2).prefetch(None), [0, 1]),
+        (Dataset.range(1).shuffle(tf.data.UNKNOWN_CARDINALITY), [0]),
+        (Dataset.from_tensors([1]).padded_batch(1, tf.constant([2])), [[[1, 0]]]),
+        (Dataset.range(2).map(abs, synchronous=True, use_unbounded_threadpool=True), [0, 1]),
         (Dataset.range(6).batch(4).rebatch([1, 0, 2]), [[0], [], [1, 2], [3], [], [4, 5]]),
         (Dataset.range(5).batch(4).rebatch([3, 1], drop_remainder=True), [[0, 1, 2], [3]]),
         (Dataset.range(9).take_while(lambda x: x < 3), [0, 1, 2]),
@@ -337,3 +342,29 @@ def test_a_record_that_is_cut_is_damage(tmp_path):
         assert RECORDS[:3] == [next(records) for _ in range(3)]
         with pytest.raises(tf.errors.DataLossError):
             next(records)
+
+
+def test_a_buffer_of_all_elements_shuffles_them_all():
+    dataset = Dataset.range(1000).filter(lambda x: x >= 0)
+    found = values(dataset.shuffle(dataset.cardinality(), seed=1))
+    assert list(range(1000)) == sorted(found)
+    assert max(found[:100]) > 900
+    with pytest.raises(tf.errors.InvalidArgumentError, match="endless"):
+        Dataset.range(3).repeat().shuffle(tf.data.UNKNOWN_CARDINALITY)
+
+
+def test_loading_can_wait(tmp_path):
+    folder = str(tmp_path / "kept")
+    saving = threading.Timer(0.2, Dataset.range(3).save, [folder])
+    saving.start()
+    assert [0, 1, 2] == values(Dataset.load(folder, wait=True))
+    saving.join()
+
+
+def test_names_of_files_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").touch()
+    for pattern, name in [("*", b"./a"), ("a", b"a"), (b"./*", b"./a"), (tf.constant("?"), b"./a")]:
+        assert [name] == list(Dataset.list_files(pattern).as_numpy_iterator())
+    path = tmp_path / "*"
+    assert [str(tmp_path / "a").encode()] == list(Dataset.list_files(path).as_numpy_iterator())

@@ -1,5 +1,6 @@
 """The record iterator of TensorFlow 1, over files that other code writes meanwhile."""
 
+import os
 import random
 
 import pytest
@@ -114,3 +115,47 @@ def test_a_file_that_became_shorter_is_damage(tmp_path):
     assert (RECORDS, "end") == available(iterator)
     path.write_bytes(file_of(RECORDS[:2]))
     assert ([], "damage") == available(iterator)
+
+
+@pytest.mark.parametrize("replacement", [[b"one", b"two", b"three"], [b"other"], None])
+def test_a_replaced_file_counts_after_reopen(tmp_path, replacement):
+    path, new = str(tmp_path / "data"), str(tmp_path / "new")
+    tfwire.write_records(path, [b"one", b"two"])
+    iterator = tf.compat.v1.io.tf_record_iterator(path)
+    assert b"one" == next(iterator)
+    if replacement is None:
+        os.remove(path)
+    else:
+        tfwire.write_records(new, replacement)
+        os.replace(new, path)
+    assert [b"two"] == list(iterator)
+    assert [] == list(iterator)
+    iterator.close()
+    assert [] == list(iterator)
+    if replacement is None:
+        with pytest.raises(tf.errors.NotFoundError):
+            iterator.reopen()
+        return
+    iterator.reopen()
+    if len(replacement) > 1:
+        assert [b"three"] == list(iterator)
+    else:
+        with pytest.raises(tf.errors.DataLossError, match="cut or replaced"):
+            next(iterator)
+
+
+def test_a_cut_file_that_is_replaced_stays_cut_until_reopen(tmp_path):
+    path, new = tmp_path / "data", tmp_path / "new"
+    tfwire.write_records(new, [b"one", b"two"])
+    path.write_bytes(new.read_bytes()[:-1])
+    iterator = tf.compat.v1.io.tf_record_iterator(str(path))
+    assert b"one" == next(iterator)
+    for _ in range(2):
+        with pytest.raises(tf.errors.DataLossError):
+            next(iterator)
+    os.replace(new, path)
+    with pytest.raises(tf.errors.DataLossError):
+        next(iterator)
+    iterator.close()
+    iterator.reopen()
+    assert [b"two"] == list(iterator)

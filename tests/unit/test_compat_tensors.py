@@ -395,3 +395,21 @@ def test_complex_padding_of_integers_is_refused_without_a_warning():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="does not fit elements of int64"):
             list(tf.data.Dataset.range(2).padded_batch(2, padding_values=1j))
+
+
+def test_arguments_by_their_names_in_tensorflow_1(tmp_path):
+    table = [[1, 2], [3, 4]]
+    assert [[3], [7]] == tf.reduce_sum(table, reduction_indices=1, keep_dims=True).numpy().tolist()
+    assert 10 == tf.reduce_sum(table, reduction_indices=None).numpy()
+    assert (1, 2, 2) == tf.expand_dims(table, dim=0).shape
+    assert [0, 0] == tf.zeros_like(tensor=[1, 2], optimize=True).numpy().tolist()
+    tf.assert_equal(1, 1, data=["told"], summarize=3)
+    with pytest.raises(ValueError, match="either axis or reduction_indices"):
+        tf.reduce_sum(table, axis=0, reduction_indices=0)
+    with pytest.raises(TypeError, match="keep_dims"):
+        tf.cast(1, tf.int64, keep_dims=True)
+    path = tmp_path / "file"
+    path.touch()
+    assert tf.gfile.Exists(filename=str(path))
+    tf.gfile.Copy(oldpath=str(path), newpath=str(path) + "2")
+    assert ["file", "file2"] == sorted(tf.gfile.ListDirectory(dirname=str(tmp_path)))

@@ -182,12 +182,12 @@ def _cut_leaf(leaf: Any, begin: int, end: int) -> Any:
     rows = leaf.indices[:, 0]
     within = (begin <= rows) & (rows < end)
     shape = np.concatenate([[end - begin], leaf.dense_shape[1:]]).astype(np.int64)
-    return SparseTensor(_below(leaf.indices[within], -begin), leaf.values[within], shape)
+    return SparseTensor(_below(leaf.indices[within], -begin), as_array(leaf.values)[within], shape)
 
 
 def _below(indices: Array, rows: int) -> Array:
     """Indices moved by a number of rows."""
-    moved = indices.copy()
+    moved: Array = indices.copy()
     moved[:, 0] += rows
     return moved
 

@@ -183,6 +183,9 @@ class DType:
     def __repr__(self) -> str:
         return f"tf.{self.name}"
 
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return to_dtype, (self.name,)
 
@@ -418,11 +421,10 @@ class RaggedFeature(_RaggedFields):
         if value_key == "":
             raise ValueError("Argument `value_key` must not be empty")
         if dtype not in (int64, float32, string):
-            raise ValueError(f"Argument `dtype` must be int64, float32, or string; got {dtype}")
+            raise ValueError(f"Argument `dtype` must be int64, float32, or string; got {dtype!r}")
         if row_splits_dtype not in (int32, int64):
-            raise ValueError(
-                f"Argument `row_splits_dtype` must be int32 or int64; got {row_splits_dtype}"
-            )
+            found = repr(row_splits_dtype)
+            raise ValueError(f"Argument `row_splits_dtype` must be int32 or int64; got {found}")
         if not isinstance(partitions, (list, tuple)):
             found = _shown(partitions)
             raise TypeError(f"Argument `partitions` must be a list or tuple; got {found}")

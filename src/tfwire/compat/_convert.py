@@ -257,7 +257,9 @@ def _of_dtype(array: Array, dtype: Any) -> Array:
         DtypeError: It has another dtype.
     """
     if dtype is not None and array.dtype != dtype:
-        raise DtypeError(f"expected a tensor of {as_dtype(dtype)}, found {as_dtype(array.dtype)}")
+        raise DtypeError(
+            f"expected a tensor of {as_dtype(dtype)!r}, found {as_dtype(array.dtype)!r}"
+        )
     return array
 
 
@@ -311,7 +313,9 @@ def _of_leaves(leaves: Array, value: Any, dtype: Any) -> Array:
         return _infer(leaves, kinds)
     if not _accepts(dtype, kinds):
         _infer(leaves, kinds)  # ValueError if it cannot be a tensor at all
-        raise DtypeError(f"cannot convert {type(value).__name__} to a tensor of {as_dtype(dtype)}")
+        raise DtypeError(
+            f"cannot convert {type(value).__name__} to a tensor of {as_dtype(dtype)!r}"
+        )
     if dtype.name in _DIRECT:
         return _of_numbers(leaves, dtype)
     with np.errstate(all="ignore"):
@@ -397,7 +401,7 @@ SIGNED = "ifc"
 def check_kind(array: Array, kinds: str) -> None:
     """Raises DtypeError unless the kind of dtype is one of those."""
     if array.dtype.kind not in kinds + "V":
-        raise DtypeError(f"this operation has no form for {as_dtype(array.dtype)}")
+        raise DtypeError(f"this operation has no form for {as_dtype(array.dtype)!r}")
 
 
 def divide(x: Array, y: Array) -> Array:

@@ -12,7 +12,7 @@ from tfwire import images
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import as_dtype, scalar_string, to_array, to_numpy, uint8
+from tfwire.compat._convert import as_dtype, numpy_dtype, scalar_string, to_array, to_numpy, uint8
 from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape
 
@@ -135,7 +135,7 @@ def _integers(value: Any) -> Any:
     """Integers of any dtype as int64; an empty list is allowed too."""
     array = to_array(value)
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"expected integers, found {as_dtype(array.dtype)}")
+        raise TypeError(f"expected integers, found {as_dtype(array.dtype)!r}")
     return array.astype(np.int64)
 
 
@@ -245,9 +245,9 @@ class RaggedTensor(Explained):
     def dtype(self) -> DType:
         return as_dtype(self.plain.dtype)
 
-    def nrows(self) -> Tensor:
-        """The number of rows, int64."""
-        return Tensor(np.array(len(self), np.int64))
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
+        """The number of rows, int64 or of another dtype."""
+        return Tensor(np.array(len(self), numpy_dtype(out_type) or np.int64))
 
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None

@@ -16,6 +16,7 @@ from tfwire._records.damage import RecordPosition
 from tfwire._records.options import AS_TENSORFLOW
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import is_tensor, scalar_string, string_array, to_array
+from tfwire.compat._earlier import accepting
 from tfwire.compat._errors import (
     ClosedError,
     Explained,
@@ -362,18 +363,18 @@ gfile_v1: Namespace = Namespace(
     GFile=GFile,
     FastGFile=GFile,
     Open=GFile,
-    Copy=copy,
-    DeleteRecursively=rmtree,
-    Exists=exists,
-    Glob=glob,
-    IsDirectory=isdir,
-    ListDirectory=listdir,
-    MakeDirs=makedirs,
-    MkDir=mkdir,
-    Remove=remove,
-    Rename=rename,
-    Stat=stat,
-    Walk=walk,
+    Copy=accepting(copy, oldpath="src", newpath="dst"),
+    DeleteRecursively=accepting(rmtree, dirname="path"),
+    Exists=accepting(exists, filename="path"),
+    Glob=accepting(glob, filename="pattern"),
+    IsDirectory=accepting(isdir, dirname="path"),
+    ListDirectory=accepting(listdir, dirname="path"),
+    MakeDirs=accepting(makedirs, dirname="path"),
+    MkDir=accepting(mkdir, dirname="path"),
+    Remove=accepting(remove, filename="path"),
+    Rename=accepting(rename, oldname="src", newname="dst"),
+    Stat=accepting(stat, filename="path"),
+    Walk=accepting(walk, in_order="topdown"),
 )
 
 
@@ -401,7 +402,7 @@ class GrowingFileIterator:
     """Iterates over the records of one file, and continues when the file has grown.
 
     ``next`` raises StopIteration at the end of the file, and DataLossError within a record. It
-    may be called again later.
+    may be called again later. A file that replaces this one counts after ``close`` and ``reopen``.
 
     Args:
         path: The file.
@@ -417,8 +418,19 @@ class GrowingFileIterator:
         self._position = RecordPosition()
         self._records: tfw.RecordIterator | None = None
         self._closed = False
-        with translating_files(), open(path, "rb"):
-            pass
+        self._ending: Exception = StopIteration()
+        self._identity = self._stat()
+
+    def _stat(self) -> os.stat_result:
+        """Of the file that the path names now."""
+        with translating_files(), open(self._path, "rb") as file:
+            return os.fstat(file.fileno())
+
+    def _is_replaced(self) -> bool:
+        try:
+            return not os.path.samestat(self._identity, os.stat(self._path))
+        except OSError:
+            return True
 
     def __iter__(self) -> GrowingFileIterator:
         return self
@@ -427,6 +439,8 @@ class GrowingFileIterator:
         if self._closed:
             raise StopIteration
         if self._records is None:
+            if self._is_replaced():
+                raise self._ending
             self._records = tfw.read_records(
                 self._path,
                 self._compression,
@@ -436,7 +450,8 @@ class GrowingFileIterator:
             )
         try:
             return next(self._records)
-        except (StopIteration, DataLossError):
+        except (StopIteration, DataLossError) as ending:
+            self._ending = ending.with_traceback(None)
             self._pause()
             raise
         except OSError as error:
@@ -455,14 +470,17 @@ class GrowingFileIterator:
         self._closed = True
 
     def reopen(self) -> None:
-        """Continues after ``close`` with the record after the last one.
+        """Continues after ``close`` with the record after the last one, in the file that the path
+        names then.
 
         Raises:
             FailedPreconditionError: The iterator is not closed.
+            NotFoundError: There is no such file.
         """
         if not self._closed:
             raise FailedPreconditionError(None, None, "Reader is not closed.")
-        self._closed = False
+        self._identity = self._stat()
+        self._closed, self._ending = False, StopIteration()
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> GrowingFileIterator:

@@ -95,14 +95,16 @@ def _results(result: Any, types: Any, exact: bool = False) -> Any:
 def _as_declared(value: Any, dtype: Any, exact: bool) -> Tensor:
     expected = as_dtype(dtype)
     if value is None:
-        raise InvalidArgumentError(f"the function returned None where Tout names {expected}")
+        raise InvalidArgumentError(f"the function returned None where Tout names {expected!r}")
     try:
         has_dtype = is_tensor(value) or (exact and isinstance(value, (np.ndarray, np.generic)))
         tensor = Tensor(value) if has_dtype else Tensor(value, expected)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(str(error)) from None
     if tensor.dtype != expected:
-        raise InvalidArgumentError(f"the function returned {tensor.dtype}, Tout names {expected}")
+        raise InvalidArgumentError(
+            f"the function returned {tensor.dtype!r}, Tout names {expected!r}"
+        )
     return tensor
 
 

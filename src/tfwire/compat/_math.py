@@ -283,7 +283,9 @@ def assert_scalar(tensor: Any, message: Any = None, name: Any = None) -> None:
 def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: Any = None) -> None:
     """Raises TypeError unless a tensor has a dtype."""
     if (found := convert_to_tensor(tensor).dtype) != as_dtype(tf_type):
-        raise TypeError(f"{message or ''} expected a tensor of {as_dtype(tf_type)}, found {found}")
+        raise TypeError(
+            f"{message or ''} expected a tensor of {as_dtype(tf_type)!r}, found {found!r}"
+        )
 
 
 def assert_shapes(

@@ -10,9 +10,9 @@ from tfwire.compat._errors import Namespace
 __all__ = ["nest"]
 
 
-def is_nested(structure: Any) -> bool:
+def is_nested(seq: Any) -> bool:
     """True for tuples, lists and dicts."""
-    return isinstance(structure, (list, tuple, Mapping))
+    return isinstance(seq, (list, tuple, Mapping))
 
 
 def _parts(structure: Any) -> list[Any]:

@@ -91,7 +91,9 @@ def convert_to_tensor(
     """
     if isinstance(value, Tensor):
         if dtype is not None and value.dtype != as_dtype(dtype):
-            raise ValueError(f"a tensor of {value.dtype} where one of {as_dtype(dtype)} is needed")
+            raise ValueError(
+                f"a tensor of {value.dtype!r} where one of {as_dtype(dtype)!r} is needed"
+            )
         return value
     if dtype is None and dtype_hint is not None:
         try:
@@ -117,8 +119,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         return Tensor._of(array)
     if object in (array.dtype, target):
         raise UnimplementedError(
-            f"cast from {as_dtype(array.dtype)} to {as_dtype(target)}; see tf.strings.to_number "
-            "and tf.strings.as_string"
+            f"cast from {as_dtype(array.dtype)!r} to {as_dtype(target)!r}; see "
+            "tf.strings.to_number and tf.strings.as_string"
         )
     if array.dtype.kind == "c" and target.kind != "c":
         array = array.real
@@ -173,13 +175,23 @@ def range(  # TensorFlow's name
     if limit is None:
         start, limit = 0, start
     ends = [to_array(value, numpy_dtype(dtype)) for value in (start, limit, delta)]
-    common = max((end.dtype for end in ends), key=["int32", "int64", "float32", "float64"].index)
-    if any(end.ndim for end in ends):
+    if any(end.size != 1 for end in ends):
         raise InvalidArgumentError("the arguments of range must be scalars")
+    common = max((end.dtype for end in ends), key=_range_order)
     first, last, step = (end.astype(common).item() for end in ends)
     if not step or (first > last if step > 0 else first < last):
         raise InvalidArgumentError(f"no range from {first} to {last} by {step}")
     return Tensor._of(np.arange(first, last, step).astype(common))
+
+
+_RANGE_ORDER = ("int32", "int64", "float16", "bfloat16", "float32", "float64")
+
+
+def _range_order(dtype: np.dtype[Any]) -> int:
+    """The place of a dtype among those of range, of which the last counts."""
+    if dtype.name not in _RANGE_ORDER:
+        raise InvalidArgumentError(f"range has no form for {as_dtype(dtype)!r}")
+    return _RANGE_ORDER.index(dtype.name)
 
 
 def one_hot(

@@ -252,7 +252,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
     """
     dtype = numpy_dtype(as_dtype(out_type))
     if dtype.name not in ("int32", "int64", "float32", "float64"):
-        raise InvalidArgumentError(f"out_type must not be {as_dtype(out_type)}")
+        raise InvalidArgumentError(f"out_type must not be {as_dtype(out_type)!r}")
     convert = _float if dtype.kind == "f" else _integer
     with np.errstate(over="ignore"):
         return _each(lambda string: convert(string.strip(_SPACES), dtype), input, dtype)

@@ -22,6 +22,7 @@ from tfwire.compat._graph.iterators import (
     get_default_graph,
     reset_default_graph,
 )
+from tfwire.compat._graph.placeholders import placeholder, placeholder_with_default
 from tfwire.compat._graph.queues import Coordinator
 from tfwire.compat._graph.readers import (
     FixedLengthRecordReader,
@@ -37,8 +38,6 @@ from tfwire.compat._graph.session import (
     get_default_session,
     group,
     no_op,
-    placeholder,
-    placeholder_with_default,
 )
 
 __all__ = [
@@ -112,8 +111,8 @@ TRAIN: dict[str, Any] = {
 _DATA: dict[str, Any] = {
     "Iterator": iterators.GraphIterator,
     "Options": Options,
-    "get_output_shapes": lambda dataset: dataset.output_shapes,
-    "get_output_types": lambda dataset: dataset.output_types,
+    "get_output_shapes": lambda dataset_or_iterator: dataset_or_iterator.output_shapes,
+    "get_output_types": lambda dataset_or_iterator: dataset_or_iterator.output_types,
     "make_initializable_iterator": iterators.make_initializable_iterator,
     "make_one_shot_iterator": iterators.make_one_shot_iterator,
 }

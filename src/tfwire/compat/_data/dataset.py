@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +17,16 @@ from tfwire._data.descriptions import describe
 from tfwire._data.prefetch import Replayed
 from tfwire._data.structure import leaves, map_structure
 from tfwire._records.options import AS_TENSORFLOW
-from tfwire.compat._convert import is_string_array, to_numpy
+from tfwire.compat._convert import is_string_array, is_tensor, to_array, to_numpy
 from tfwire.compat._data import generators, keeping, specs
 from tfwire.compat._data.generators import as_path, as_seed
 from tfwire.compat._data.iterators import Iterator, graph
-from tfwire.compat._data.transformations import INFINITE, FurtherTransformations, cardinality
+from tfwire.compat._data.transformations import (
+    INFINITE,
+    UNKNOWN,
+    FurtherTransformations,
+    cardinality,
+)
 from tfwire.compat._decoding import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._errors import (
     refusing_arguments,
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
 AUTOTUNE = -1
+_WAIT_SECONDS = 0.1
+_LARGEST_BUFFER = (1 << 31) - 1  # elements of the largest buffer
 _ARRAY_CLASSES = (bytes, np.ndarray, np.generic)
 
 
@@ -191,9 +200,16 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         element_spec: Any = None,
         compression: Any = None,
         reader_func: Any = None,
+        wait: bool = False,
     ) -> Any:
-        """The elements that ``save`` wrote. ``element_spec`` and ``compression`` are ignored."""
+        """The elements that ``save`` wrote. ``element_spec`` and ``compression`` are ignored.
+
+        Args:
+            wait: Wait until there is what ``save`` writes, however long that takes.
+        """
         file = keeping.stored_file(as_path(path))
+        while wait and not os.path.exists(file):
+            time.sleep(_WAIT_SECONDS)
         with translating_files():
             os.stat(file)
         elements = partial(keeping.load, file)
@@ -202,13 +218,14 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
 
     @classmethod
     def list_files(cls, *args: Any, **kwargs: Any) -> Any:
-        """As :meth:`tfwire.Dataset.list_files`.
+        """As :meth:`tfwire.Dataset.list_files`; names of patterns without a folder begin with "./".
 
         Raises:
             InvalidArgumentError: No file matches.
         """
+        patterns, *others = args or [kwargs.pop("file_pattern")]
         with refusing_arguments(ValueError):
-            return super().list_files(*args, **kwargs)
+            return super().list_files(_in_folders(patterns), *others, **kwargs)
 
     # ---- One dataset of several ---------------------------------------------------------------
 
@@ -270,7 +287,51 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         choices = cls._of(drawn, "choices")
         return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
 
-    # ---- Tensors as arguments -----------------------------------------------------------------
+    # ---- Arguments as TensorFlow has them -----------------------------------------------------
+
+    def map(  # type: ignore[override]  # in TensorFlow, `name` is the last argument
+        self,
+        map_func: Any,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """As :meth:`tfwire.Dataset.map`.
+
+        Args:
+            synchronous, use_unbounded_threadpool: Without effect on elements and their order.
+        """
+        if synchronous and num_parallel_calls is not None:
+            raise ValueError("`synchronous` is not for `num_parallel_calls`")
+        return super().map(map_func, num_parallel_calls, deterministic, name)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+        """As :meth:`tfwire.Dataset.prefetch`; None is AUTOTUNE."""
+        return super().prefetch(AUTOTUNE if buffer_size is None else buffer_size, name)
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Any:
+        """As :meth:`tfwire.Dataset.shuffle`.
+
+        Args:
+            buffer_size: UNKNOWN_CARDINALITY holds all elements, however many there are.
+
+        Raises:
+            ValueError: It does, and the dataset is endless.
+        """
+        size = integer("buffer_size", to_numpy(buffer_size))
+        if size == UNKNOWN:
+            if cardinality(self._stage) == INFINITE:
+                raise ValueError("an endless dataset does not fit into a buffer of all elements")
+            size = _LARGEST_BUFFER
+        return super().shuffle(size, seed, reshuffle_each_iteration, name)
 
     def padded_batch(
         self,
@@ -284,8 +345,9 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
     ) -> Any:
         """As :meth:`tfwire.Dataset.padded_batch`, with tensors as arguments too."""
         values = None if padding_values is None else map_structure(_value, padding_values)
+        shapes = None if padded_shapes is None else map_structure(_sizes, padded_shapes)
         return super().padded_batch(
-            batch_size, padded_shapes, values, bool(drop_remainder), max_padding=max_padding
+            batch_size, shapes, values, bool(drop_remainder), max_padding=max_padding
         )
 
     # ---- TensorFlow 1 -------------------------------------------------------------------------
@@ -363,3 +425,28 @@ def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
 
 def _value(padding: Any) -> Any:
     return None if padding is None else to_numpy(padding)
+
+
+def _sizes(shape: Any) -> Any:
+    """A shape or a size of one; a tensor as a list."""
+    if not is_tensor(shape) and not isinstance(shape, np.ndarray):
+        return shape
+    sizes = to_array(shape)
+    if sizes.dtype.kind not in "iu":
+        raise TypeError(f"a padded shape must have integers, found {sizes.dtype}")
+    if sizes.ndim != 1:
+        raise ValueError(f"a padded shape must be a vector, found shape {sizes.shape}")
+    return sizes.tolist()
+
+
+def _in_folders(patterns: Any) -> Any:
+    """Patterns of which those without a folder begin with "./", as their names then do."""
+    if isinstance(patterns, (list, tuple)):
+        return [_in_folders(pattern) for pattern in patterns]
+    given = to_numpy(patterns) if is_tensor(patterns) else patterns
+    if isinstance(given, np.ndarray):
+        return _in_folders(given.ravel().tolist())
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        return given
+    text = os.fsdecode(given)
+    return given if os.path.dirname(text) or not has_magic(text) else f"./{text}"

@@ -113,14 +113,14 @@ experimental: Namespace = Namespace(
     enumerate_dataset=_applying("enumerate"),
     get_next_as_optional=get_next_as_optional,
     get_single_element=lambda dataset: dataset.get_single_element(),
-    get_structure=lambda dataset: dataset.element_spec,
+    get_structure=lambda dataset_or_iterator: dataset_or_iterator.element_spec,
     load=Dataset.load,
     map_and_batch=_map_and_batch,
     parallel_interleave=_parallel_interleave,
     parse_example_dataset=_parse_example_dataset,
     prefetch_to_device=_prefetch_to_device,
     sample_from_datasets=Dataset.sample_from_datasets,
-    save=lambda dataset, path, compression=None, shard_func=None: dataset.save(path, compression),
+    save=lambda dataset, *args, **kwargs: dataset.save(*args, **kwargs),
     shuffle_and_repeat=_shuffle_and_repeat,
 )
 

@@ -415,7 +415,7 @@ def _next_state(function: str, state: Any, following: Any) -> Any:
     def checked(before: Any, after: Any) -> Any:
         expected, found = _leaf_dtype(before), _leaf_dtype(after)
         if expected != found:
-            raise TypeError(f"`{function}` must return a state of {expected}, found {found}")
+            raise TypeError(f"`{function}` must return a state of {expected!r}, found {found!r}")
         return after
 
     with refusing_arguments(ValueError):

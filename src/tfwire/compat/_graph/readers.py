@@ -9,6 +9,7 @@ from typing import Any
 
 import tfwire as tfw
 from tfwire._base.arguments import integer
+from tfwire._records.compression import compression_name
 from tfwire._records.sources import check_ends
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data.lines import fixed_length_records, lines
@@ -125,6 +126,7 @@ class FixedLengthRecordReader(ReaderBase):
         record_bytes: Bytes of a record.
         header_bytes, footer_bytes: Bytes to skip at both ends of a file.
         hop_bytes: Bytes from the start of a record to the next; None or 0: ``record_bytes``.
+        encoding: "GZIP" or "ZLIB" for compressed files.
     """
 
     def __init__(
@@ -136,12 +138,10 @@ class FixedLengthRecordReader(ReaderBase):
         name: str | None = None,
         encoding: str | None = None,
     ) -> None:
-        if encoding not in (None, ""):
-            raise ValueError(f"`encoding` must be None, found {encoding!r}")
+        kind = compression_name(encoding)
         size = integer("record_bytes", record_bytes, 1)
-        super().__init__(
-            partial(_chunks, size, header_bytes or 0, footer_bytes or 0, hop_bytes or size)
-        )
+        ends = header_bytes or 0, footer_bytes or 0
+        super().__init__(partial(_chunks, size, *ends, hop_bytes or size, kind))
 
 
 def _records(options: Any, path: str) -> Keyed:
@@ -168,8 +168,9 @@ def _lines(skip: int, path: str) -> Keyed:
             yield _key(path, number), line
 
 
-def _chunks(size: int, header: int, footer: int, hop: int, path: str) -> Keyed:
-    for number, record in enumerate(fixed_length_records(size, header, footer, hop, path)):
+def _chunks(size: int, header: int, footer: int, hop: int, encoding: Any, path: str) -> Keyed:
+    records = fixed_length_records(size, header, footer, hop, path, encoding)
+    for number, record in enumerate(records):
         yield _key(path, number), record
 
 

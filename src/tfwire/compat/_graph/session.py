@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from tfwire._base.errors import InvalidArgumentError
 from tfwire.compat._decoding import RaggedTensor, SparseTensor
+from tfwire.compat._earlier import EARLIER, renamed
 from tfwire.compat._errors import (
     Explained,
     FailedPreconditionError,
@@ -32,8 +32,6 @@ __all__ = [
     "get_default_session",
     "group",
     "no_op",
-    "placeholder",
-    "placeholder_with_default",
     "session_or_default",
 ]
 
@@ -237,10 +235,14 @@ def _holds_deferred(structure: Any) -> bool:
 
 @functools.cache
 def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose calls are deferred if an argument is; other calls run at once."""
+    """A function whose calls are deferred if an argument is; other calls run at once. It takes
+    the names that arguments had in TensorFlow 1."""
+    earlier = EARLIER.get(function.__name__, {})
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and earlier:
+            kwargs = renamed(earlier, kwargs)
         if Deferred.exists and (_holds_deferred(args) or _holds_deferred(kwargs)):
             return defer_call(function, args, kwargs)
         return function(*args, **kwargs)
@@ -453,37 +455,6 @@ def _fed(key: Any, value: Any) -> Any:
             f"{key.shape}"
         )
     return tensor
-
-
-class Placeholder(Deferred):
-    """A value that is fed to every run that needs it."""
-
-    def __init__(self, dtype: Any, default: Any = None) -> None:
-        super().__init__(Placeholder)
-        self.fed_dtype: Any = dtype
-        self._default = default
-
-    def _evaluate(self, evaluation: Evaluation) -> Any:
-        if self._default is None:
-            raise InvalidArgumentError(
-                None, None, f"You must feed a value for the placeholder {self.name!r}"
-            )
-        return Tensor(self._default)
-
-
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Placeholder:
-    """A value that ``Session.run`` takes from ``feed_dict``."""
-    made = Placeholder(dtype)
-    made.set_shape(shape)
-    made.name = f"{name or 'Placeholder'}:0"
-    return made
-
-
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Placeholder:
-    """A placeholder with a default value, for runs that do not feed it."""
-    made = Placeholder(None, input)
-    made.set_shape(shape)
-    return made
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
