@@ -184,6 +184,39 @@ def test_kept_files(tmp_path):
         tf.data.Dataset.load(str(tmp_path / "ours"))
 
 
+def test_snapshot_changes(tmp_path):
+    """TensorFlow compares graphs, which name files and hold functions of Python by a number."""
+    path = str(tmp_path / "file")
+
+    def after_replacing(lib):
+        for word in (b"one", b"three"):
+            tfwire.write_records(path, [word])
+            kept = lib.data.TFRecordDataset(path).snapshot(str(tmp_path / lib.__name__))
+            found = list(kept.as_numpy_iterator())
+        return found
+
+    assert [[b"one"], [b"three"]] == [after_replacing(lib) for lib in (tf, tfc)]
+
+    def calls(lib):
+        called = []
+
+        def count(x):
+            called.append(int(x))
+            return x
+
+        def build():
+            dataset = lib.data.Dataset.range(2)
+            dataset = dataset.map(lambda x: lib.py_function(count, [x], lib.int64))
+            return numbers(dataset.snapshot(str(tmp_path / f"{lib.__name__} of a function")))
+
+        assert [0, 1] == build()
+        first, called[:] = len(called), []
+        assert [0, 1] == build()
+        return first, len(called)
+
+    assert [(2, 2), (2, 0)] == [calls(lib) for lib in (tf, tfc)]
+
+
 def test_ragged_elements():
     def build(lib):
         dataset = lib.data.Dataset.range(1, 3).map(lambda n: lib.fill([n], n)).ragged_batch(2)

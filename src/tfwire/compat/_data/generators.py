@@ -25,6 +25,7 @@ from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Cursor, Map, MapCursor, Stage
 from tfwire._data.structure import count_rows, cut_rows, join_rows, leaves, map_structure
 from tfwire.compat._convert import to_array, to_numpy
+from tfwire.compat._data.fingerprints import DrawnSeed
 from tfwire.compat._errors import Explained, FailedPreconditionError
 
 __all__ = [
@@ -126,7 +127,9 @@ def scalar_integer(call: Callable[[Any], Any], element: Any) -> int:
 
 
 def as_seed(seed: Any) -> int:
-    return random.randrange(2**63) if seed is None else integer("seed", to_numpy(seed))
+    if seed is None:
+        return DrawnSeed(random.randrange(2**63))
+    return integer("seed", to_numpy(seed))
 
 
 def as_path(path: Any) -> str:

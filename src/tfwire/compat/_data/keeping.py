@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tfwire as tfw
+from tfwire._base.errors import warn
 from tfwire._data.combining import Cache
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Stage
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 from tfwire.compat._convert import as_dtype
+from tfwire.compat._data.fingerprints import IncomparableError, fingerprint
 from tfwire.compat._data.generators import Generating, as_path
 from tfwire.compat._errors import translating_files
 
@@ -48,7 +50,12 @@ class Keeping(Generating):
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> P:
-        """The same elements. The first whole pass keeps them in a file in the folder ``path``.
+        """The same elements. The first whole pass keeps them in a file below the folder ``path``.
+
+        The file is that of this pipeline: of its stages and their arguments, the code of functions
+        and the values that they name, the names, sizes and times of files. Another pipeline makes a
+        file of its own, and none is ever removed: see docs/differences.md. If the elements depend
+        on something that cannot be compared, a TfwireWarning says so, and nothing is kept.
 
         Args:
             path: The folder.
@@ -56,8 +63,17 @@ class Keeping(Generating):
             reader_func: Takes a dataset that holds one dataset, and returns the one to use.
             shard_func: Accepted; there is one file.
         """
-        keep = partial(_kept, stored_file(as_path(path)), _codec(compression), self._stage)
-        found = self._next(_Kept("snapshot", self._stage, keep), "snapshot")
+        found = self
+        try:
+            folder = os.path.join(as_path(path), fingerprint(self._stage))
+        except IncomparableError as error:
+            warn(
+                f"snapshot({path!r}) keeps nothing: it would not know when the pipeline changes, "
+                f"which depends on {error}"
+            )
+        else:
+            keep = partial(_kept, stored_file(folder), _codec(compression), self._stage)
+            found = self._next(_Kept("snapshot", self._stage, keep), "snapshot")
         return found if reader_func is None else reader_func(self._listed([found]))
 
     def save(

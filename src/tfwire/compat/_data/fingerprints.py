@@ -1,0 +1,295 @@
+"""The fingerprint of a pipeline, by which ``snapshot`` knows whether it is another one.
+
+It covers the stages and their arguments; arrays; the files that arguments name, by their names,
+sizes and times; and the functions of users: their code, default arguments, the variables that they
+enclose, and the globals that they name, functions and classes of users among them. Of what is
+installed (the standard library, site-packages, tfwire itself) the names and versions count. What
+can be neither compared nor pickled, such as a lock or a generator, makes a fingerprint impossible.
+What a function reads, a file for instance, does not count: it may write it, too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from tfwire._data.pipeline import Pipeline
+from tfwire._data.stages import Stage
+from tfwire._records.random_access import TFRecordFiles
+
+__all__ = ["DrawnSeed", "IncomparableError", "fingerprint"]
+
+_DIGEST_BYTES = 16
+# What a pipeline counts or keeps, and what it draws in every process anew.
+_VARYING = {"next_epoch", "_ahead"}
+
+
+class IncomparableError(Exception):
+    """Something in the pipeline cannot be compared with that of another process."""
+
+
+class DrawnSeed(int):
+    """A seed that was drawn because none was given."""
+
+
+def fingerprint(stage: Stage) -> str:
+    """The fingerprint of a pipeline: that of another process with the same program, files and
+    version of Python is the same.
+
+    Raises:
+        IncomparableError: It cannot be told; the message says of what.
+    """
+    try:
+        return _Digests().of(stage).hex()
+    except RecursionError:
+        raise IncomparableError("objects nested too deeply") from None
+
+
+class _Digests:
+    """Digests of values. What is met again within itself counts by how far up that is."""
+
+    def __init__(self) -> None:
+        self._within: list[int] = []  # the objects whose digests are being made
+        self._functions = 0  # how many of these are functions
+        self._known: dict[int, tuple[Any, bytes]] = {}  # keeps the objects, and so their ids
+
+    def of(self, value: Any) -> bytes:
+        """The digest of a value.
+
+        Raises:
+            IncomparableError: It has none.
+        """
+        if value is None or type(value) in (bool, int, float, complex, range, type(...)):
+            return self._joined(type(value).__name__, repr(value).encode())
+        if isinstance(value, (str, bytes)) and type(value) in (str, bytes):
+            return self._text(value)
+        identity = id(value)
+        if identity in self._known:
+            return self._known[identity][1]
+        if identity in self._within:
+            return self._joined("above", len(self._within) - self._within.index(identity))
+        self._within.append(identity)
+        try:
+            found = self._joined(type(value).__qualname__, *self._parts(value))
+        finally:
+            self._within.pop()
+        self._known[identity] = (value, found)
+        return found
+
+    def _joined(self, *parts: Any) -> bytes:
+        """One digest of several: of bytes, of texts, and of numbers."""
+        state = blake2b(digest_size=_DIGEST_BYTES)
+        for part in parts:
+            data = part if isinstance(part, bytes) else str(part).encode()
+            state.update(b"%d:" % len(data))
+            state.update(data)
+        return state.digest()
+
+    def _text(self, text: str | bytes) -> bytes:
+        data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+        facts = () if self._functions else _file_facts(text)
+        return self._joined(type(text).__name__, data, *facts)
+
+    def _all(self, values: Iterable[Any]) -> Iterator[bytes]:
+        return map(self.of, values)
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        """What the digest of a value is made of."""
+        for kinds, parts in _PARTS:
+            if isinstance(value, kinds):
+                return iter(parts(self, value))
+        return self._reduced(value)
+
+    def _sequence(self, value: Any) -> Iterator[bytes]:
+        return self._all(value)
+
+    def _set(self, value: Any) -> Iterator[bytes]:
+        return iter(sorted(self._all(value)))
+
+    def _mapping(self, value: Any) -> Iterator[bytes]:
+        for key, item in value.items():
+            yield self.of(key)
+            yield self.of(item)
+
+    def _array(self, value: Any) -> Iterator[Any]:
+        array = np.asarray(value)
+        yield f"{array.dtype.str} {array.shape}"
+        if array.dtype.hasobject:
+            yield from self._all(array.ravel().tolist())
+        else:
+            yield array.tobytes()
+
+    def _stage(self, stage: Stage) -> Iterator[bytes]:
+        """A stage: its attributes, but for what varies without changing its elements."""
+        left_out = set(_VARYING)
+        if not stage.seeded:
+            left_out.add("seed")
+        kept = getattr(stage, "kept", None)
+        if kept is not None:  # the function of such a stage holds what it has kept
+            left_out |= {"_generate", "given"}
+        yield self.of(_name_of(type(stage)))
+        for name, value in sorted(vars(stage).items()):
+            if name not in left_out:
+                yield self.of(name)
+                yield self.of(value)
+
+    def _path(self, value: Any) -> Iterator[Any]:
+        yield self.of(os.fspath(value))
+
+    def _partial(self, value: Any) -> Iterator[bytes]:
+        return self._all((value.func, value.args, value.keywords))
+
+    def _method(self, value: Any) -> Iterator[bytes]:
+        return self._all((value.__self__, value.__func__))
+
+    def _named(self, value: Any) -> Iterator[Any]:
+        """A function written in C, or a module: its name and version."""
+        owner = getattr(value, "__self__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            yield self.of(owner)  # a method of an object
+        yield _name_of(value)
+
+    def _class(self, value: Any) -> Iterator[Any]:
+        yield _name_of(value)
+        if not _is_installed(value.__module__):
+            yield from self._all(value.__bases__)
+            yield from self._mapping(
+                {
+                    name: item
+                    for name, item in sorted(vars(value).items())
+                    if not (name.startswith("__") and name.endswith("__")) or callable(item)
+                    if name not in ("__weakref__", "__dict__", "__doc__", "__annotate__")
+                }
+            )
+
+    def _wrapped(self, value: Any) -> Iterator[bytes]:
+        if isinstance(value, property):
+            return self._all((value.fget, value.fset, value.fdel))
+        return self._all((value.__func__,))
+
+    def _function(self, function: types.FunctionType) -> Iterator[Any]:
+        yield _name_of(function)
+        if _is_installed(function.__module__) and "<locals>" not in function.__qualname__:
+            return
+        self._functions += 1
+        try:
+            yield from self._meaning(function)
+        finally:
+            self._functions -= 1
+
+    def _meaning(self, function: types.FunctionType) -> Iterator[Any]:
+        """The digests of all that says what a function does."""
+        yield self.of(function.__code__)
+        yield from self._all((function.__defaults__, function.__kwdefaults__))
+        for cell in function.__closure__ or ():
+            try:
+                yield self.of(cell.cell_contents)
+            except ValueError:  # it has no value yet
+                yield b""
+        if not _is_installed(function.__module__):
+            yield from self._globals(function)
+
+    def _globals(self, function: types.FunctionType) -> Iterator[bytes]:
+        """The values of the globals that a function names; of a module of the user, the values of
+        the attributes that it names."""
+        names = sorted(set(_names(function.__code__)))
+        for name in names:
+            if name not in function.__globals__:
+                continue
+            value = function.__globals__[name]
+            yield self.of(name)
+            yield self.of(value)
+            if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
+                yield from self._all(vars(value)[one] for one in names if one in vars(value))
+
+    def _code(self, code: types.CodeType) -> Iterator[bytes]:
+        """What a function does; not where its source is."""
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+        return self._all((code.co_code, code.co_consts, *names, counts))
+
+    def _reduced(self, value: Any) -> Iterator[bytes]:
+        """Any other object, by what pickling makes of it."""
+        try:
+            reduced = value.__reduce_ex__(4)
+        except IncomparableError:
+            raise
+        except Exception as error:
+            shown = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise IncomparableError(f"an object of {shown}, which cannot be pickled") from error
+        if isinstance(reduced, str):
+            yield self.of(f"{type(value).__module__}.{reduced}")
+            return
+        for part in reduced:
+            yield self.of(list(part) if isinstance(part, Iterator) else part)
+
+
+_PARTS: list[tuple[Any, Any]] = [
+    (DrawnSeed, lambda digests, value: ()),
+    (Stage, _Digests._stage),
+    (Pipeline, lambda digests, value: (digests.of(type(value)), digests.of(value._stage))),
+    ((np.ndarray, np.generic), _Digests._array),
+    ((list, tuple), _Digests._sequence),
+    ((set, frozenset), _Digests._set),
+    (Mapping, _Digests._mapping),
+    (partial, _Digests._partial),
+    (types.FunctionType, _Digests._function),
+    (types.CodeType, _Digests._code),
+    (types.MethodType, _Digests._method),
+    ((types.BuiltinFunctionType, types.ModuleType, np.ufunc), _Digests._named),
+    (type, _Digests._class),
+    ((staticmethod, classmethod, property), _Digests._wrapped),
+    (os.PathLike, _Digests._path),
+    (TFRecordFiles, lambda digests, files: digests._all(files.paths)),
+]
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _file_facts(text: str | bytes) -> tuple[Any, ...]:
+    """The size and time of the file that a text names; nothing if there is none."""
+    if not 0 < len(text) < 4096:
+        return ()
+    try:
+        status = os.stat(text)
+    except (OSError, ValueError):
+        return ()
+    return (status.st_size, status.st_mtime_ns) if os.path.isfile(text) else ()
+
+
+def _name_of(value: Any) -> str:
+    """The full name of a function, class or module, with the version of its package."""
+    module: str = getattr(value, "__module__", None) or ""
+    name: str = getattr(value, "__qualname__", None) or value.__name__
+    if isinstance(value, types.ModuleType):
+        module, name = value.__name__, ""
+    package = sys.modules.get(module.partition(".")[0])
+    return f"{module}.{name} {getattr(package, '__version__', '')}"
+
+
+@lru_cache(maxsize=1024)
+def _is_installed(module: str | None) -> bool:
+    """True for a module of the standard library, of an installed package or of tfwire."""
+    if module is None:
+        return False
+    top = module.partition(".")[0]
+    if top in ("tfwire", "builtins") or top in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return module in sys.builtin_module_names
+    folders = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    return any(os.path.abspath(file).startswith(folder + os.sep) for folder in folders if folder)

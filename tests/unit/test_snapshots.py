@@ -1,0 +1,216 @@
+"""``snapshot`` of tfwire.compat: what was kept is served to the same pipeline and to no other."""
+
+import os
+import subprocess
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import tfwire
+import tfwire.compat as tf
+
+Dataset = tf.data.Dataset
+
+
+def values(dataset):
+    return [np.asarray(element).tolist() for element in dataset.as_numpy_iterator()]
+
+
+def of_source(source):
+    """The dataset that a program of a user makes: a module of its own, with its globals."""
+    module = types.ModuleType("program_of_a_user")
+    module.tf, module.np, module.Dataset = tf, np, Dataset
+    exec(source, module.__dict__)
+    return module.dataset
+
+
+PAIRS = {
+    "source": ("dataset = Dataset.range(3)", "dataset = Dataset.range(4)"),
+    "an array": (
+        "dataset = Dataset.from_tensor_slices(np.array([1, 2]))",
+        "dataset = Dataset.from_tensor_slices(np.array([1, 3]))",
+    ),
+    "strings": (
+        "dataset = Dataset.from_tensor_slices(['ab', 'c'])",
+        "dataset = Dataset.from_tensor_slices(['a', 'bc'])",
+    ),
+    "order of stages": (
+        "dataset = Dataset.range(9).skip(2).take(4)",
+        "dataset = Dataset.range(9).take(4).skip(2)",
+    ),
+    "an argument": ("dataset = Dataset.range(9).batch(2)", "dataset = Dataset.range(9).batch(3)"),
+    "a constant": (
+        "dataset = Dataset.range(3).map(lambda x: x + 1)",
+        "dataset = Dataset.range(3).map(lambda x: x + 2)",
+    ),
+    "zero and False": (
+        "dataset = Dataset.range(1).map(lambda x: tf.constant(0))",
+        "dataset = Dataset.range(1).map(lambda x: tf.constant(False))",
+    ),
+    "an operator": (
+        "dataset = Dataset.range(3).map(lambda x: x + x)",
+        "dataset = Dataset.range(3).map(lambda x: x * x)",
+    ),
+    "a filter": (
+        "dataset = Dataset.range(3).filter(lambda x: x > 1)",
+        "dataset = Dataset.range(3).filter(lambda x: x < 1)",
+    ),
+    "a default argument": (
+        "dataset = Dataset.range(3).map(lambda x, n=1: x + n)",
+        "dataset = Dataset.range(3).map(lambda x, n=2: x + n)",
+    ),
+    "an enclosed variable": (
+        "def made(n): return lambda x: x + n\ndataset = Dataset.range(3).map(made(1))",
+        "def made(n): return lambda x: x + n\ndataset = Dataset.range(3).map(made(2))",
+    ),
+    "a global": (
+        "K = [1]\ndataset = Dataset.range(3).map(lambda x: x + K[0])",
+        "K = [2]\ndataset = Dataset.range(3).map(lambda x: x + K[0])",
+    ),
+    "a function called": (
+        "def f(x): return x + 1\ndef g(x): return f(x)\ndataset = Dataset.range(3).map(g)",
+        "def f(x): return x + 2\ndef g(x): return f(x)\ndataset = Dataset.range(3).map(g)",
+    ),
+    "a function inside": (
+        "def f(x):\n def g(): return x + 1\n return g()\ndataset = Dataset.range(3).map(f)",
+        "def f(x):\n def g(): return x + 2\n return g()\ndataset = Dataset.range(3).map(f)",
+    ),
+    "an object": (
+        "class C:\n def __init__(self, n): self.n = n\n def __call__(self, x): return x + self.n\n"
+        "dataset = Dataset.range(3).map(C(1))",
+        "class C:\n def __init__(self, n): self.n = n\n def __call__(self, x): return x + self.n\n"
+        "dataset = Dataset.range(3).map(C(2))",
+    ),
+    "a method": (
+        "class C:\n def f(self, x): return x + 1\ndataset = Dataset.range(3).map(C().f)",
+        "class C:\n def f(self, x): return x + 2\ndataset = Dataset.range(3).map(C().f)",
+    ),
+    "a method of a base": (
+        "class B:\n n = 1\nclass C(B):\n def f(self, x): return x + self.n\n"
+        "dataset = Dataset.range(3).map(C().f)",
+        "class B:\n n = 2\nclass C(B):\n def f(self, x): return x + self.n\n"
+        "dataset = Dataset.range(3).map(C().f)",
+    ),
+    "a set": (
+        "dataset = Dataset.range(5).filter(lambda x: tf.constant(int(x) in {1, 2}))",
+        "dataset = Dataset.range(5).filter(lambda x: tf.constant(int(x) in {1, 3}))",
+    ),
+    "a generator": (
+        "def g(): yield from range(2)\ndataset = Dataset.from_generator(g, tf.int64)",
+        "def g(): yield from range(3)\ndataset = Dataset.from_generator(g, tf.int64)",
+    ),
+    "an inner dataset": (
+        "dataset = Dataset.range(3).flat_map(lambda x: Dataset.range(x))",
+        "dataset = Dataset.range(3).flat_map(lambda x: Dataset.range(2 * x))",
+    ),
+    "behind a cache": (
+        "dataset = Dataset.range(3).map(lambda x: x + 1).cache()",
+        "dataset = Dataset.range(3).map(lambda x: x + 2).cache()",
+    ),
+    "a C function": (
+        "dataset = Dataset.range(1, 4).map(tf.negative)",
+        "dataset = Dataset.range(1, 4).map(tf.abs)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_changed_pipeline_is_not_served_what_was_kept(name, tmp_path):
+    first, second = PAIRS[name]
+    for source in (first, second, first):
+        expected = values(of_source(source))
+        for _ in range(2):
+            assert expected == values(of_source(source).snapshot(str(tmp_path)))
+    assert 2 == len(os.listdir(tmp_path))
+
+
+def test_the_same_pipeline_is_served_what_was_kept(tmp_path):
+    log = tmp_path / "log"
+
+    def counted(x):
+        with open(log, "a") as file:
+            file.write("x")
+        return x
+
+    for _ in range(2):
+        dataset = Dataset.range(3).shuffle(3).map(counted).batch(2).snapshot(str(tmp_path / "kept"))
+        first = values(dataset)
+        assert first == values(dataset)
+    assert "xxx" == log.read_text()
+
+
+@pytest.mark.parametrize("way", ["plain", "indexed", "interleave", "lines"])
+def test_a_replaced_file_is_read_again(way, tmp_path):
+    path = str(tmp_path / "a.tfrecord")
+
+    def build():
+        if way == "lines":
+            return tf.data.TextLineDataset(path)
+        if way == "interleave":
+            return Dataset.from_tensor_slices([path]).interleave(tf.data.TFRecordDataset, 1)
+        return tf.data.TFRecordDataset(path, indexed=way == "indexed")
+
+    for word in (b"one", b"two"):
+        if way == "lines":
+            (tmp_path / "a.tfrecord").write_bytes(word)
+        else:
+            tfwire.write_records(path, [word])
+        os.utime(path, ns=(0, int.from_bytes(word, "big")))
+        for _ in range(2):
+            found = list(build().snapshot(str(tmp_path / "kept")).as_numpy_iterator())
+            assert [word] == found
+    assert 2 == len(os.listdir(tmp_path / "kept"))
+
+
+PROGRAM = """
+import sys, tfwire.compat as tf
+SIZES = {"a": {1, 2, 3}, "b": frozenset("xyz")}
+class Adding:
+    def __init__(self, n): self.n, self.me = n, self
+    def __call__(self, x): return fact(3) + x + self.n + len(SIZES)
+def fact(n): return 1 if n == 0 else n * fact(n - 1)
+features = {"x": tf.io.FixedLenFeature([2], tf.int64, [1, 2]), "y": tf.io.VarLenFeature(tf.string)}
+dataset = tf.data.Dataset.range(3).map(Adding(1)).shuffle(9).rejection_resample(
+    lambda x: 0, [1.0]).prefetch(2)
+parsed = tf.data.TFRecordDataset(["nowhere"]).batch(2).parse_example(features)
+print(tf.data.Dataset.zip({"a": dataset, "b": parsed}).snapshot("kept")._stage._generate.args[0])
+"""
+
+
+def test_other_processes_have_the_same_fingerprint(tmp_path):
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert 1 == len(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(threading.Lock(), "_thread.lock"), ((x for x in range(3)), "builtins.generator")],
+)
+def test_what_cannot_be_compared_is_not_kept(value, words, tmp_path):
+    with pytest.warns(tfwire.TfwireWarning, match=f"keeps nothing.*{words}"):
+        dataset = Dataset.range(3).map(lambda x: (x, value)[0]).snapshot(str(tmp_path))
+    assert [0, 1, 2] == values(dataset) == values(dataset)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_objects_nested_too_deeply_are_not_kept(tmp_path):
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.warns(tfwire.TfwireWarning, match="nested too deeply"):
+        Dataset.range(3).map(lambda x: (x, nested)[0]).snapshot(str(tmp_path))
+    while nested:
+        nested = nested[0]
