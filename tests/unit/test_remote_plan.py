@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_what_each_host_reads(plan):
 
 
 def test_requests_of_an_epoch(plan):
-    ranges = remote_source._Ranges(0, FILE_BYTES).count
+    ranges = remote_source._Ranges(0, SimpleNamespace(size=FILE_BYTES)).count
     assert f"| {ranges + 2}: {ranges} ranges, and 2 for" in plan
     requests = FILES * (ranges + 2)
     assert f"| {requests:,}, or {requests * DOLLARS_PER_REQUEST:.2f} dollars |" in plan

@@ -76,10 +76,12 @@ def check_index(
 def _check_object(index: _Index, file: RemoteFile, name: Any) -> bool:
     """As check_index. The fingerprint takes many requests: it is compared only where the version
     says too little."""
+    if index.size != file.size:
+        file.confirm_size()
     if index.version not in (None, file.version):
         raise stale(file.path, name, str(index.version), file.version)
     if index.size != file.size:
-        raise stale(file.path, name, f"{index.size} bytes", file.version)
+        raise stale(file.path, name, f"{index.size} bytes", f"{file.size} bytes")
     if not index.compression and index.offsets[-1] != index.size:
         raise stale(file.path, name, f"records of {index.offsets[-1]} bytes", file.version)
     if index.version is None or not file.has_version:
@@ -99,9 +101,11 @@ def fingerprint_of_file(fd: int, offsets: Array, compression: Compression, size:
 
 def fingerprint_of_object(file: RemoteFile, offsets: Array, compression: Compression) -> int:
     """As fingerprint_of_file; equal for equal bytes."""
-    places = _sampled(offsets, compression, file.size)
-    ranges = [(place, min(place + _SAMPLE_BYTES, file.size)) for place in places]
+    size = file.size
+    places = _sampled(offsets, compression, size)
+    ranges = [(place, min(place + _SAMPLE_BYTES, size)) for place in places]
     data = b"".join(file.read([part for part in ranges if part[0] < part[1]]))
+    file.check_size(size)
     return int(lib.tfw_crc32c(0, data, len(data)))
 
 

@@ -336,7 +336,9 @@ class InflatedSource:
         """Moves the window to the next member after the start of this one; False at the end."""
         if self.offset == self._member and (self._input or self._input.pull()):
             self._input.drop(1)
+        start = self.offset
         while True:
+            self._source.check_searched(self.offset - start)
             begin = self._input.find(_GZIP_MAGIC)
             if begin >= 0:
                 self._input.drop(begin)

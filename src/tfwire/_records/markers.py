@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tfwire._base import system
 from tfwire._base.text import show_path
-from tfwire._records.urls import ObjectPath, below_caches
+from tfwire._records.remote_object import RemoteObject
+from tfwire._records.urls import ObjectPath
 
 __all__ = ["MARKER", "Markers", "Step", "read_marker", "steps_of"]
 
@@ -124,7 +125,8 @@ def _half_published_objects(path: ObjectPath) -> Container[str]:
     try:
         fs, file = path.locate()
         folder, slash, _ = file.rpartition("/")
-        data = below_caches(fs).cat_file(folder + slash + MARKER, start=0, end=_MARKER_BYTES)
+        marker = ObjectPath(f"{folder}{slash}{MARKER}", None, fs, folder + slash + MARKER)
+        data = RemoteObject.read_small(marker, 0, _MARKER_BYTES, fresh=True)
         return frozenset(step.name for step in steps_of(data))
     except Exception:  # of any library; opening the object raises it again
         return ()

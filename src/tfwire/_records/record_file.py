@@ -90,6 +90,7 @@ class RecordFile:
         self._damage: StreamDamage | None = None
         self._left: Any = None  # a batch read to find the start, still to be delivered
         self._long: LongReader | None = None  # set while it replaces the native reader
+        self._searched_from, self._searched = _BEGINNING, 0  # bytes without a record
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
@@ -366,6 +367,10 @@ class RecordFile:
         except StreamDamage as damage:
             got = 0
             self._meet(damage)
+        if self._searched_from != self.position:
+            self._searched_from, self._searched = self.position, 0
+        self._searched += got
+        self._input.check_searched(self._searched)
         check(lib.tfw_reader_commit(self._reader, got, self._error), self._error)
 
     def _meet(self, damage: StreamDamage) -> None:
@@ -469,6 +474,9 @@ class _LentSource(Source):
         super().__init__()
         self.path = source.path
         self._source = source
+
+    def check_searched(self, num_bytes: int) -> None:
+        self._source.check_searched(num_bytes)
 
     def _readinto(self, buffer: Any) -> int:
         return self._source.readinto(buffer)

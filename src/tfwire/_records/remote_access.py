@@ -56,7 +56,7 @@ class RemoteAccess:
     at_once = 1 << 17
 
     def __init__(self, file: RemoteFile, offsets: Array) -> None:
-        self._file = file
+        self._file, self._size = file, file.size
         self._offsets = offsets
 
     def one(self, number: int) -> bytes:
@@ -81,6 +81,7 @@ class RemoteAccess:
         try:
             for group in groups:
                 parts = [next(pieces) for _ in group.ranges()]
+                self._file.check_size(self._size)
                 data = parts[0] if len(parts) == 1 else b"".join(parts)
                 yield self._records(group, data, numbers[group.first : group.last])
         finally:

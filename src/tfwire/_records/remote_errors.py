@@ -10,7 +10,7 @@ from typing import NoReturn
 from tfwire._base.errors import Error
 from tfwire._base.text import printable
 
-__all__ = ["is_retryable", "raise_naming", "status_of"]
+__all__ = ["AnswerError", "RangesIgnoredError", "is_retryable", "raise_naming", "status_of"]
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _RETRYABLE_ERRNO = {
@@ -23,6 +23,14 @@ _RETRYABLE_CLASSES = {
     *("IncompleteReadError", "ResponseStreamingError", "HTTPException", "FSTimeoutError"),
     "ConnectionError",
 }
+
+
+class RangesIgnoredError(Exception):
+    """The server answers with more than the range that it was asked for."""
+
+
+class AnswerError(Exception):
+    """An answer of a server contradicts the request, or itself. No other try makes it better."""
 
 
 def status_of(error: BaseException) -> int:
@@ -55,7 +63,25 @@ def is_retryable(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno in _RETRYABLE_ERRNO:
         return True
-    return any(kind.__name__ in _RETRYABLE_CLASSES for kind in type(error).__mro__)
+    return any(_is_kind(error, name) for name in _RETRYABLE_CLASSES)
+
+
+def _described(error: Exception) -> str:
+    """An error for a message."""
+    if isinstance(error, AnswerError):
+        return str(error)
+    if _is_kind(error, "TooManyRedirects"):
+        return "its redirects do not end"
+    if error.__cause__ is not None and _is_kind(error.__cause__, "HttpProcessingError"):
+        # aiohttp's message shows the bytes that are no HTTP.
+        text = str(getattr(error, "message", "")).split("\n")[0].partition(": b'")[0]
+        return f"the answer is malformed: {printable(text)}"
+    name, text = type(error).__name__, str(error)
+    return f"{name}: {printable(text)}" if text else name
+
+
+def _is_kind(error: BaseException, name: str) -> bool:
+    return any(kind.__name__ == name for kind in type(error).__mro__)
 
 
 def raise_naming(url: str, what: str, error: Exception) -> NoReturn:
@@ -72,15 +98,14 @@ def raise_naming(url: str, what: str, error: Exception) -> NoReturn:
     status = status_of(error)
     if isinstance(error, FileNotFoundError) and isinstance(cause := error.__cause__, Exception):
         hidden = status not in (0, 404, 410) or is_retryable(cause)  # by fsspec's HTTP
-        error = cause if hidden else error
+        hidden |= isinstance(cause, ValueError) or _is_kind(cause, "ClientError")
+        error = cause if hidden and status not in (404, 410) else error
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         what = f"{what}: there is no such object"
         raise FileNotFoundError(errno.ENOENT, what, url) from error
     if isinstance(error, IsADirectoryError):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), url) from error
-    found = type(error).__name__
-    if text := str(error):
-        found = f"{found}: {printable(text)}"
+    found = _described(error)
     if isinstance(error, PermissionError) or status in (401, 403):
         raise PermissionError(errno.EACCES, f"{what}: {found}", url) from error
     number = error.errno if isinstance(error, OSError) and error.errno else errno.EIO

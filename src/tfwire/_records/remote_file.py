@@ -9,7 +9,8 @@ from collections.abc import Generator, Sequence
 from queue import SimpleQueue
 
 from tfwire._base.parallel_map import Check, ParallelMap
-from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
+from tfwire._records.remote_errors import RangesIgnoredError
+from tfwire._records.remote_object import RemoteObject
 from tfwire._records.remote_source import RemoteSource
 from tfwire._records.urls import ObjectPath
 
@@ -34,7 +35,7 @@ class RemoteFile:
 
     Attributes:
         path: The object.
-        size: Its bytes.
+        size: Its bytes, as far as they are known.
         version: Its size and version, as the filesystem tells it.
         has_version: Whether the version says more than the size.
 
@@ -46,10 +47,29 @@ class RemoteFile:
     def __init__(self, url: ObjectPath) -> None:
         self.path = url
         self._object = RemoteObject(url)
-        self.version, self.has_version = self._object.version, self._object.has_version
+        self.has_version = self._object.has_version
         if self._object.num_bytes is None:
             raise OSError(errno.ENOTSUP, "random access needs an object of known size", str(url))
-        self.size: int = self._object.num_bytes
+
+    @property
+    def version(self) -> str:
+        return self._object.version
+
+    @property
+    def size(self) -> int:
+        return self._object.num_bytes or 0
+
+    def confirm_size(self) -> None:
+        """Asks again for the size, where an answer may know better.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        self._here().confirm_size()
+
+    def check_size(self, size: int) -> None:
+        """Raises an OSError if the answers tell another size than this one."""
+        self._object.check_size(size)
 
     def read(self, ranges: Sequence[_Range]) -> Generator[bytes, None, None]:
         """The bytes of some ranges of the object, in their order.
@@ -91,9 +111,7 @@ class RemoteFile:
         Raises:
             OSError: It has changed, or it is gone.
         """
-        source = RemoteSource(self.path)
-        self._object.compare(source.version)
-        return source
+        return RemoteSource(self.path, self._object.continues(RemoteObject(self.path)))
 
     def close(self) -> None:
         """Does nothing: requests end when they are answered."""

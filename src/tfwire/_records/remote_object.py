@@ -11,13 +11,15 @@ import random
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from tfwire._base import system
-from tfwire._records.remote_errors import is_retryable, raise_naming
+from tfwire._records.remote_errors import RangesIgnoredError, is_retryable, raise_naming
+from tfwire._records.remote_http import AnswerStream, Body, Facts, info_of, read_range
 from tfwire._records.urls import ObjectPath, below_caches, import_fsspec
 
-__all__ = ["RangesIgnoredError", "RemoteObject"]
+__all__ = ["RemoteObject"]
 
 # Of one request, and the first pause between them, which doubles: six seconds in all.
 _TRIES = 6
@@ -26,42 +28,37 @@ _FIRST_PAUSE = 0.2
 Result = TypeVar("Result")
 
 
-class RangesIgnoredError(Exception):
-    """The server answers with more than the range that it was asked for."""
-
-
 class RemoteObject:
     """An object of a filesystem; it holds no reference to its source.
 
     Attributes:
         url: The object.
-        size: Its bytes; None: it is best read from its beginning.
-        num_bytes: Its bytes, also then; None: unknown.
-        version: Its size and version, as the filesystem tells it.
         has_version: Whether the version says more than the size.
         stopped: Set while its threads are to end.
     """
 
     def __init__(self, url: ObjectPath, again: bool = False) -> None:
         self._begin(url, again)
-        self._http = "HTTPFileSystem" in _kinds(self._fs)
-        self._async = bool(type(self._fs).async_impl)
         info = self._try("it cannot be found", self._look)
         if info.get("type") == "directory":
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(url))
-        self.version = _version(info)
-        self._etag = info.get("ETag")
+        self._info = info
+        self._facts = Facts(str(url), info)
         base = import_fsspec(url).AbstractFileSystem
         own = "cat_file" in vars(type(self._fs)) or type(self._fs).cat_file is not base.cat_file
         ranges = (self._async or own) and not self._is_cache
         ranges = (ranges or self._in_blocks) and info.get("partial") is not False
-        self.num_bytes: int | None = info.get("size")
-        self.size = self.num_bytes if ranges else None
-        self.has_version = self.version != _version({"size": info.get("size")})
+        self._has_ranges = ranges
+        self.has_version = _version(info) != _version({"size": info.get("size")})
+        if self.num_bytes == 0:
+            self.confirm_size()
 
-    def _begin(self, url: ObjectPath, again: bool = False) -> None:
+    def _begin(self, url: ObjectPath, again: bool = False, fresh: bool = False) -> None:
         self.url = url
         self._fs, self._path = url.locate(again)
+        self._fs = below_caches(self._fs) if fresh else self._fs
+        self._http = "HTTPFileSystem" in _kinds(self._fs)
+        self._async = bool(type(self._fs).async_impl)
         self._is_cache = below_caches(self._fs) is not self._fs
         self._in_blocks = self._is_cache and "WholeFileCacheFileSystem" not in _kinds(self._fs)
         self._pid = os.getpid()
@@ -69,12 +66,81 @@ class RemoteObject:
         self._futures: set[Future[Any]] = set()
 
     @classmethod
-    def read_small(cls, url: ObjectPath, begin: int, end: int) -> bytes:
-        """Bytes of an object, perhaps fewer, by one request: nothing is known of it."""
+    def read_small(cls, url: ObjectPath, begin: int, end: int, fresh: bool = False) -> bytes:
+        """Bytes of an object, perhaps fewer, by one request: nothing is known of it.
+
+        Args:
+            url: The object.
+            begin, end: The range.
+            fresh: Ask once, and no cache.
+        """
         found = cls.__new__(cls)
-        found._begin(url)
-        fetch = found._cat_block_cache if found._in_blocks else found._cat
-        return found._try("it cannot be read", lambda: fetch(begin, end))
+        found._begin(url, fresh=fresh)
+        found._facts = Facts(str(url), {})
+
+        def fetch() -> bytes:
+            if not found._http:
+                cat = found._cat_block_cache if found._in_blocks else found._cat
+                return cat(begin, end)
+            body = Body(begin, end)
+            found._run(read_range(found._fs, found._path, body, found._facts, prefix=True))
+            return bytes(body.joined())
+
+        return found._try("it cannot be read", fetch, 1 if fresh else None)
+
+    @property
+    def version(self) -> str:
+        """Its size and version, as the filesystem and the answers tell them."""
+        return _version({**self._info, "size": self._facts.size})
+
+    @property
+    def num_bytes(self) -> int | None:
+        """Its bytes, as far as they are known; None: they are not."""
+        return self._facts.size
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes; None: it is best read from its beginning."""
+        return self._facts.size if self._has_ranges else None
+
+    def ignore_ranges(self) -> None:
+        """Notes that it has to be read from its beginning."""
+        self._has_ranges = False
+
+    def confirm_size(self) -> None:
+        """Asks for a byte, if no answer has told the size yet: over HTTP it tells it.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if not self._facts.confirmed:
+            self.goes_on(0)
+
+    def goes_on(self, offset: int) -> bool:
+        """Whether there is a byte at an offset that was taken for the end. If no answer has told
+        the size, this asks for the byte."""
+        size = self.size
+        if not self._http or size is None:
+            return False
+        if not self._facts.confirmed:
+            found = True
+            with suppress(RangesIgnoredError):
+                found = bool(self._read(offset, offset + 1, None))
+            if found and offset >= size and not self._facts.confirmed:
+                self._facts.size = None  # nobody knows how many there are
+                return True
+        return offset < (self._facts.size or 0)
+
+    def continues(self, found: RemoteObject) -> RemoteObject:
+        """The other object, as what was opened here: it has the same version, and the size that
+        the answers told.
+
+        Raises:
+            OSError: It has changed.
+        """
+        self._compare(found._info)
+        found._facts = self._facts
+        return found
 
     @property
     def forked(self) -> bool:
@@ -84,7 +150,7 @@ class RemoteObject:
     @property
     def answers_tell_version(self) -> bool:
         """Whether every answer is compared with the known version."""
-        return self._http and bool(self._etag)
+        return self._http and self._facts.tells_version
 
     def renewed(self) -> RemoteObject:
         """The same object, not stopped."""
@@ -98,9 +164,7 @@ class RemoteObject:
         Raises:
             OSError: It has changed, or it is gone.
         """
-        found = RemoteObject(self.url, again=True)
-        self.compare(found.version)
-        return found
+        return self.continues(RemoteObject(self.url, again=True))
 
     def stop(self) -> None:
         """Makes the requests in flight, and all later ones, fail."""
@@ -125,12 +189,11 @@ class RemoteObject:
         return self._read(begin, end, room)
 
     def _read(self, begin: int, end: int, room: memoryview | None) -> bytes | memoryview:
-        body = _Body(begin, end)
+        body = Body(begin, end, room)
 
         def fetch_rest() -> bytes | memoryview:
-            if body.at < end:
-                rest = None if room is None else room[body.at - begin :]
-                body.add(self._request(body.at, end, rest))
+            if body.left:
+                self._request(body)
             return body.joined()
 
         return self._try(f"bytes {begin} to {end} cannot be read", fetch_rest)
@@ -144,11 +207,11 @@ class RemoteObject:
 
     async def fetch(self, begin: int, end: int) -> bytes:
         """As ``read``, in the event loop."""
-        body, what = _Body(begin, end), f"bytes {begin} to {end} cannot be read"
+        body, what = Body(begin, end), f"bytes {begin} to {end} cannot be read"
         for tries in itertools.count(1):
             try:
-                if body.at < end:
-                    body.add(await self._request_in_loop(body.at, end, None))
+                if body.left:
+                    await self._request_in_loop(body)
                 break
             except Exception as error:
                 pause = self._pause_after(error, tries, what)
@@ -167,30 +230,34 @@ class RemoteObject:
         """Calls a function in the event loop."""
         self._fs.loop.call_soon_threadsafe(function)
 
-    def open(self) -> Any:
-        """A file object, at the beginning of the object."""
-        options = {"block_size": 0} if self._http else {}
-        return self._try("it cannot be opened", lambda: self._fs.open(self._path, "rb", **options))
+    def open(self, bufsize: int) -> Any:
+        """A file object, at the beginning of the object, which reads so many bytes at a time."""
+
+        def attempt() -> Any:
+            if self._http:
+                return AnswerStream(self._run, self._fs, self._path, self._facts, bufsize)
+            return self._fs.open(self._path, "rb")
+
+        return self._try("it cannot be opened", attempt)
 
     def check(self) -> None:
         """As ``RemoteSource.check_unchanged``."""
-        self.compare(_version(self._try("it cannot be found again", self._look)))
+        self._compare(self._try("it cannot be found again", self._look))
 
-    def compare(self, version: str) -> None:
+    def _compare(self, info: Mapping[str, Any]) -> None:
         """Raises an OSError if the object has another version by now."""
-        if version != self.version:
-            self._raise_changed(self.version, version)
+        before, after = _version(self._info), _version(info)
+        if before != after:
+            self._facts.raise_changed(before, after)
 
-    def _raise_changed(self, before: Any, after: Any) -> None:
-        raise OSError(
-            errno.ESTALE,
-            f"the object changed while it was read: it was {before}, and is {after}",
-            str(self.url),
-        )
+    def check_size(self, size: int) -> None:
+        """Raises an OSError if the answers tell another size than this."""
+        if self._facts.size != size:
+            self._facts.raise_changed(f"{size} bytes", f"{self._facts.size} bytes")
 
     # ---- Requests -----------------------------------------------------------------------------
 
-    def _try(self, what: str, attempt: Callable[[], Result]) -> Result:
+    def _try(self, what: str, attempt: Callable[[], Result], most: int | None = None) -> Result:
         """Makes a request again after a pause while that may help."""
         for tries in itertools.count(1):
             if self.stopped.is_set():
@@ -200,17 +267,19 @@ class RemoteObject:
             except Exception as error:
                 if self.stopped.is_set():
                     break
-                pause = self._pause_after(error, tries, what)
+                pause = self._pause_after(error, tries, what, most)
             self.stopped.wait(pause)
         raise RuntimeError("the source was closed")
 
-    def _pause_after(self, error: Exception, tries: int, what: str) -> float:
+    def _pause_after(
+        self, error: Exception, tries: int, what: str, most: int | None = None
+    ) -> float:
         """Seconds to wait before the next try; raises an error that another try cannot help."""
         if isinstance(error, RangesIgnoredError):
             raise error
         if isinstance(error, OSError) and error.errno in (errno.ESTALE, errno.ENOTSUP):
             raise error
-        if tries == _TRIES or not is_retryable(error):
+        if tries == (most or _TRIES) or not is_retryable(error):
             count = "1 try" if tries == 1 else f"{tries} tries"
             raise_naming(self.url, f"{what} ({count})", error)
         return _FIRST_PAUSE * 2.0 ** (tries - 1) * random.uniform(0.5, 1)
@@ -219,22 +288,26 @@ class RemoteObject:
         """What the filesystem knows of the object now. A cache would list the folder for it."""
         fs = below_caches(self._fs)
         fs.invalidate_cache(self._path)
-        info: Mapping[str, Any] = fs.info(self._path)
+        info: Mapping[str, Any]
+        info = self._run(info_of(fs, self._path)) if self._http else fs.info(self._path)
         return info
 
-    def _request(self, begin: int, end: int, room: memoryview | None) -> bytes | memoryview:
-        """Bytes of a range, perhaps fewer."""
+    def _request(self, body: Body) -> None:
+        """Asks for what is left of a range; raises EOFError if that was not all."""
         if self._async:
-            return self._run(self._request_in_loop(begin, end, room))
-        return self._cat_block_cache(begin, end) if self._in_blocks else self._cat(begin, end)
+            self._run(self._request_in_loop(body))
+        else:
+            cat = self._cat_block_cache if self._in_blocks else self._cat
+            _add(body, cat(body.at, body.end))
 
-    async def _request_in_loop(
-        self, begin: int, end: int, room: memoryview | None
-    ) -> bytes | memoryview:
-        if self._http:
-            return await self._get(begin, end, room)
-        data: bytes = await self._fs._cat_file(self._path, start=begin, end=end)
-        return data
+    async def _request_in_loop(self, body: Body) -> None:
+        if not self._http:
+            _add(body, await self._fs._cat_file(self._path, start=body.at, end=body.end))
+            return
+        missing, at = body.left, body.at
+        await read_range(self._fs, self._path, body, self._facts)
+        if body.left:
+            raise EOFError(f"expected {missing} bytes at {at}, found {body.at - at}")
 
     def _cat(self, begin: int, end: int) -> bytes:
         data: bytes = self._fs.cat_file(self._path, start=begin, end=end)
@@ -266,63 +339,15 @@ class RemoteObject:
         finally:
             self._futures.discard(future)
 
-    async def _get(self, begin: int, end: int, room: memoryview | None) -> bytes | memoryview:
-        """As HTTPFileSystem._cat_file, but looks at the answer before it reads its body: a server
-        that ignores ranges sends the whole object."""
-        fs = self._fs
-        session = await fs.set_session()
-        headers = {**fs.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
-        headers["Range"] = f"bytes={begin}-{end - 1}"
-        options = {**fs.kwargs, "headers": headers}
-        # aiohttp stops to read the socket whenever twice its read buffer waits, by default 128 KiB.
-        options["read_bufsize"] = end - begin
-        async with session.get(fs.encode_url(self._path), **options) as answer:
-            if answer.status == 416:
-                self._raise_changed(self.version, "shorter")
-            answer.raise_for_status()
-            etag = answer.headers.get("ETag")
-            if self._etag and etag and etag != self._etag:
-                self._raise_changed(self._etag, etag)
-            if answer.status == 200 and answer.headers.get("Content-Length") != str(end - begin):
-                raise RangesIgnoredError
-            if room is None:
-                data: bytes = await answer.read()
-                return data
-            return await _read_into(answer.content, room)
 
-
-class _Body:
-    """The bytes of a range, of which a request may give only the first."""
-
-    def __init__(self, begin: int, end: int) -> None:
-        self.at = begin
-        self._end = end
-        self._parts: list[bytes | memoryview] = []
-
-    def add(self, part: bytes | memoryview) -> None:
-        """Adds what a request gave; raises EOFError if that was not all."""
-        missing = self._end - self.at
-        if len(part) > missing:
-            raise RangesIgnoredError
-        self._parts.append(part)
-        self.at += len(part)
-        if len(part) < missing:
-            raise EOFError(f"expected {missing} bytes at {self._end - missing}, found {len(part)}")
-
-    def joined(self) -> bytes | memoryview:
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-
-
-async def _read_into(body: Any, room: memoryview) -> memoryview:
-    """Reads the body of an answer into the given memory: new memory, whose pages the system must
-    clear, would take a third of the time."""
-    size = 0
-    async for chunk, _ in body.iter_chunks():
-        if len(chunk) > len(room) - size:
-            raise RangesIgnoredError
-        room[size : size + len(chunk)] = chunk
-        size += len(chunk)
-    return room[:size]
+def _add(body: Body, part: bytes) -> None:
+    """Adds what a request gave; raises EOFError if that was not all."""
+    missing, at = body.left, body.at
+    if len(part) > missing:
+        raise RangesIgnoredError
+    body.add(part)
+    if body.left:
+        raise EOFError(f"expected {missing} bytes at {at}, found {len(part)}")
 
 
 class _BlockCaches:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import weakref
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from tfwire._base.workers import Workers
-from tfwire._records.remote_errors import raise_naming
-from tfwire._records.remote_object import RangesIgnoredError, RemoteObject
+from tfwire._records.remote_errors import RangesIgnoredError, raise_naming
+from tfwire._records.remote_object import RemoteObject
 from tfwire._records.sources import Source
 from tfwire._records.urls import ObjectPath
 
@@ -19,6 +20,8 @@ __all__ = ["RemoteSource"]
 _RANGE_BYTES = 8 << 20
 _IN_FLIGHT = 8
 _WAITING_RANGES = 2
+# Without a record, of an object of which nothing tells where it ends.
+_MOST_SEARCHED = 1 << 30
 _CLOSED_WAITING = "the reader was closed while it waited for input"
 
 
@@ -33,18 +36,19 @@ class RemoteSource(Source):
 
     Args:
         path: The object.
+        found: The same, if it is open; this source uses it alone.
 
     Raises:
         OSError: It is missing, or cannot be read; with the URL.
         ImportError, ValueError: As ``ObjectPath.locate``.
     """
 
-    def __init__(self, path: ObjectPath) -> None:
+    def __init__(self, path: ObjectPath, found: RemoteObject | None = None) -> None:
         super().__init__()
         self.path = str(path)
         self.rewindable = True
         self._location = path
-        self._object = RemoteObject(path)
+        self._object = found or RemoteObject(path)
         self._offset = 0  # of the next byte
         self._piece = memoryview(b"")
         self._room: bytearray | None = None  # memory of the piece
@@ -68,7 +72,7 @@ class RemoteSource(Source):
         if self._object.size is not None:
             with suppress(RangesIgnoredError):
                 return self._object.read(0, min(size, self._object.size))
-            self._object.size = None
+            self._object.ignore_ranges()
         return self.peek(size)
 
     @property
@@ -91,18 +95,19 @@ class RemoteSource(Source):
         """Gets the next piece of the object."""
         if self._object.forked:
             self._workers = None
-            self._renew(RemoteObject(self._location, again=True))
+            self._renew(self._object.reopened())
         elif self._object.stopped.is_set() and not self._interrupted:
             self._renew(self._object.renewed())
         if self._asked_for_all:
             self._prepare_following()
         try:
             piece = self._next()
+            goes_on = piece.last and self._object.goes_on(self._offset + len(piece.data))
         except RangesIgnoredError:
             self._stop()
             self._renew(self._object.renewed())
-            self._object.size = None
-            piece = self._next()
+            self._object.ignore_ranges()
+            piece, goes_on = self._next(), False
         except BaseException as error:
             self._stop()
             if self._interrupted and isinstance(error, Exception):
@@ -110,7 +115,11 @@ class RemoteSource(Source):
             raise
         if self._room is not None:
             self._spare.append(self._room)
-        self._piece, self._at_end, self._room = memoryview(piece.data), piece.last, piece.room
+        self._piece, self._room = memoryview(piece.data), piece.room
+        self._at_end = piece.last and not goes_on
+        if goes_on:  # more than was known when the ranges were planned
+            self._stop()
+            self._renew(self._object.renewed())
 
     def _next(self) -> _Fetched:
         found, begin = self._object, self._offset
@@ -149,7 +158,7 @@ class RemoteSource(Source):
             stream = _Stream(found, begin)
             self._workers = Workers(stream.read, None, 1, _WAITING_RANGES, owner=self)
             return
-        self._ranges = ranges = _Ranges(begin, found.size)
+        self._ranges = ranges = _Ranges(begin, found)
         share = max(1, _IN_FLIGHT // (1 + len(_reading)))
         threads = min(share, ranges.count)
         most = threads + _WAITING_RANGES
@@ -189,6 +198,11 @@ class RemoteSource(Source):
         if not self._object.forked:
             self._object.check()
 
+    def check_searched(self, num_bytes: int) -> None:
+        if num_bytes > _MOST_SEARCHED and self._object.num_bytes is None:
+            text = f"no record is in {num_bytes} bytes, and nothing tells where the object ends"
+            raise OSError(errno.EFBIG, text, self.path)
+
     def interrupt(self) -> None:
         self._interrupted = True
         workers = self._workers
@@ -224,19 +238,20 @@ class _Range(NamedTuple):
 
 
 class _Ranges:
-    """The ranges of an object from an offset on, and an empty one after them."""
+    """The ranges of an object from an offset on, and an empty one after them. Answers may tell a
+    shorter size meanwhile."""
 
-    def __init__(self, begin: int, size: int) -> None:
-        self._begin, self._size = begin, size
-        self.count = -(-(size - begin) // _RANGE_BYTES)
+    def __init__(self, begin: int, found: RemoteObject) -> None:
+        self._begin, self._object = begin, found
+        self.count = -(-((found.size or 0) - begin) // _RANGE_BYTES)
 
     @property
     def all_given(self) -> bool:
-        return self._begin == self._size
+        return self._begin >= (self._object.size or 0)
 
     def next(self) -> _Range:
-        begin = self._begin
-        self._begin = end = min(begin + _RANGE_BYTES, self._size)
+        begin, size = self._begin, self._object.size or 0
+        self._begin = end = max(begin, min(begin + _RANGE_BYTES, size))
         return _Range(begin, end, begin == end)
 
 
@@ -265,7 +280,7 @@ class _Stream:
 
     def __init__(self, found: RemoteObject, offset: int) -> None:
         self._object = found
-        self._file = found.open()
+        self._file = found.open(_RANGE_BYTES)
         self._offset = 0
         if offset and _can_seek(self._file):
             self._offset = self._file.seek(offset)

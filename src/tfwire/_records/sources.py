@@ -92,6 +92,13 @@ class Source:
             OSError: It is not.
         """
 
+    def check_searched(self, num_bytes: int) -> None:
+        """Called with the number of bytes in which no record was found so far.
+
+        Raises:
+            OSError: They are too many of a remote object that may never end.
+        """
+
     def close(self) -> None:
         """Closes what this object has opened. Closing again does nothing."""
 
