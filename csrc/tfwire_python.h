@@ -93,6 +93,22 @@ typedef struct tfw_dicts {
 TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
                        unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
 
+/* One decoded message that is small, with its arrays always in the same place. */
+typedef struct tfw_small_dict {
+    uint64_t int64_count;
+    uint64_t float_count;
+    uint64_t buffer_count;
+    int64_t buffers[96]; /* and the other arrays: as in tfw_dicts */
+    int64_t int64s[512];
+    float floats[1024];
+    uint8_t pickle[8192];
+} tfw_small_dict;
+
+/* As tfw_decode, one message that *out_small has room for; else TFW_NEED_SPACE, and it is in
+ * *dicts. Flags: TFW_SEQUENCE. */
+TFW_API int tfw_decode_small(const uint8_t *data, size_t len, unsigned flags, tfw_dicts *dicts,
+                             tfw_small_dict *out_small, tfw_error *error);
+
 /* Frees the memory and sets all to zeros. */
 TFW_API void tfw_dicts_free(tfw_dicts *dicts);
 

@@ -313,6 +313,38 @@ int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size
     return status;
 }
 
+#define FITS(dicts, count, small, array) \
+    ((dicts)->count <= sizeof((small)->array) / sizeof *(small)->array)
+#define TAKE(dicts, count, small, array) \
+    memcpy((small)->array, (dicts)->array, (size_t)(dicts)->count * sizeof *(small)->array)
+
+int tfw_decode_small(const uint8_t *data, size_t len, unsigned flags, tfw_dicts *dicts,
+                     tfw_small_dict *out_small, tfw_error *error) {
+    tfw_span span = {.offset = 0, .length = len};
+    if ((flags & TFW_ADDRESSES) != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a message has no spans to hold addresses");
+    }
+    int status = tfw_decode(data, len, &span, 1, flags, dicts, NULL, error);
+    if (status != TFW_OK) {
+        return status;
+    }
+    const uint64_t buffer_fields = BUFFER_FIELDS * dicts->buffer_count;
+    if (!FITS(dicts, pickle_len, out_small, pickle) ||
+        !FITS(dicts, int64_count, out_small, int64s) ||
+        !FITS(dicts, float_count, out_small, floats) ||
+        buffer_fields > sizeof out_small->buffers / sizeof *out_small->buffers) {
+        return TFW_NEED_SPACE;
+    }
+    TAKE(dicts, pickle_len, out_small, pickle);
+    TAKE(dicts, int64_count, out_small, int64s);
+    TAKE(dicts, float_count, out_small, floats);
+    memcpy(out_small->buffers, dicts->buffers, (size_t)buffer_fields * sizeof(int64_t));
+    out_small->int64_count = dicts->int64_count;
+    out_small->float_count = dicts->float_count;
+    out_small->buffer_count = dicts->buffer_count;
+    return TFW_OK;
+}
+
 void tfw_dicts_free(tfw_dicts *dicts) {
     tfw_free(dicts->pickle);
     tfw_free(dicts->int64s);

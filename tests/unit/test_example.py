@@ -81,6 +81,26 @@ def collections():
     gc.callbacks.remove(note)
 
 
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 1023, 1024, 1025, 1026, 8000, 8300])
+@pytest.mark.parametrize("count", [0, 1, 30, 31, 32, 40])
+def test_one_of_any_size_equals_those_of_a_batch(size, count):
+    """A small one is decoded into memory that others were decoded into before."""
+    rows = [
+        {str(i): np.arange(size if i == 0 else i % 4) for i in range(count)},
+        {str(i): np.arange(size if i == 0 else i % 4, dtype=np.float32) for i in range(count)},
+        {"s": bytes(size), "i": [3], "f": [0.5, 1.5]} | {str(i): 0.5 * i for i in range(count)},
+    ]
+    for message in encode_examples(rows):
+        for empty in (b"", b"\n\x0b\n\t\n\x01e\x12\x04\x1a\x02\n\x00"):  # an int64_list of none
+            one, [first, _] = (
+                decode_example(message + empty),
+                decode_examples([message + empty] * 2),
+            )
+            assert list(one) == list(first)
+            for key, values in one.items():
+                assert plain(values) == plain(first[key])
+
+
 def test_many_are_decoded_without_the_collector_looking_on(collections):
     """Which is left as it was found."""
     records = encode_examples([{"name": "x"}] * 4000)

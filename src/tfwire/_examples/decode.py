@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import pickle
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Decod
         >>> decode_example(tfw.encode_example({"label": 3, "name": "goat"}))
         {'label': array([3]), 'name': [b'goat']}
     """
-    decoded: dict[str, DecodedValues] = _decode_one(as_message(serialized), 0)
+    decoded: dict[str, DecodedValues] = _decode_one(serialized, 0)
     return decoded
 
 
@@ -97,7 +98,7 @@ def decode_sequence_example(
         ({'n': array([2])}, {'word': [[b'a'], [b'b']]})
     """
     decoded: tuple[dict[str, DecodedValues], dict[str, list[DecodedValues]]]
-    decoded = _decode_one(as_message(serialized), lib.TFW_SEQUENCE)
+    decoded = _decode_one(serialized, lib.TFW_SEQUENCE)
     return decoded
 
 
@@ -119,37 +120,60 @@ def decode_sequence_examples(
 _SMALL = 1 << 10
 # With at least this many arrays, it is faster to make those with a single value together.
 _MANY_ARRAYS = 32
-# Empty lists of strings are slices of this.
-_NO_STRINGS = np.empty(0, object)
+_ROW = struct.Struct("3q")  # of the table of arrays
+# Empty lists are slices of these.
+_NO_STRINGS, _NO_FLOATS = np.empty(0, object), np.empty(0, np.float32)
+_NO_INTS = np.empty(0, np.int64)
+# What arrays are slices of, by the kind of a feature: none, bytes, float, int64.
+_Values: TypeAlias = tuple[Any, Array, Array, Array]
+assert (BYTES, FLOAT, INT64) == (1, 2, 3)
 # After a message longer than this, the memory is not kept for the next one.
 _KEPT_BYTES = 1 << 16
 
 
 class _Call:
-    """Arguments of tfw_decode, used for one message after the other."""
+    """Arguments of tfw_decode, used for one message after the other, and views of its results: to
+    make one takes as long as decoding a feature."""
 
     def __init__(self) -> None:
-        self.span = ffi.new("tfw_span *")
         self.dicts = ffi.gc(ffi.new("tfw_dicts *"), lib.tfw_dicts_free)
         self.done = ffi.new("size_t *")
         self.error = new_error()
+        self.small = small = ffi.new("tfw_small_dict *")
+        self.table = ffi.buffer(small.buffers)
+        self.int64s = np.frombuffer(ffi.buffer(small.int64s), np.int64)
+        self.floats = np.frombuffer(ffi.buffer(small.floats), np.float32)
+        self.pickle = ffi.buffer(small.pickle)
 
 
 # Calls that no thread is using. A list's pop and append are atomic.
 _idle: list[_Call] = []
+_decode_small = lib.tfw_decode_small
 
 
-def _decode_one(serialized: bytes, flags: int) -> Any:
-    data = ffi.from_buffer("uint8_t[]", serialized)
+def _decode_one(serialized: Any, flags: int) -> Any:
+    message = serialized if type(serialized) is bytes else as_message(serialized)
     try:
         call = _idle.pop()
     except IndexError:
         call = _Call()
     try:
-        call.span.length = length = len(data)
-        return _decode(call, data, length, call.span, 1, flags)[0]
+        small = call.small
+        status = _decode_small(message, len(message), flags, call.dicts, small, call.error)
+        if status:
+            return _of_status(call, status, 0)[0]
+        count = small.buffer_count
+        if count == 0:
+            return pickle.loads(call.pickle)[0]
+        ints, floats = _NO_INTS, _NO_FLOATS
+        if number := small.int64_count:
+            ints = call.int64s[:number].copy()
+        if number := small.float_count:
+            floats = call.floats[:number].copy()
+        arrays = _slices(call.table[: _ROW.size * count], (None, _NO_STRINGS, floats, ints))
+        return pickle.loads(call.pickle, buffers=arrays)[0]
     finally:
-        if length > _KEPT_BYTES:
+        if len(message) > _KEPT_BYTES:
             lib.tfw_dicts_free(call.dicts)
         _idle.append(call)
 
@@ -157,8 +181,14 @@ def _decode_one(serialized: bytes, flags: int) -> Any:
 def _decode(
     call: _Call, data: Any, data_len: int, spans: Any, num_spans: int, flags: int, first: int = 0
 ) -> list[Any]:
+    dicts, error = call.dicts, call.error
+    status = lib.tfw_decode(data, data_len, spans, num_spans, flags, dicts, call.done, error)
+    return _of_status(call, status, first)
+
+
+def _of_status(call: _Call, status: int, first: int) -> list[Any]:
+    """The messages in call.dicts, from the number first on; raises if decoding failed."""
     dicts = call.dicts
-    status = lib.tfw_decode(data, data_len, spans, num_spans, flags, dicts, call.done, call.error)
     if status == lib.TFW_E_WIRE:
         record = first + call.error.record
         raise ParseError(
@@ -167,15 +197,13 @@ def _decode(
             reason="malformed",
         )
     check(status, call.error)
-    values = {
-        INT64: _own(dicts, "int64s", dicts.int64_count, np.int64),
-        FLOAT: _own(dicts, "floats", dicts.float_count, np.float32),
-        BYTES: _NO_STRINGS,
-    }
+    ints = _own(dicts, "int64s", dicts.int64_count, np.int64)
+    floats = _own(dicts, "floats", dicts.float_count, np.float32)
+    table = ffi.buffer(dicts.buffers, _ROW.size * dicts.buffer_count)
     arrays = _arrays if dicts.buffer_count >= _MANY_ARRAYS else _slices
     decoded: list[Any] = pickle.loads(
         ffi.buffer(dicts.pickle, dicts.pickle_len),
-        buffers=arrays(dicts.buffers, dicts.buffer_count, values),
+        buffers=arrays(table, (None, _NO_STRINGS, floats, ints)),
     )
     return decoded
 
@@ -208,20 +236,20 @@ def _own(dicts: Any, name: str, count: int, dtype: Any) -> Array:
     return array
 
 
-def _slices(table: Any, count: int, values: dict[int, Array]) -> Iterable[Array]:
+def _slices(table: Any, values: _Values) -> Iterable[Array]:
     """One array per row (kind, begin, end) of the table."""
-    numbers = iter(ffi.unpack(table, 3 * count))
-    rows = zip(numbers, numbers, numbers, strict=True)
-    return [values[kind][begin:end] for kind, begin, end in rows]
+    return [values[kind][begin:end] for kind, begin, end in _ROW.iter_unpack(table)]
 
 
-def _arrays(table: Any, count: int, values: dict[int, Array]) -> Iterable[Array]:
+def _arrays(table: Any, values: _Values) -> Iterable[Array]:
     """The same for many rows. Most lists hold one value, and iterating over an array of such lists
     is three times as fast as slicing."""
-    rows = np.frombuffer(ffi.buffer(table, 24 * count), np.int64).reshape(-1, 3)
+    rows = np.frombuffer(table, np.int64).reshape(-1, 3)
+    count = len(rows)
     arrays = np.empty(count, object)
     lengths = rows[:, 2] - rows[:, 1]
-    for kind, source in values.items():
+    for kind in (INT64, FLOAT):
+        source = values[kind]
         singles = np.flatnonzero((lengths == 1) & (rows[:, 0] == kind))
         parts = source[rows[singles, 1]].reshape(-1, 1)
         arrays[singles] = np.fromiter(parts, object, len(parts))

@@ -131,6 +131,15 @@ static int read_columns_with(unsigned flags) { return read_with(flags, 0, false)
 static int read_unit_with(unsigned flags) { return read_with(flags, 0, true); }
 static int stretch_with(unsigned flags) { return read_with(0, flags, false); }
 
+static int decode_small_with(unsigned flags) {
+    static tfw_small_dict small;
+    blob message = example();
+    tfw_dicts dicts = {0};
+    int status = tfw_decode_small(message.data, message.len, flags, &dicts, &small, NULL);
+    tfw_dicts_free(&dicts);
+    return status;
+}
+
 static int decode_with(unsigned flags) {
     blob message = example();
     uint8_t *data = exactly(message.data, message.len);
@@ -190,6 +199,7 @@ static void unknown_flags_are_refused(void) {
          TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH},
         {stretch_with, TFW_NO_DATA_CRC},
         {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
+        {decode_small_with, TFW_SEQUENCE},
         {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
         {rows_with, TFW_KEEP_ORDER},
     };

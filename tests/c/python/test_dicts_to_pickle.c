@@ -326,6 +326,40 @@ static void test_arguments_are_checked(void) {
     tfw_dicts_free(&dicts);
 }
 
+/* The same arrays in another place, where they have room there; in one or both if not. */
+static void test_a_small_message_has_its_arrays_in_one_place(void) {
+    static tfw_small_dict small;
+    tfw_dicts dicts = {.pickle = NULL};
+    const size_t strings[] = {0, 7000, 9000}, lists[] = {0, 1, 32, 33};
+    for (size_t i = 0; i < COUNT(strings) * COUNT(lists); i++) {
+        const size_t length = strings[i % COUNT(strings)], count = lists[i / COUNT(strings)];
+        blob ints = entry("s", field(1, field(1, repeat(RAW("v"), length))));
+        for (size_t k = 0; k < count; k++) {
+            char key[8];
+            snprintf(key, sizeof key, "%zu", k);
+            ints = JOIN(ints, entry(key, k % 2 != 0 ? INTS((int64_t)k) : FLOATS((float)k)));
+        }
+        blob message = EXAMPLE(ints);
+        const bool fits = length < 8192 - 1000 && count <= 32;
+        CHECK_EQ(fits ? TFW_OK : TFW_NEED_SPACE,
+                 tfw_decode_small(message.data, message.len, 0, &dicts, &small, NULL));
+        CHECK_EQ(count, dicts.buffer_count);
+        if (fits) {
+            CHECK_EQ(count, small.buffer_count);
+            CHECK_EQ(count / 2, small.int64_count);
+            CHECK_EQ(count - count / 2, small.float_count);
+            CHECK(memcmp(small.pickle, dicts.pickle, dicts.pickle_len) == 0);
+            CHECK(memcmp(small.buffers, dicts.buffers, 24 * count) == 0);
+            CHECK(count < 2 || (small.int64s[0] == 1 && small.floats[0] == 0));
+        }
+    }
+    tfw_error error;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_decode_small(NULL, 0, TFW_ADDRESSES, &dicts, &small, NULL));
+    CHECK_EQ(TFW_E_WIRE, tfw_decode_small((const uint8_t *)"\x0e", 1, 0, &dicts, &small, &error));
+    CHECK_EQ(0, error.record);
+    tfw_dicts_free(&dicts);
+}
+
 /* Whatever the messages before took, failed at, or whose caller kept it. */
 static void test_memory_is_used_again(void) {
     const blob long_one = EXAMPLE(entry("i", INTS(1, 2)), entry("f", FLOATS(1, 2, 3)),
@@ -399,6 +433,7 @@ int main(void) {
     RUN(test_messages_before_a_malformed_one_are_handed_over);
     RUN(test_malformed_values_are_refused);
     RUN(test_arguments_are_checked);
+    RUN(test_a_small_message_has_its_arrays_in_one_place);
     RUN(test_memory_is_used_again);
     RUN(test_every_failing_allocation_is_reported);
     blobs_free();
