@@ -293,6 +293,15 @@ def test_py_function_error():
         compat.py_function(lambda: 1 / 0, [], compat.int32)
 
 
+def test_sparse_rows():
+    def rows(lib):
+        values = lib.SparseTensor([[1, 0], [0, 0]], ["one", "zero"], [2, 1])
+        return lib.RaggedTensor.from_sparse(values).to_list()
+
+    assert [[b"one"], [b"zero"]] == rows(tf)
+    assert [[b"zero"], [b"one"]] == rows(compat)
+
+
 def test_complex_as_real():
     value = np.array([1.5 + 2j])
     with pytest.warns(np.exceptions.ComplexWarning):

@@ -134,3 +134,31 @@ def test_what_is_truncated_is_refused_by_both(name):
         tf.io.decode_image(content)
     with pytest.raises(ValueError, match="bytes"):
         decode(content)
+
+
+PIXELS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64"]
+PIXELS += ["float16", "float32", "float64", "bool"]
+# The limits of the integers do not fit into the floats: TensorFlow's results overflow.
+TOO_LARGE = {("float16", name) for name in PIXELS[2:7]} | {
+    (name, "int64") for name in ("float32", "float64")
+}
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("target", PIXELS)
+@pytest.mark.parametrize("source", PIXELS)
+def test_dtypes_of_pixels(source, target, saturate):
+    if {(source, target), (target, source)} & TOO_LARGE:
+        return
+    dtype = np.dtype(source)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        values = [0, 1, 2, 100, 127, info.max, info.min, info.max // 2, info.max - 3]
+    else:  # beyond these, a cast that does not saturate has no defined result
+        values = [0, 0.25, 0.5, 0.999, *([1, 2, -1] if saturate else [])]
+    pixels = np.array(values, dtype)
+
+    def run(lib):
+        return lib.image.convert_image_dtype(pixels, getattr(lib, target), saturate=saturate)
+
+    check(*(outcome(run, lib) for lib in LIBRARIES))

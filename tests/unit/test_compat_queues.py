@@ -1,6 +1,7 @@
-"""More of the queues and readers of TensorFlow 1."""
+"""More of TensorFlow 1: readers of compressed files, and sparse tensors."""
 
 import gzip
+import pickle
 import zlib
 
 import pytest
@@ -21,3 +22,77 @@ def test_records_of_one_length_of_compressed_files(tmp_path, kind):
         assert [b"abcd", b"cdef"] == [session.run(overlapping) for _ in range(2)]
         with pytest.raises(tf.errors.OutOfRangeError):
             session.run(overlapping)
+
+
+# ---- Sparse tensors of a graph ------------------------------------------------------------------
+def test_sparse_tensors_of_a_graph():
+    numbers = v1.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
+    sparse = tf.SparseTensor([[0], [2]], [numbers, numbers + 1], dense_shape=[4])
+    with v1.Session() as session:
+        assert [0, 1] == session.run(sparse).values.tolist()
+        assert [1, 0, 2, 0] == session.run(tf.sparse.to_dense(sparse)).tolist()
+        assert [2, 3] == session.run(sparse.values).tolist()
+
+
+def test_batches_of_sparse_tensors_of_a_graph():
+    numbers = v1.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+    sparse = tf.SparseTensor(tf.stack([[tf.cast(numbers, tf.int64)]]), [numbers], [5])
+    batch = v1.train.batch([numbers, sparse], 2)
+    with v1.Session() as session:
+        found = [session.run(batch) for _ in range(2)]
+    assert [[0, 1], [2, 3]] == [first.tolist() for first, _ in found]
+    assert [[[0, 2], [1, 3]]] == [second.indices.tolist() for _, second in found[1:]]
+    assert [2, 5] == found[0][1].dense_shape.tolist()
+
+
+def test_a_sparse_tensor_of_values_is_one():
+    sparse = tf.SparseTensor(indices=[[1]], values=[2], dense_shape=[3])
+    assert isinstance(sparse, tf.SparseTensor)
+    again = tf.SparseTensor.from_value(pickle.loads(pickle.dumps(sparse.plain)))
+    assert [0, 2, 0] == tf.sparse.to_dense(again).numpy().tolist()
+
+
+# ---- Sparse tensors by TensorFlow's functions ---------------------------------------------------
+def test_sparse_tensors_in_order():
+    sparse = tf.SparseTensor([[1, 0], [0, 2], [0, 1]], [3, 2, 1], [2, 3])
+    assert [1, 2, 3] == tf.sparse.reorder(sparse).values.numpy().tolist()
+    indicated = tf.sparse.to_indicator(sparse, 4).numpy()
+    assert [[False, True, True, False], [False, False, False, True]] == indicated.tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of the range"):
+        tf.sparse.to_indicator(sparse, 3)
+    with pytest.raises(TypeError, match="SparseTensor, found int"):
+        tf.sparse.reorder(3)
+
+
+def test_ragged_tensors_of_sparse_ones():
+    rows = tf.RaggedTensor.from_sparse(tf.SparseTensor([[2, 0], [0, 0], [0, 1]], [3, 1, 2], [4, 5]))
+    assert [[1, 2], [], [3], []] == rows.to_list()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a gap"):
+        tf.RaggedTensor.from_sparse(tf.SparseTensor([[0, 1]], [1], [1, 2]))
+    with pytest.raises(ValueError, match="rank 2"):
+        tf.RaggedTensor.from_sparse(tf.SparseTensor([[0]], [1], [1]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (([1, 3], [4], 7, 1), [1, 7, 1, 7]),
+        ((2, [3], "a", ""), [b"", b"", b"a"]),
+        (([[0, 1], [1, 0]], [2, 2], [5, 6]), [[0, 5], [6, 0]]),
+        (([3, 1], [4], [5, 6], 0, False), [0, 6, 0, 5]),
+    ],
+    ids=str,
+)
+def test_dense_tensors_of_indices_and_values(arguments, expected):
+    assert expected == tf.sparse_to_dense(*arguments).numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [([4], [4], 1), ([-1], [4], 1), ([1, 1], [4], 1), ([2, 1], [4], 1), ([0], [2, 2], 1)]
+    + [([0, 1], [4], [1, 2, 3])],
+    ids=str,
+)
+def test_indices_that_do_not_fit(arguments):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.sparse_to_dense(*arguments)

@@ -121,6 +121,21 @@ def test_options_of_jpegs_are_checked(error, options):
         tf.io.decode_jpeg(OTHERS["jpeg_rgb"], **options)
 
 
+def test_dtypes_of_pixels():
+    def converted(values, source, target, **options):
+        pixels = np.array(values, source)
+        return tf.image.convert_image_dtype(pixels, target, **options).numpy().tolist()
+
+    assert [0.0, 1.0] == converted([0, 255], np.uint8, tf.float32)
+    assert [0, 127, 255] == converted([0.0, 0.5, 1.0], np.float32, tf.uint8)
+    assert [0, 255] == converted([-1.0, 7.0], np.float32, tf.uint8, saturate=True)
+    assert [0, 255 * 256] == converted([0, 255], np.uint8, tf.uint16)
+    assert [0, 1] == converted([255, 256], np.uint16, tf.uint8)
+    assert [2**63 - 1024] == converted([1.0], np.float64, tf.int64, saturate=True)
+    with pytest.raises(AttributeError, match="integers or floats"):
+        converted([True], bool, tf.uint8)
+
+
 def gif_of(count, size):
     """A GIF of frames of which all but two take 20 bytes of the file each."""
     first, second = (Image.new("L", size, grey) for grey in (1, 2))

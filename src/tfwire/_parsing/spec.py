@@ -168,7 +168,8 @@ class _Compiler:
             raise ValueError(f"Key {quoted(name)} is given twice, as str and as bytes")
         if known.dtype != request.dtype:
             raise ValueError(
-                f"Conflicting type {known.dtype!r} vs {request.dtype!r} for feature {show_key(name)}."
+                f"Conflicting type {known.dtype!r} vs {request.dtype!r} "
+                f"for feature {show_key(name)}."
             )
         if other_splits != splits_dtype:
             raise ValueError(

@@ -51,19 +51,18 @@ from tfwire.compat._data.specs import RaggedTensorSpec, SparseTensorSpec, Tensor
 from tfwire.compat._decoding import (
     RaggedTensor,
     SparseTensor,
-    decode_image,
-    decode_jpeg,
     decode_json_example,
-    decode_png,
     decode_raw,
     parse_example,
     parse_sequence_example,
     parse_single_example,
     parse_single_sequence_example,
     parse_tensor,
-    resize_with_crop_or_pad,
     serialize_tensor,
+    sparse_reorder,
     sparse_to_dense as _sparse_to_dense,
+    sparse_to_indicator,
+    to_dense_v1 as sparse_to_dense,
 )
 from tfwire.compat._errors import Namespace as _Namespace, errors, missing as _missing
 from tfwire.compat._files import (
@@ -89,7 +88,14 @@ from tfwire.compat._graph.iterators import (
     GraphIterator as _GraphIterator,
     graph_iterator as _graph_iterator,
 )
-from tfwire.compat._graph.session import deferring_all as _deferring_all
+from tfwire.compat._graph.session import deferred as _deferred, deferring_all as _deferring_all
+from tfwire.compat._images import (
+    convert_image_dtype,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    resize_with_crop_or_pad,
+)
 from tfwire.compat._math import (
     BINARY as _BINARY,
     CHECKS as _CHECKS,
@@ -227,6 +233,9 @@ __all__ = [
     "size",
     "slice",
     "sparse",
+    "sparse_reorder",
+    "sparse_to_dense",
+    "sparse_to_indicator",
     "split",
     "squeeze",
     "stack",
@@ -324,10 +333,17 @@ train: _Namespace = _Namespace(
 image: _Namespace = _Namespace(
     "image",
     **_IMAGE_FORMATS,
+    convert_image_dtype=convert_image_dtype,
     resize_with_crop_or_pad=resize_with_crop_or_pad,
     resize_image_with_crop_or_pad=resize_with_crop_or_pad,
 )
-sparse: _Namespace = _Namespace("sparse", SparseTensor=SparseTensor, to_dense=_sparse_to_dense)
+sparse: _Namespace = _Namespace(
+    "sparse",
+    SparseTensor=SparseTensor,
+    reorder=sparse_reorder,
+    to_dense=_sparse_to_dense,
+    to_indicator=sparse_to_indicator,
+)
 sparse_tensor_to_dense = _sparse_to_dense
 math: _Namespace = _Namespace(
     "math",
@@ -371,6 +387,7 @@ compat: _Namespace = _Namespace("compat", v1=_v1, **_TEXT)
 _v1._COMPAT = globals()
 _graph.iterator = _graph_iterator
 _graph.from_structure = _GraphIterator.from_structure
+SparseTensor.defer = staticmethod(_deferred)
 
 # Calls with deferred tensors are deferred.
 _deferring_all(globals())

@@ -1,37 +1,35 @@
-"""``tf.io.parse_*`` with its SparseTensor and RaggedTensor; and images, decoded by Pillow."""
+"""``tf.io.parse_*`` with its SparseTensor and RaggedTensor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 import tfwire as tfw
-from tfwire import images
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import as_dtype, numpy_dtype, scalar_string, to_array, to_numpy, uint8
+from tfwire.compat._convert import as_dtype, numpy_dtype, to_array, to_numpy
 from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape
 
 __all__ = [
     "RaggedTensor",
     "SparseTensor",
-    "decode_image",
-    "decode_jpeg",
     "decode_json_example",
-    "decode_png",
     "decode_raw",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",
-    "resize_with_crop_or_pad",
     "serialize_tensor",
+    "sparse_reorder",
     "sparse_to_dense",
+    "sparse_to_indicator",
+    "to_dense_v1",
     "wrap",
 ]
 
@@ -111,16 +109,102 @@ def sparse_to_dense(
         InvalidArgumentError: An index outside of the dense shape, or, unless
             ``validate_indices=False``, indices that are not in order.
     """
-    if not isinstance(sp_input, (SparseTensor, tfw.SparseTensor)):
-        raise TypeError(f"sp_input must be a SparseTensor, found {type(sp_input).__name__}")
-    sparse = SparseTensor(*sp_input).plain
-    steps = np.diff(sparse.indices, axis=0)
-    leading = np.take_along_axis(steps, (steps != 0).argmax(1)[:, None], 1) if steps.size else steps
-    if validate_indices and (leading <= 0).any():
+    sparse = _sparse("sp_input", sp_input)
+    if validate_indices and not _ascending(sparse.indices):
         raise InvalidArgumentError("the indices of the SparseTensor are not in order, or repeated")
     default = None if default_value is None else to_array(default_value, sparse.dtype)[()]
     with refusing_arguments():
         return Tensor._of(sparse.to_dense(default, max_padding=None))
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The values of a SparseTensor in the order of their indices.
+
+    Raises:
+        TypeError: Not a SparseTensor.
+    """
+    sparse = _sparse("sp_input", sp_input)
+    places: Any = np.lexsort(sparse.indices.T[::-1]) if sparse.indices.size else slice(None)
+    values = np.asarray(sparse.values)
+    return SparseTensor(sparse.indices[places], values[places], sparse.dense_shape)
+
+
+def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
+    """True at every number that a row of a SparseTensor holds.
+
+    Args:
+        sp_input: Numbers from 0 to ``vocab_size`` - 1.
+        vocab_size: The size of the last axis of the result, in place of that of ``sp_input``.
+
+    Raises:
+        TypeError: Not a SparseTensor.
+        InvalidArgumentError: A number is out of range.
+    """
+    sparse = _sparse("sp_input", sp_input)
+    numbers = np.asarray(sparse.values).astype(np.int64)
+    shape = (*sparse.dense_shape[:-1].tolist(), int(to_array(vocab_size)))
+    places = np.column_stack([sparse.indices[:, :-1], numbers])
+    _check_places(places, shape)
+    found = np.zeros(shape, bool)
+    found[tuple(places.T)] = True
+    return Tensor._of(found)
+
+
+def to_dense_v1(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """TensorFlow 1's ``sparse_to_dense``: values at some indices, and a default elsewhere.
+
+    Args:
+        sparse_indices: An index, a vector of indices, or a row of indices for each value.
+        output_shape: The shape of the result.
+        sparse_values: A value for each index, or one for all.
+        default_value: What the other places hold.
+        validate_indices: Check that indices are in order and not repeated.
+
+    Raises:
+        InvalidArgumentError: An index is out of range or out of order, or shapes do not fit.
+    """
+    shape = tuple(_integers(output_shape).tolist())
+    places = _integers(sparse_indices)
+    places = places.reshape(-1, 1) if places.ndim < 2 else places
+    values = to_array(sparse_values)
+    if places.shape[1] != len(shape) or values.ndim > 1 or values.size not in (1, len(places)):
+        raise InvalidArgumentError(
+            f"indices of shape {places.shape} and values of shape {values.shape} for a tensor of "
+            f"shape {shape}"
+        )
+    _check_places(places, shape, validate_indices)
+    dense = np.full(shape, to_array(default_value, values.dtype), values.dtype)
+    dense[tuple(places.T)] = values
+    return Tensor._of(dense)
+
+
+def _check_places(places: Any, shape: tuple[int, ...], ordered: bool = False) -> None:
+    """Raises InvalidArgumentError for indices outside of a shape, or that do not ascend."""
+    if ((places < 0) | (places >= np.array(shape, np.int64))).any():
+        raise InvalidArgumentError(f"an index is out of the range of the shape {list(shape)}")
+    if ordered and not _ascending(places):
+        raise InvalidArgumentError("the indices are not in order, or repeated")
+
+
+def _ascending(indices: Any) -> bool:
+    """True if every row of indices comes after the row before it."""
+    steps = np.diff(indices, axis=0)
+    leading = np.take_along_axis(steps, (steps != 0).argmax(1)[:, None], 1) if steps.size else steps
+    return not (leading <= 0).any()
+
+
+def _sparse(name: str, value: Any) -> column_types.SparseTensor:
+    """A SparseTensor of either kind as a plain one."""
+    if not isinstance(value, (SparseTensor, tfw.SparseTensor)):
+        raise TypeError(f"{name} must be a SparseTensor, found {type(value).__name__}")
+    return SparseTensor(*value).plain
 
 
 def _value(value: Any) -> Any:
@@ -153,6 +237,15 @@ class SparseTensor(Explained):
 
     _tf_name = "SparseTensor"
     __slots__ = ("plain",)
+
+    # A node of a graph if parts are. ``tfwire.compat`` sets it, since graphs import this module.
+    defer: ClassVar[Callable[..., Any]] = staticmethod(lambda cls, parts: None)
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *parts: Any, **named: Any) -> Any:
+            deferred = cls.defer(cls, (parts, named))
+            return super().__new__(cls) if deferred is None else deferred
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         places, sizes = _integers(indices), _integers(dense_shape)
@@ -189,6 +282,11 @@ class SparseTensor(Explained):
     def dtype(self) -> DType:
         return as_dtype(self.plain.dtype)
 
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A SparseTensor of one of tfwire, or of one that a session returned."""
+        return cls(*sparse_tensor_value)
+
     def with_values(self, new_values: Any) -> SparseTensor:
         """Other values in the same places."""
         return SparseTensor(self.plain.indices, new_values, self.plain.dense_shape)
@@ -212,6 +310,28 @@ class RaggedTensor(Explained):
 
     def __init__(self, plain: column_types.RaggedTensor) -> None:
         self.plain: column_types.RaggedTensor = plain
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = np.int64
+    ) -> RaggedTensor:
+        """The rows of a SparseTensor of rank 2, whose values must begin each row without gaps.
+
+        Raises:
+            TypeError: Not a SparseTensor.
+            ValueError: It has another rank.
+            InvalidArgumentError: A row has a gap.
+        """
+        sparse = _sparse("st_input", sparse_reorder(st_input))
+        if len(sparse.dense_shape) != 2:
+            raise ValueError(f"st_input must have rank 2, found {len(sparse.dense_shape)}")
+        rows, columns = sparse.indices.T
+        lengths = np.bincount(rows, minlength=int(sparse.dense_shape[0]))
+        firsts = np.cumsum(lengths) - lengths
+        if not np.array_equal(columns, np.arange(len(columns), dtype=np.int64) - firsts[rows]):
+            raise InvalidArgumentError("a row of the SparseTensor has a gap before its last value")
+        splits = np.concatenate([[0], np.cumsum(lengths)]).astype(numpy_dtype(row_splits_dtype))
+        return cls(column_types.RaggedTensor(np.asarray(sparse.values), splits))
 
     @property
     def values(self) -> Any:
@@ -333,118 +453,3 @@ def _part(values: Any) -> Any:
     return (
         RaggedTensor(values) if isinstance(values, column_types.RaggedTensor) else _tensor(values)
     )
-
-
-def decode_image(
-    contents: Any,
-    channels: int | None = None,
-    dtype: Any = uint8,
-    name: str | None = None,
-    expand_animations: bool = True,
-) -> Tensor:
-    """An encoded image as uint8 (height, width, channels), a GIF as (frames, height, width, 3).
-
-    See :func:`tfwire.images.decode`.
-    """
-    return _decode(contents, channels or 0, dtype, expand_animations)
-
-
-def decode_png(
-    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
-) -> Tensor:
-    """An encoded image as uint8 (height, width, channels)."""
-    return _decode(contents, channels, dtype, False)
-
-
-def decode_jpeg(
-    contents: Any,
-    channels: int = 0,
-    ratio: int = 1,
-    fancy_upscaling: bool = True,
-    try_recover_truncated: bool = False,
-    acceptable_fraction: float = 1,
-    dct_method: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """An encoded image as uint8 (height, width, channels); a truncated one is an error.
-
-    Args:
-        fancy_upscaling: Interpolate colours that are stored in a lower resolution. It decides the
-            transform of images that have such colours; see docs/differences.md.
-        dct_method: The transform of other images: "INTEGER_ACCURATE"; "INTEGER_FAST" or "".
-
-    Raises:
-        InvalidArgumentError: ``dct_method`` or ``ratio`` is none of TensorFlow's.
-        ValueError: ``ratio`` is not 1, or ``try_recover_truncated`` is True.
-        TypeError: An argument has another type.
-    """
-    fancy = _typed("fancy_upscaling", fancy_upscaling, bool, True)
-    method = _typed("dct_method", dct_method, (str, bytes), "")
-    method = method.decode() if isinstance(method, bytes) else method
-    if method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
-        raise InvalidArgumentError(
-            f'dct_method must be "", "INTEGER_FAST" or "INTEGER_ACCURATE", found {method!r}'
-        )
-    scale = _typed("ratio", ratio, (int, np.integer), 1)
-    if scale not in (1, 2, 4, 8):
-        raise InvalidArgumentError(f"ratio must be 1, 2, 4 or 8, found {scale}")
-    _typed("acceptable_fraction", acceptable_fraction, (int, float, np.number), 1)
-    if scale != 1 or _typed("try_recover_truncated", try_recover_truncated, bool, False):
-        raise ValueError("decode_jpeg: ratio and try_recover_truncated are not available in tfwire")
-    options = images.JpegOptions(method != "INTEGER_ACCURATE", fancy)
-    return _decode(contents, channels, uint8, False, options)
-
-
-def _typed(name: str, value: Any, types: Any, default: Any) -> Any:
-    """An argument that must be of some types; None means the default."""
-    if value is None:
-        return default
-    if not isinstance(value, types):
-        wanted = " or ".join(
-            one.__name__ for one in (types if isinstance(types, tuple) else [types])
-        )
-        raise TypeError(f"`{name}` must be {wanted}, found {type(value).__name__}")
-    return value
-
-
-_JPEG_OPTIONS = images.JpegOptions(fast=True, fancy=True)  # TensorFlow's default
-
-
-def _decode(
-    contents: Any,
-    channels: Any,
-    dtype: Any,
-    frames: bool,
-    options: images.JpegOptions = _JPEG_OPTIONS,
-) -> Tensor:
-    if dtype != uint8:
-        raise ValueError(f"images are decoded to uint8, found dtype {dtype!r}; cast the result")
-    data = scalar_string(contents, "contents")
-    with refusing_arguments(ValueError):
-        return Tensor(images.decode_with(data, channels, frames, options))
-
-
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """The middle of an image, or the image in the middle of zeros.
-
-    Args:
-        image: ``(height, width, channels)`` or a batch ``(n, height, width, channels)``.
-        target_height: Rows of the result.
-        target_width: Columns of the result.
-
-    Raises:
-        ValueError: Another rank, an empty image, or a size below 1.
-    """
-    array = to_array(image)
-    height, width = int(to_array(target_height)), int(to_array(target_width))
-    if array.ndim not in (3, 4) or 0 in array.shape[-3:]:
-        raise ValueError(
-            "an image must have the shape (height, width, channels), or that of a batch of images, "
-            f"with no size of 0, found {array.shape}"
-        )
-    if height < 1 or width < 1:
-        raise ValueError(f"the target size must be positive, found {height} x {width}")
-    if array.ndim == 3:
-        return Tensor(images.crop_or_pad(array, height, width))
-    pixels = images.crop_or_pad(np.moveaxis(array, 0, -1), height, width)
-    return Tensor(np.ascontiguousarray(np.moveaxis(pixels, -1, 0)))

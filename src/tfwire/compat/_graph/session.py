@@ -28,6 +28,7 @@ __all__ = [
     "Next",
     "Operation",
     "Session",
+    "deferred",
     "deferring_all",
     "get_default_session",
     "group",
@@ -223,6 +224,11 @@ def defer_call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A call for later, in the structure that its result will have as far as that is known."""
     node = Deferred(function, *args, **kwargs)
     return outputs.parts(node, outputs.result_structure(function.__name__, args, kwargs))
+
+
+def deferred(function: Callable[..., Any], arguments: tuple[Any, Any]) -> Any:
+    """A call for later if an argument is deferred, else None."""
+    return Deferred(function, *arguments[0], **arguments[1]) if _holds_deferred(arguments) else None
 
 
 def _holds_deferred(structure: Any) -> bool:
