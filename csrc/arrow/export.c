@@ -296,42 +296,64 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
 
 /* ---- Validity ------------------------------------------------------------------------------- */
 
-static bool is_absent(const source *s, int64_t record) {
-    const size_t count = (size_t)s->column.absent_count;
-    return count != 0 && s->column.absent[row_of(s->column.absent, count, record)] == record;
+/* The records of a column that do not have the feature, or one without a kind; or the steps without
+ * a kind. Increasing. */
+typedef struct nulls {
+    const int64_t *of;
+    size_t count;
+} nulls;
+
+static nulls nulls_of(const exporter *e, const tfwi_table_field *field, size_t column,
+                      bool steps) {
+    const tfw_column *c = &e->sources[field->is_list][column].column;
+    if (!steps) {
+        return (nulls){c->absent, (size_t)c->absent_count};
+    }
+    const tfwi_int64s *kindless = &e->parts[1]->columns[column].kindless;
+    nulls found = {kindless->of, kindless->count};
+    while (found.count != 0 && found.of[found.count - 1] >= (int64_t)c->cell_count) {
+        found.count--; /* of a record that failed */
+    }
+    return found;
 }
 
-/* Whether a record has none of the features of a field, given that it does not have the values. */
-static bool all_absent(const exporter *e, const tfwi_table_field *field, int64_t record) {
-    const source *sources = e->sources[field->is_list];
-    bool absent = true;
-    for (size_t i = 0; absent && i < field->partition_count; i++) {
-        absent = field->partitions[i].kind == TFW_UNIFORM_ROW_LENGTH ||
-                 is_absent(&sources[field->partitions[i].column], record);
-    }
-    for (size_t i = 0; absent && i < field->index_count; i++) {
-        absent = is_absent(&sources[field->index_columns[i]], record);
-    }
-    return absent;
+static bool is_null(nulls n, int64_t at) {
+    return n.count != 0 && n.of[row_of(n.of, n.count, at)] == at;
 }
 
-/* Marks the records without the feature as null. */
-static int mark_absent(const exporter *e, const tfwi_table_field *field, const source *s,
-                       struct ArrowArray *array) {
-    if (s->column.absent_count == 0 || (!field->is_variable && !field->is_list)) {
+/* Whether all features of a field are null in a record or step, given that the values are. */
+static bool all_null(const exporter *e, const tfwi_table_field *field, bool steps, int64_t at) {
+    bool null = true;
+    for (size_t i = 0; null && i < field->partition_count; i++) {
+        const tfw_partition *partition = &field->partitions[i];
+        null = partition->kind == TFW_UNIFORM_ROW_LENGTH ||
+               is_null(nulls_of(e, field, partition->column, steps), at);
+    }
+    for (size_t i = 0; null && i < field->index_count; i++) {
+        null = is_null(nulls_of(e, field, field->index_columns[i], steps), at);
+    }
+    return null;
+}
+
+/* Marks the records, or steps, without the feature or a kind as null. */
+static int mark_nulls(const exporter *e, const tfwi_table_field *field, bool steps,
+                      struct ArrowArray *array) {
+    const nulls values = nulls_of(e, field, field->column, steps);
+    const size_t size = ((size_t)array->length + 7) / 8;
+    if (values.count == 0) {
         return TFW_OK;
     }
-    tfwi_buffer *bitmap = tfwi_buffer_new((e->records + 7) / 8);
+    tfwi_buffer *bitmap = tfwi_buffer_new(size);
     if (bitmap == NULL) {
         return out_of_memory(e->error);
     }
     uint8_t *bits = bitmap->memory;
     int64_t null_count = 0;
-    memset(bits, 0xff, (e->records + 7) / 8);
-    for (size_t i = 0; i < s->column.absent_count; i++) {
-        const int64_t record = s->column.absent[i];
-        if (all_absent(e, field, record)) {
-            bits[record / 8] &= (uint8_t)~(1u << record % 8);
+    memset(bits, 0xff, size);
+    for (size_t i = 0; i < values.count; i++) {
+        const int64_t at = values.of[i];
+        if (all_null(e, field, steps, at)) {
+            bits[at / 8] &= (uint8_t)~(1u << at % 8);
             null_count++;
         }
     }
@@ -349,14 +371,20 @@ static int export_plain(const exporter *e, const tfwi_table_field *field, struct
     int status = export_values(e, field, s, out);
     if (status == TFW_OK && field->is_variable) {
         status = wrap_cells(e, field, s, out);
+        if (status == TFW_OK) {
+            status = mark_nulls(e, field, field->is_list, out);
+        }
     } else if (status == TFW_OK) {
         const int64_t cells = (int64_t)s->column.cell_count;
         status = wrap_array(e, field, out, cells);
     }
     if (status == TFW_OK && field->is_list) {
         status = wrap_list(e, out, e->records, s->steps);
+        if (status == TFW_OK) {
+            status = mark_nulls(e, field, false, out);
+        }
     }
-    return status == TFW_OK ? mark_absent(e, field, s, out) : status;
+    return status;
 }
 
 /* The indices of several dimensions side by side: rows of them. */
@@ -417,7 +445,7 @@ static int export_sparse(const exporter *e, const tfwi_table_field *field, struc
     if (status == TFW_OK) {
         status = wrap_list(e, out->children[1], e->records, s->splits);
     }
-    return status == TFW_OK ? mark_absent(e, field, s, out) : status;
+    return status == TFW_OK ? mark_nulls(e, field, false, out) : status;
 }
 
 /* ---- Tables --------------------------------------------------------------------------------- */

@@ -87,6 +87,7 @@ void tfw_columns_free(tfw_columns *columns) {
         tfw_free(column->splits.of);
         tfw_free(column->steps.of);
         tfw_free(column->absent.of);
+        tfw_free(column->kindless.of);
     }
     tfw_free(columns);
 }
@@ -97,6 +98,7 @@ void tfw_columns_clear(tfw_columns *columns) {
     for (size_t i = 0; i < columns->schema->count; i++) {
         columns->columns[i].taken = false;
         columns->columns[i].absent.count = 0;
+        columns->columns[i].kindless.count = 0;
     }
 }
 

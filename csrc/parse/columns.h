@@ -18,7 +18,8 @@ struct tfwi_column {
     tfwi_int64s offsets; /* strings only */
     tfwi_int64s splits;  /* not dense */
     tfwi_int64s steps;   /* feature lists only */
-    tfwi_int64s absent;  /* not dense, if asked for: records without an entry of the key */
+    tfwi_int64s absent;  /* if asked for: records without an entry of the key, or without a kind */
+    tfwi_int64s kindless; /* the same: steps without a kind, also some past those held */
     const tfw_feature *feature;
     uint64_t count;    /* dense: values per cell; else UINT64_MAX */
     uint64_t multiple; /* not dense: what the number of values is a multiple of */

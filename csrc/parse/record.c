@@ -101,9 +101,9 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
     }
     if (!present) {
         tfwi_cell_begin(column, columns->records);
-        if (!tfwi_reserve_absent(columns, column)) {
-            return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
-        }
+    }
+    if (column->found_kind == TFW_NONE && !tfwi_reserve_absent(columns, column)) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     if (!is_missing(column, present, flags)) {
         int64_t expected, found;
@@ -129,7 +129,9 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
 void tfwi_record_note_absent(tfw_columns *columns) {
     for (size_t i = 0; i < columns->count; i++) {
         tfwi_column *column = &columns->columns[i];
-        if (tfwi_cell_is_absent(column, columns->serial)) {
+        bool kindless = !column->lists && tfwi_cell_is_open(column, columns->serial) &&
+                        column->found_kind == TFW_NONE;
+        if (tfwi_cell_is_absent(column, columns->serial) || kindless) {
             column->absent.of[column->absent.count++] = (int64_t)columns->records;
         }
     }

@@ -76,8 +76,8 @@ TFWI_INLINE bool tfwi_record_is_filled(const tfw_columns *columns) {
     return columns->filled == columns->count;
 }
 
-/* Notes which features the record does not have. REQUIRES: tfwi_reserve_absent was called for each
- * of them. */
+/* Notes which features the record does not have, or has without a kind. REQUIRES:
+ * tfwi_reserve_absent was called for each of them. */
 void tfwi_record_note_absent(tfw_columns *columns);
 
 TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {
@@ -87,7 +87,8 @@ TFWI_INLINE void tfwi_record_end(tfw_columns *columns) {
     columns->records++;
 }
 
-/* Makes room to note that the record does not have the feature; false: out of memory. */
+/* Makes room to note that the record does not have the feature, or without a kind; false: out of
+ * memory. */
 TFWI_INLINE bool tfwi_reserve_absent(const tfw_columns *columns, tfwi_column *column) {
     return !columns->note_absent || TFWI_RESERVE_MORE(column->absent, 1);
 }

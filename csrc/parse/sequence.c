@@ -5,7 +5,11 @@
 /* ---- Feature lists -------------------------------------------------------------------------- */
 
 /* Begins the list again: an earlier entry of its key is dropped, with its misfit. */
-static void list_begin(tfwi_column *column, const tfw_columns *lists) {
+static void list_begin(tfwi_column *column, const tfw_columns *lists, uint64_t first_cell) {
+    tfwi_int64s *kindless = &column->kindless;
+    while (kindless->count != 0 && kindless->of[kindless->count - 1] >= (int64_t)first_cell) {
+        kindless->count--;
+    }
     tfwi_cell_mark_open(column, lists->serial);
     column->steps_found = 0;
     column->status = TFW_OK;
@@ -38,6 +42,12 @@ static bool parse_step(tfwi_parser *parser, uint64_t first_cell, const uint8_t *
             return tfwi_out_of_memory(&parser->fault);
         }
         column->splits.of[cell + 1] = (int64_t)(column->first + column->found);
+    }
+    if (column->found_kind == TFW_NONE && parser->columns->note_absent) {
+        if (!TFWI_RESERVE_MORE(column->kindless, 1)) {
+            return tfwi_out_of_memory(&parser->fault);
+        }
+        column->kindless.of[column->kindless.count++] = (int64_t)cell;
     }
     column->steps_found++;
     return true;
@@ -87,7 +97,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
     }
     parser->column = column;
     uint64_t first_cell = (uint64_t)column->steps.of[lists->records];
-    list_begin(column, lists);
+    list_begin(column, lists, first_cell);
     const uint8_t *begin, *stop;
     while (tfwi_next_piece(&entry, &begin, &stop)) {
         if (!parse_steps(parser, first_cell, begin, stop)) {

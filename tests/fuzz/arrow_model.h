@@ -6,6 +6,7 @@
 #include "table.h"
 
 #include "arrow_check.h"
+#include "parse/columns.h"
 #include "tfwire_arrow.h"
 
 enum { MOST_FIELDS = 6, MOST_RECORDS = 16, MOST_RANK = 3, MOST_ROW_ID = 1 << 12 };
@@ -271,6 +272,26 @@ static inline bool all_absent(const arrow_model *m, const tfw_arrow_field *f, si
     return absent;
 }
 
+static inline bool is_kindless(const arrow_model *m, uint64_t column, int64_t cell) {
+    const tfwi_int64s *found = &m->parts[1]->columns[column].kindless;
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->of[i] == cell) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether no feature of a step has a kind. */
+static inline bool all_kindless(const arrow_model *m, const tfw_arrow_field *f, int64_t cell) {
+    bool kindless = is_kindless(m, f->column, cell);
+    for (uint64_t i = 0; i < f->partition_count; i++) {
+        kindless = kindless && (f->partitions[i].kind == TFW_UNIFORM_ROW_LENGTH ||
+                                is_kindless(m, f->partitions[i].column, cell));
+    }
+    return kindless;
+}
+
 static inline bool hash_sparse(arrow_model *m, const tfw_arrow_field *f, size_t record,
                                uint64_t *out) {
     const tfw_column *columns = m->columns[0], *c = &columns[f->column];
@@ -324,6 +345,7 @@ static inline bool hash_record(arrow_model *m, const tfw_arrow_field *f, size_t 
         } else if (!hash_cell(m, f, cell, &one)) {
             return false;
         }
+        one = f->is_list && variable && all_kindless(m, f, cell) ? NULL_HASH : one;
         h = f->is_list ? fuzz_hash_number(h, one) : one;
     }
     *out = h;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
+import numpy as np
 from cffi import FFI
 
 import tfwire as tfw
@@ -183,7 +184,7 @@ def rows_of_stream(exporter):
 INT64, FLOAT, STRING = tfw.int64, tfw.float32, tfw.string
 ROWS = [
     {"n": 1, "xs": [0.5, 1.5], "name": "cat", "tags": [1, 2]},
-    {"n": 2, "xs": [2.5, 3.5], "name": "", "tags": []},
+    {"n": 2, "xs": [2.5, 3.5], "name": "", "tags": np.empty(0, np.int64)},
     {"n": 3, "xs": [4.5, 5.5], "name": "dög"},
 ]
 FEATURES = {

@@ -36,12 +36,21 @@ FEATURES = {
     "uniform": RAGGED(FLOAT, "u", [LENGTHS("s"), RAGGED.UniformRowLength(2)]),
     "sparse": tfw.SparseFeature("i", "x", STRING, size=9),
 }
-# How many items the lists of record i have; None: the record has none of the features.
+# How many items the lists of record i have; None: the record has none of the features; -1: they
+# have no kind.
 PATTERNS = {
-    "mixed": lambda i: [None, 0, 3, 1, 2][i % 5],
+    "mixed": lambda i: [None, 0, 3, 1, -1, 2][i % 6],
     "absent": lambda i: None,
+    "kindless": lambda i: -1,
     "empty": lambda i: 0,
     "full": lambda i: 2,
+}
+
+
+DTYPES = {
+    **dict.fromkeys(["ints", "p", "w", "q", "r", "s", "i"], np.int64),
+    **dict.fromkeys(["floats", "pairs", "u"], np.float32),
+    **dict.fromkeys(["strings", "cubes", "v", "x"], object),
 }
 
 
@@ -53,6 +62,8 @@ def record(i, n):
     lists = [name for name in FEATURES if name not in given]
     if n is None:
         return given, {**held, **dict.fromkeys(lists)}
+    if n < 0:
+        return {**given, **{name: [] for name in DTYPES}}, {**held, **dict.fromkeys(lists)}
     many = {
         "ints": [i] * n,
         "floats": [i / 2] * n,
@@ -73,7 +84,7 @@ def record(i, n):
     held |= {"pairs": [[float(i)] * 2] * n, "cubes": [[[name] * 2] * 2] * n}
     held |= {"rows": [[name] * 2] * n, "nested": [[[i] * 2]] * n, "uniform": [[[0.5] * 2]] * n}
     held["sparse"] = {"indices": list(range(n)), "values": [name] * n}
-    return {**given, **many}, held
+    return {**given, **{name: np.array(many[name], DTYPES[name]) for name in many}}, held
 
 
 @pytest.fixture(scope="module", params=[*PATTERNS, "none", "one"])
@@ -224,7 +235,7 @@ def test_sequences_with_positions(tmp_path, read, count):
     wanted = [
         {
             "id": i,
-            "words": [[b"a"] * (i % 3)] * i if i % 5 else None,
+            "words": [[b"a"] * (i % 3) or None] * i if i % 5 else None,
             "frames": [[0.5, i]] * i if i % 5 else None,
             **({"path": path, "record_index": i, "offset": offsets[i]} if positions else {}),
         }

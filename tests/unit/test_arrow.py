@@ -118,26 +118,6 @@ def test_defaults_are_no_nulls(tmp_path):
     assert table(tmp_path, rows, features) == expected
 
 
-@pytest.mark.parametrize(
-    "feature",
-    [
-        tfw.VarLenFeature(STRING),
-        tfw.RaggedFeature(STRING),
-        tfw.FixedLenSequenceFeature([], STRING, allow_missing=True),
-    ],
-)
-def test_absent_is_null_and_empty_is_empty(tmp_path, feature):
-    rows = [{"a": ["x", "y"]}, {}, {"a": []}, {"b": 1}, {"a": [""]}]
-    expected = [[b"x", b"y"], None, [], None, [b""]]
-    assert table(tmp_path, rows, {"a": feature}) == [{"a": value} for value in expected]
-
-
-def test_an_empty_list_of_a_kind_is_empty(tmp_path):
-    column = tfw.RaggedTensor(np.empty(0, np.int64), np.array([0, 0]))
-    records = tfw.encode_columns({"a": column})
-    assert table(tmp_path, records, {"a": tfw.VarLenFeature(INT64)}) == [{"a": []}]
-
-
 def test_nulls_of_many_records(tmp_path):
     """Bits of a bitmap of several bytes, and of batches that begin anywhere."""
     rows = [{"a": [i]} if i % 3 else {} for i in range(100)]
@@ -199,7 +179,8 @@ def test_sparse_features_are_structs(tmp_path):
         "one": tfw.SparseFeature("i", "v", FLOAT, size=10),
         "two": tfw.SparseFeature(["i", "j"], "v", FLOAT, size=[10, 10]),
     }
-    rows = [{"i": [3, 1], "j": [4, 5], "v": [0.5, 1.5]}, {}, {"i": [], "j": [], "v": []}]
+    none, kindless = np.empty(0, np.int64), {"i": [], "j": [], "v": []}
+    rows = [{"i": [3, 1], "j": [4, 5], "v": [0.5, 1.5]}, {}, {"i": none, "v": []}, kindless]
     assert table(tmp_path, rows, features) == [
         {
             "one": {"indices": [3, 1], "values": [0.5, 1.5]},
@@ -207,6 +188,7 @@ def test_sparse_features_are_structs(tmp_path):
         },
         {"one": None, "two": None},
         {"one": {"indices": [], "values": []}, "two": {"indices": [], "values": []}},
+        {"one": None, "two": None},
     ]
 
 

@@ -237,8 +237,9 @@ def open_reader(
     - SparseFeature: a struct of ``indices`` and ``values``, both large lists, in the file's order.
     - A feature list: a large list of steps.
 
-    A feature that a record does not have is null, one without values is an empty list. The metadata
-    of every column, ``tfwire:feature``, is its specification as JSON.
+    A feature that a record does not have, or has without a kind, is null, and so is such a step of
+    a feature list; one that has a kind and no values is an empty list. The metadata of every column,
+    ``tfwire:feature``, is its specification as JSON.
 
     Args:
         paths: A path, a URL or a path of universal_pathlib, or an iterable of them. They are read
