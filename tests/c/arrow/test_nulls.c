@@ -1,5 +1,5 @@
 /* What is null in Arrow data: features that are absent or have no kind, and steps without a kind.
- * Nothing is left of records that fail and of entries that come again; every allocation may fail. */
+ * Of records that fail, and of entries that come again, nothing is left; every allocation may fail. */
 #include "columns.h"
 #include "proto.h"
 
