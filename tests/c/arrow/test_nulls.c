@@ -1,5 +1,5 @@
 /* What is null in Arrow data: features that are absent or have no kind, and steps without a kind.
- * Of records that fail, and of entries that come again, nothing is left; every allocation may fail. */
+ * Of failed records and of entries that come again nothing is left; every allocation may fail. */
 #include "columns.h"
 #include "proto.h"
 
