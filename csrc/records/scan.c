@@ -40,8 +40,47 @@ int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigne
                                         out_spans, span_capacity, out_count, out_consumed, error);
 }
 
+/* Files that are taken for record files, by the bytes at their beginning. */
+static const struct {
+    const char *name;
+    const char *bytes;
+} formats[] = {
+    {"an index that tfwire saved", "TFWINDEX"},
+    {"Parquet", "PAR1"},
+    {"Arrow", "ARROW1"},
+    {"an array of NumPy", "\x93NUMPY"},
+    {"zip", "PK\x03\x04"},
+    {"zstd", "\x28\xb5\x2f\xfd"},
+    {"bzip2", "BZh9"},
+    {"xz", "\xfd\x37zXZ"},
+    {"HDF5", "\x89HDF"},
+    {"PNG", "\x89PNG"},
+    {"JPEG", "\xff\xd8\xff\xe0"},
+    {"a pointer of Git LFS", "version http"},
+    {"XML", "<?xml"},
+    {"HTML", "<!doctype"},
+    {"HTML", "<html"},
+};
+
+/* Whether bytes begin with these; small letters stand for both cases. */
+static bool begins_with(const uint8_t *data, size_t len, const char *bytes) {
+    for (size_t i = 0; bytes[i] != '\0'; i++) {
+        const uint8_t expected = (uint8_t)bytes[i];
+        const bool letter = expected >= 'a' && expected <= 'z';
+        if (i == len || (letter ? data[i] | 0x20 : data[i]) != expected) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What other format the first bytes of a file look like, or NULL. */
 static const char *other_format(const uint8_t *data, size_t len) {
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (begins_with(data, len, formats[i].bytes)) {
+            return formats[i].name;
+        }
+    }
     if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
         return "gzip";
     }

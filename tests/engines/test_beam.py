@@ -205,6 +205,15 @@ def test_a_record_that_does_not_fit(tmp_path):
 # ---- Transforms --------------------------------------------------------------------------------
 
 
+def test_what_numpy_has_no_place_for_is_read_as_arrow(tmp_path):
+    path = str(tmp_path / "sequences")
+    tfw.write_records(path, [tfw.encode_sequence_example({"a": 1}, {"b": [[2]]})])
+    spec = ({"a": tfw.FixedLenFeature([], tfw.int64)}, {"b": tfw.VarLenFeature(tfw.int64)})
+    with pytest.raises(ValueError, match='SequenceExamples need batches_as="arrow"'):
+        ReadBatchesFromTFRecord(path, spec, batches_as="numpy")
+    assert ReadBatchesFromTFRecord(path, spec, batches_as="arrow")
+
+
 def test_transforms_are_pickled_without_handles(rows):
     for transform in (
         ReadFromTFRecord(rows),

@@ -144,7 +144,9 @@ def test_values_may_be_missing_late(tmp_path):
 
 
 def test_several_values_are_no_column_of_one(mixed):
-    with pytest.raises(tfw.ParseError, match=r"record 0: feature 'b' has 2 values .* an array"):
+    with pytest.raises(
+        tfw.ParseError, match=r"record 0: feature 'b' has 2 values .*: declare an array"
+    ):
         read({"path": mixed}, arrow(b=pa.float32()))
 
 
@@ -310,6 +312,12 @@ def test_urls_are_not_written(tmp_path):
         writer("s3://bucket/folder")
     with pytest.raises(ValueError, match="folder to write is missing"):
         SparkSource({}).writer(None, False)
+
+
+def test_a_path_that_is_missing_is_asked_for(path):
+    with pytest.raises(ValueError, match=r"path to read is missing: load\(path\)"):
+        SparkSource({}).schema()
+    assert SparkSource({"path": path}).schema()
 
 
 # ---- With Spark's processes ----------------------------------------------------------------------

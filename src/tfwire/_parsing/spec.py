@@ -119,16 +119,12 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
     fields: dict[Key, Field] = {}
     known: dict[Key, Any] = {}
     for key, value in features.items():
-        feature = as_feature(key, value)
-        compile_one = compiler.methods.get(type(feature))
-        if compile_one is None:
-            expected = ", ".join(sorted(spec.__name__ for spec in compiler.methods))
-            raise ValueError(
-                f"Unsupported {type(feature).__name__} {show_key(feature)} for key {quoted(key)}; "
-                f"expected one of {expected}"
-            )
-        known[key] = feature = _held(key, feature)
-        fields[key] = compile_one(key, feature)
+        try:
+            known[key], fields[key] = compiler.compile(key, value)
+        except (TypeError, ValueError) as error:
+            if show_key(key) not in str(error):
+                error.args = (f"feature {show_key(key)}: {error}",)
+            raise
     return Plan(known, compiler.requests, fields, part == "lists")
 
 
@@ -147,6 +143,19 @@ class _Compiler:
             self.methods[FixedLenFeature] = self.fixed_len
         if part == "example":
             self.methods |= {SparseFeature: self.sparse, FixedLenSequenceFeature: self.padded}
+
+    def compile(self, key: Key, value: Any) -> tuple[Any, Field]:
+        """A copy of a feature, and its field."""
+        feature = as_feature(key, value)
+        compile_one = self.methods.get(type(feature))
+        if compile_one is None:
+            expected = ", ".join(sorted(spec.__name__ for spec in self.methods))
+            raise ValueError(
+                f"Unsupported {type(feature).__name__} {show_key(feature)} for key {quoted(key)}; "
+                f"expected one of {expected}"
+            )
+        held = _held(key, feature)
+        return held, compile_one(key, held)
 
     def column(self, family: str, request: Request, splits_dtype: Any = None) -> int:
         """The index of a column. Only features of the same family and type may share it."""

@@ -70,10 +70,17 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
 
 
 def _read_through(path: Path) -> None:
-    """Verifies all of a GZIP file."""
-    with BatchReader(path, "GZIP", max_record_size=None) as reader:
-        while reader.next() is not None:
-            pass
+    """Verifies all of a GZIP file. A torn tail is an error: the stream has no checksum then."""
+    try:
+        with BatchReader(path, "GZIP", max_record_size=None) as reader:
+            while reader.next() is not None:
+                pass
+    except DataLossError as error:
+        error.args = (
+            f"{error}; what was compressed cannot be cut off: continue the file that 'tfwire "
+            "repair' writes of the records that verify",
+        )
+        raise
 
 
 def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[int, int]:

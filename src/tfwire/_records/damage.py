@@ -11,8 +11,10 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import DAMAGE_REASONS, data_loss, ffi, lib
+from tfwire._base.text import show_path
 from tfwire._records.inflate import StreamDamage
 from tfwire._records.paths import Path
+from tfwire._records.urls import INDEX_SUFFIX
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
@@ -245,7 +247,12 @@ class Reading(NamedTuple):
         """The error for a damaged record that a native function found."""
         found = data_loss(status, error, self.path)
         if not self.compression and status == lib.TFW_E_LENGTH_CRC and found.offset == 0:
-            found.args = (f"{found}; {self._others('plain records, GZIP and ZLIB')}",)
+            name = os.fsdecode(self.path) if self.path is not None else ""
+            if "an index that tfwire saved" in str(found) and name.endswith(INDEX_SUFFIX):
+                hint = f"give the file that it is for, {show_path(name.removesuffix(INDEX_SUFFIX))}"
+            else:
+                hint = self._others("plain records, GZIP and ZLIB")
+            found.args = (f"{found}; {hint}",)
         return found
 
     def stream_error(self, damage: StreamDamage, position: RecordPosition) -> DataLossError:

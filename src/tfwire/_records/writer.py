@@ -95,7 +95,8 @@ class TFRecordWriter(WriterBase):
         append: Continue the file instead of emptying it. Its headers and its last record are
             checked first. A GZIP file gets another member; ZLIB cannot be continued.
         repair_tail: With append, cut off a torn last record instead of refusing the file, unless
-            records that verify follow it.
+            records that verify follow it. Not of a GZIP file: ``repair_file`` makes one that can be
+            continued.
         atomic: Write to a temporary file in the same folder. ``close`` renames it when all is on
             disk; an exception within ``with`` discards it. The new file gets the permissions of the
             file that it replaces, and its owner if the process may set that.

@@ -153,7 +153,8 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if name in seen:
             raise ValueError(
-                f"two columns would have the name {quoted(name)}; choose one with `columns`"
+                f"two columns would have the name {quoted(name)}; leave it out by `columns`, "
+                "or one of them out of the specification"
             )
         seen.add(name)
 

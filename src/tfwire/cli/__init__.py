@@ -125,7 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _INTERRUPTED
         except Exception as error:
             print_error(chosen, error_line(error))
-            if isinstance(error, DataLossError) and chosen != "repair":
+            # Of another file, repair would keep nothing.
+            other = "not a TFRecord file?" in str(error)
+            if isinstance(error, DataLossError) and not other and chosen != "repair":
                 print_error(None, _DAMAGED)
             return 1
 

@@ -316,6 +316,16 @@ static void damage_is_put_into_words(void) {
                "not a TFRecord file? it begins like zlib");
     check_text("id,label\n1,cat\n2,dog\n", 21, TFW_E_LENGTH_CRC,
                "not a TFRecord file? it begins like text");
+    check_text("TFWINDEX\x01\0\0\0\0\0\0\0", 16, TFW_E_LENGTH_CRC,
+               "not a TFRecord file? it begins like an index that tfwire saved");
+    check_text("<!DOCTYPE html><html>", 21, TFW_E_LENGTH_CRC,
+               "not a TFRecord file? it begins like HTML");
+    check_text("<HTML>\n", 7, TFW_E_TRUNCATED, "not a TFRecord file? it begins like HTML");
+    check_text("<htm", 4, TFW_E_TRUNCATED, "not a TFRecord file? it begins like text");
+    check_text("PAR1\x15\x04\x15\x10\x15\x10\x4c\x15\x02", 13, TFW_E_LENGTH_CRC,
+               "not a TFRecord file? it begins like Parquet");
+    check_text("\x93NUMPY\x01\0\x76\0{'descr'", 18, TFW_E_LENGTH_CRC,
+               "not a TFRecord file? it begins like an array of NumPy");
     check_text("hello\n", 6, TFW_E_TRUNCATED, "not a TFRecord file? it begins like text");
     check_text("\x01\x02\x03", 3, TFW_E_TRUNCATED,
                "3 stray bytes and no record, which takes 16 or more");
