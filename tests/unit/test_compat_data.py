@@ -311,7 +311,35 @@ def test_errors_can_be_ignored(tmp_path, path):
     with pytest.warns(UserWarning, match="left out: nothing there"):
         list(dataset.ignore_errors(log_warning=True))
     with pytest.raises(ValueError, match="must follow map"):
-        Dataset.range(3).ignore_errors()
+        Dataset.range(3).batch(2).ignore_errors()
+    with pytest.raises(ValueError, match="must follow map"):
+        tf.data.TFRecordDataset(path).batch(2).ignore_errors()
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda d, f: d.map(f).prefetch(2), [1, 3, 1, 3]),
+        (lambda d, f: d.map(f).map(lambda x: 6 // (x - 1)), [3, 3]),
+        (lambda d, f: d.filter(lambda x: f(x) > 1), [2, 5]),
+        (lambda d, f: d.map(f).take(3).repeat(2), [1, 3, 1, 1, 3, 1]),
+        (lambda d, f: d.map(f).shuffle(1), [1, 3, 1, 3]),
+        (lambda d, f: d, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_errors_below_other_stages_can_be_ignored(build, expected):
+    dataset = build(Dataset.range(6), lambda x: [][0] if x % 3 == 0 else 2 * (x % 3) - 1)
+    assert expected == values(dataset.ignore_errors())
+    assert -2 == dataset.ignore_errors().cardinality()
+
+
+def test_ragged_batches_of_several_axes():
+    shapes = [(1, 2, 3), (2, 2, 1), (0, 2, 5), (2, 2, 2), (1, 2, 1)]
+    batches = list(Dataset.from_generator(lambda: map(np.ones, shapes)).ragged_batch(2))
+    assert [3, 3, 3] == [batch.ragged_rank for batch in batches]  # of the last, of one, too
+    assert [np.ones(shape).tolist() for shape in shapes] == [
+        row for batch in batches for row in batch.to_list()
+    ]
 
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])

@@ -216,13 +216,31 @@ def tolerant_map(
 ) -> Elements:
     """A function of the elements, without those for which it raises."""
     for element in source:
-        try:
-            result = function(element)
-        except Exception as error:
-            if warns:
-                warn(f"an element was left out: {error}")
-            continue
-        yield result
+        yield from _tried(function, warns, element)
+
+
+def tolerant_filter(
+    predicate: Callable[[Any], Any], warns: bool, epoch: str, source: Elements
+) -> Elements:
+    """The elements for which a function is true and does not raise."""
+    for element in source:
+        if any(_tried(predicate, warns, element)):
+            yield element
+
+
+def passed(epoch: str, source: Elements) -> Elements:
+    """The elements."""
+    return source
+
+
+def _tried(function: Callable[[Any], Any], warns: bool, element: Any) -> list[Any]:
+    """What a function returns, in a list; an empty one if it raises."""
+    try:
+        return [function(element)]
+    except Exception as error:
+        if warns:
+            warn(f"an element was left out: {error}")
+        return []
 
 
 def take_while(predicate: Callable[[Any], Any], epoch: str, source: Elements) -> Elements:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,7 +15,13 @@ from tfwire._data.combining import Unbatch
 from tfwire._data.descriptions import batched_text
 from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
 from tfwire._data.prefetch import stage_elements
-from tfwire._data.structure import map_structure, stack_elements, stack_ragged, zip_structures
+from tfwire._data.structure import (
+    map_structure,
+    num_ragged_axes,
+    stack_elements,
+    stack_ragged,
+    zip_structures,
+)
 from tfwire._examples.column_types import RaggedTensor
 from tfwire.compat._convert import to_numpy
 from tfwire.compat._data import generators, specs
@@ -168,20 +175,31 @@ class Grouping(Generating):
         """Batches of elements of different lengths, as RaggedTensors."""
         size = integer("batch_size", batch_size, 1)
         splits = np.dtype(getattr(row_splits_dtype, "as_numpy_dtype", row_splits_dtype))
-        make = partial(_stack_ragged, splits)
         length = self._stage.length
         if length is not None:
             length = length // size if drop_remainder else -(-length // size)
-        arguments = (make, size, size, 1, bool(drop_remainder))
-        return self._generated("ragged_batch", generators.windows, *arguments, length=length)
+        arguments = (splits, size, bool(drop_remainder))
+        return self._generated("ragged_batch", _ragged_batches, *arguments, length=length)
 
 
-def _stack_ragged(splits: Any, elements: list[Any]) -> Any:
+def _ragged_batches(
+    splits: Any, size: int, drop_remainder: bool, epoch: str, source: Iterator[Any]
+) -> Iterator[Any]:
+    """Batches of elements as RaggedTensors. An axis that was ragged once stays so."""
+    num_axes: dict[int, int] = {}  # by the number of the leaf
+    make = partial(_stack_ragged, splits, num_axes)
+    return generators.windows(make, size, size, 1, drop_remainder, epoch, source)
+
+
+def _stack_ragged(splits: Any, num_axes: dict[int, int], elements: list[Any]) -> Any:
     """Elements of one structure as one, leaves of rank 1 or more as RaggedTensors."""
+    numbers = count()
 
     def stack_leaves(*values: Any) -> Any:
+        number = next(numbers)
         if isinstance(values[0], RaggedTensor) or np.ndim(values[0]):
-            return stack_ragged(values, splits)
+            num_axes[number] = max(num_axes.get(number, 0), num_ragged_axes(values))
+            return stack_ragged(values, splits, num_axes[number])
         return stack_elements(list(values))
 
     return zip_structures(stack_leaves, *elements)

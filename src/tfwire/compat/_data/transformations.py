@@ -258,24 +258,21 @@ class FurtherTransformations(Grouping, Keeping):
         return self._generated("take_while", generators.take_while, decide, given=(self._stage,))
 
     def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
-        """Leaves out elements that raise: of a ``map``, and of the records below it.
+        """Leaves out elements that raise: in functions of ``map`` and ``filter``, and in records.
 
         After damage in a file, reading continues with the next file, as in TensorFlow.
 
         Args:
-            log_warning: Warn of each error.
+            log_warning: Warn of each error of a function.
 
         Raises:
-            ValueError: The dataset is neither made by ``map`` nor a TFRecordDataset.
+            ValueError: Something below is neither these nor ``prefetch``, ``repeat``, ``shuffle``,
+                ``take`` or values in memory.
         """
-        stage = _tolerant(self._stage)
-        if not isinstance(self._stage, stages.Map):
-            if stage is self._stage:
-                raise ValueError("ignore_errors must follow map or a TFRecordDataset")
-            return self._next(stage, "ignore_errors")
-        function = self._stage.arguments[0]
-        generate = partial(generators.tolerant_map, function, bool(log_warning))
-        return self._next(Replayed("ignore_errors", (stage,), generate), "ignore_errors")
+        stage = _tolerant(self._stage, bool(log_warning))
+        if cardinality(stage) != UNKNOWN:
+            stage = Replayed("ignore_errors", (stage,), generators.passed, spec=stage.spec)
+        return self._next(stage, "ignore_errors")
 
     def unique(self: P, name: str | None = None) -> P:
         """The elements without repetitions; each is kept in memory."""
@@ -351,12 +348,28 @@ class FurtherTransformations(Grouping, Keeping):
         return self
 
 
-def _tolerant(stage: Stage) -> Stage:
-    """The source of a map, or records; damage in records ends a file without an error."""
-    source = stage.source if isinstance(stage, stages.Map) else stage
-    if not isinstance(source, Records):
-        return source
-    return source.with_options(**{**source.options, "on_corrupt": "stop"})
+# They pass errors on, and then continue.
+_FAULTLESS = (prefetch.Prefetch, selection.Repeat, selection.Take, shuffle.Shuffle)
+
+
+def _tolerant(stage: Stage, warns: bool) -> Stage:
+    """A stage without the elements that raise; damage in records ends a file without an error."""
+    if isinstance(stage, (stages.Map, stages.Filter)):
+        below = _tolerant(stage.source, warns)
+        calls = (
+            generators.tolerant_map if isinstance(stage, stages.Map) else generators.tolerant_filter
+        )
+        generate = partial(calls, stage.arguments[0], warns)
+        return Replayed("ignore_errors", (below,), generate, spec=stage.spec)
+    if isinstance(stage, _FAULTLESS):
+        return stage.over(_tolerant(stage.source, warns))
+    if isinstance(stage, Records):
+        return stage.with_options(**{**stage.options, "on_corrupt": "stop"})
+    if stage.sources or not stage.quiet:
+        raise ValueError(
+            "ignore_errors must follow map, filter, prefetch, repeat, shuffle, take or records"
+        )
+    return stage  # values in memory
 
 
 # ---- Cardinality: known where TensorFlow knows it -----------------------------------------------
