@@ -40,10 +40,15 @@ def row(i):
     if i % 4:
         found["pairs"] = list(range(2 * (i % 4)))
     if i % 5:
-        found |= {"v": list(range(4)), "p": [1, 0, 1]} if i % 2 else {"v": [], "p": []}
+        found |= {"v": range(4), "p": [1, 0, 1]} if i % 2 else {"v": [], "p": []}
     if i % 7:
         found |= {"i": [1] * (i % 3), "j": [2] * (i % 3), "w": [0.5] * (i % 3)}
-    return found
+    dtypes = {
+        "tags": object,
+        "w": np.float32,
+        **dict.fromkeys(["pairs", "v", "p", "i", "j"], np.int64),
+    }
+    return found | {name: np.array(found[name], dtypes[name]) for name in dtypes if name in found}
 
 
 def expected(i, binary=True):
@@ -188,7 +193,7 @@ def test_a_sequence(tmp_path):
     assert table.to_pylist() == [
         {
             "id": i,
-            "words": [[b"a"] * (i % 3)] * i if i % 5 else None,
+            "words": [[b"a"] * (i % 3) or None] * i if i % 5 else None,
             "frames": [[0.5, i]] * i if i % 5 else None,
         }
         for i in range(50)

@@ -231,11 +231,13 @@ KINDS = {
 
 @both
 def test_every_kind_of_feature(tmp_path, read):
-    """With values, empty and absent."""
+    """With values, empty, absent and without a kind."""
     full = {"tags": ["a", "b"], "pairs": [1, 2, 3, 4], "v": [1, 2], "p": [0, 1], "i": 4, "w": 0.5}
     full["grid"] = [5.0] * 4
-    empty = {"tags": [], "pairs": [], "v": [], "p": [], "i": [], "w": []}
-    tfw.write_records(tmp_path / "data", [full, empty, {}])
+    kindless = {"tags": [], "pairs": [], "v": [], "p": [], "i": [], "w": []}
+    dtypes = [object, np.int64, np.int64, np.int64, np.int64, np.float32]
+    empty = {name: np.empty(0, dtype) for name, dtype in zip(kindless, dtypes, strict=True)}
+    tfw.write_records(tmp_path / "data", [full, empty, {}, kindless])
     found = read(str(tmp_path / "data"), KINDS, batch_size=2)
     assert (
         Features(
@@ -252,7 +254,7 @@ def test_every_kind_of_feature(tmp_path, read):
     default = [[0.0, 1.0], [2.0, 3.0]]
     absent = {"tags": None, "pairs": None, "rows": None, "grid": default}
     sparse = {"indices": None, "values": None}
-    first, second, third = found
+    first, second, *others = found
     assert {
         "tags": [b"a", b"b"],
         "pairs": [[1, 2], [3, 4]],
@@ -262,8 +264,10 @@ def test_every_kind_of_feature(tmp_path, read):
     } == first
     nothing = {"indices": [], "values": []}
     assert {"tags": [], "pairs": [], "rows": [], "sparse": nothing, "grid": default} == second
-    assert third.pop("sparse") in (None, sparse)
-    assert absent == third
+    assert 2 == len(others)
+    for row in others:
+        assert row.pop("sparse") in (None, sparse)
+        assert absent == row
 
 
 @both
