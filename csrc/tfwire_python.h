@@ -112,6 +112,39 @@ TFW_API int tfw_decode_small(const uint8_t *data, size_t len, unsigned flags, tf
 /* Frees the memory and sets all to zeros. */
 TFW_API void tfw_dicts_free(tfw_dicts *dicts);
 
+/* ---- Messages whose size nobody knows ------------------------------------------------------- */
+
+/* What tfw_decode makes of a message with TFW_SEQUENCE; or limits of it. */
+typedef struct tfw_extent {
+    uint64_t features; /* of both maps; as a limit: of each */
+    uint64_t objects;  /* features, steps and strings, and what long keys count for */
+    uint64_t bytes;    /* of keys, strings and numbers */
+} tfw_extent;
+
+/* Measures what tfw_decode would make, in memory that does not depend on it.
+ * TFW_E_WIRE: it would fail, too. */
+TFW_API int tfw_measure(const uint8_t *message, size_t len, tfw_extent *out_extent,
+                        tfw_error *error);
+
+/* The values that a feature or a feature list has lost, and the steps. */
+typedef struct tfw_cut {
+    uint64_t key_at; /* in the message */
+    uint64_t key_len;
+    uint64_t steps;
+    uint64_t values;
+    uint64_t is_list;
+} tfw_cut;
+
+/* Writes the message with its first features and feature lists only, each with its first steps and
+ * values, as many as its share of the limits holds: an equal one, and what those before it did not
+ * use. Fields of no meaning are left out. out has
+ * room for len bytes. *out_left_out features and feature lists are left out, and those that are
+ * cut are noted. TFW_E_ARGUMENT: there is no room for two cuts of every feature of *most.
+ * TFW_E_WIRE: as tfw_measure. */
+TFW_API int tfw_shorten(const uint8_t *message, size_t len, const tfw_extent *most, uint8_t *out,
+                        size_t *out_len, tfw_cut *cuts, size_t cut_capacity, size_t *out_cuts,
+                        uint64_t *out_left_out, tfw_error *error);
+
 /* ---- Rows of Python to messages ------------------------------------------------------------- */
 
 /* Encodes rows, and remembers their keys from call to call. */

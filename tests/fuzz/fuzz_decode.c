@@ -1,6 +1,6 @@
 /* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
  * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. tfw_survey_add
- * finds the same messages well-formed. */
+ * finds the same messages well-formed, and tfw_shorten keeps to its limits. */
 #include "messages.h"
 #include "pickle.h"
 
@@ -169,6 +169,63 @@ static void check_survey(const messages *m, const messages *other, unsigned flag
     tfw_survey_free(single);
 }
 
+/* ---- First parts ---------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const uint8_t *message, size_t len, tfw_dicts *dicts) {
+    const tfw_span span = {0, len};
+    size_t done;
+    uint64_t hash = 0;
+    unpickler u;
+    CHECK_EQ(TFW_OK, tfw_decode(message, len, &span, 1, TFW_SEQUENCE, dicts, &done, NULL));
+    unpickle(dicts, "a", &hash, done, &u);
+    return hash;
+}
+
+/* A message with limits: it decodes to no more than them; without any, to the same. */
+static void check_shortened(const messages *one, tfw_extent most, tfw_dicts *dicts) {
+    enum { FEATURES = 1 << 12 };
+    const uint8_t *message = one->data + one->spans[0].offset;
+    const size_t len = (size_t)one->spans[0].length;
+    size_t out_len, count;
+    uint64_t left_out;
+    tfw_extent all, found;
+    tfw_cut *cuts = malloc(2 * FEATURES * sizeof *cuts);
+    uint8_t *out = malloc(len != 0 ? len : 1);
+    CHECK_EQ(TFW_OK, tfw_measure(message, len, &all, NULL));
+    const bool fits = all.features <= most.features && all.objects <= most.objects &&
+                      all.bytes <= most.bytes;
+    CHECK_EQ(TFW_OK, tfw_shorten(message, len, &most, out, &out_len, cuts, 2 * FEATURES, &count,
+                                 &left_out, NULL));
+    CHECK(out_len <= len);
+    CHECK_EQ(TFW_OK, tfw_measure(out, out_len, &found, NULL));
+    CHECK(found.features + left_out == all.features && count <= found.features);
+    CHECK(found.objects <= most.objects || found.objects <= found.features);
+    CHECK(found.bytes <= most.bytes);
+    uint64_t steps = 0, values = 0;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(cuts[i].key_at + cuts[i].key_len <= len);
+        steps += cuts[i].steps;
+        values += cuts[i].values;
+    }
+    CHECK(left_out != 0 || found.objects + steps + values >= all.objects);
+    if (fits || (most.objects == UINT64_MAX && most.bytes == UINT64_MAX && left_out == 0)) {
+        CHECK(count == 0 || !fits);
+        CHECK(hash_of(message, len, dicts) == hash_of(out, out_len, dicts));
+    }
+    free(cuts);
+    free(out);
+}
+
+static void check_parts(const messages *m, size_t done, uint8_t how, tfw_dicts *dicts) {
+    for (size_t i = 0; i < done; i++) {
+        messages one = messages_single(m, i);
+        check_shortened(&one, (tfw_extent){1 << 12, UINT64_MAX, UINT64_MAX}, dicts);
+        check_shortened(&one, (tfw_extent){how % 5, how % 7, how}, dicts);
+        check_shortened(&one, (tfw_extent){how % 3 + 1, how, how % 64}, dicts);
+        free(one.data);
+    }
+}
+
 /* sequence and failing allocation, disguise, messages. */
 static void run(input *in) {
     uint8_t choice = input_byte(in), how = input_byte(in);
@@ -189,6 +246,10 @@ static void run(input *in) {
     check_same(&dicts, &disguised);
     for (size_t i = 0; i < done; i++) {
         check_single(&m, i, flags, &single, hashes[i]);
+    }
+    if (flags != 0) {
+        check_parts(&m, done, how, &single);
+        check_parts(&other, done, how, &single);
     }
     check_survey(&m, &other, flags, (choice >> 1) - 1, status, done);
     tfw_dicts_free(&dicts);

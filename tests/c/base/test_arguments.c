@@ -263,6 +263,12 @@ static void no_messages_are_no_error(void) {
     CHECK_EQ(TFW_OK, tfw_decode(NULL, 0, NULL, 0, 0, &dicts, &a, NULL));
     tfw_dicts_free(&dicts);
     tfw_dicts_free(&dicts);
+    tfw_extent extent = {1, 1, 1};
+    uint64_t left_out = 9;
+    CHECK_EQ(TFW_OK, tfw_shorten(NULL, 0, &extent, NULL, &a, NULL, 0, &b, &left_out, NULL));
+    CHECK(a == 0 && b == 0 && left_out == 0);
+    CHECK_EQ(TFW_OK, tfw_measure(NULL, 0, &extent, NULL));
+    CHECK(extent.features == 0 && extent.objects == 0 && extent.bytes == 0);
     tfw_survey *survey;
     CHECK_EQ(TFW_OK, tfw_survey_create(0, &survey, NULL));
     CHECK_EQ(TFW_OK, tfw_survey_add(survey, NULL, 0, NULL, 0, 0, &a, NULL));
