@@ -14,6 +14,7 @@ import pytest
 import tfwire as tfw
 from tfwire._records.damage import RecordPosition
 from tfwire.view import as_html
+from tfwire.view._budget import Budget
 from tfwire.view._frozen import frozen_page
 from tfwire.view._records import BrowsedFile, FeatureName
 from tfwire.view._search import search_for
@@ -150,10 +151,10 @@ def test_cells_are_bounded(tmp_path):
 
 def test_a_picture_in_a_cell_takes_64_kib_at_most():
     picture = encoded("png")
-    largest = as_html({"a": np.array([picture + bytes(48_000 - len(picture))], object)})
-    assert 64_000 < len(largest.split("<td>")[-1]) <= 64 << 10
-    larger = as_html({"a": np.array([picture + bytes(48_001 - len(picture))], object)})
-    assert "48,001 bytes" in larger
+    largest = as_html({"a": np.array([picture + bytes(49_000 - len(picture))], object)})
+    assert 65_000 < len(largest.split("<td>")[-1]) <= 64 << 10
+    larger = as_html({"a": np.array([picture + bytes(49_152 - len(picture))], object)})
+    assert "49,152 bytes" in larger
     assert "data:" not in larger
 
 
@@ -266,7 +267,7 @@ def test_a_search_leaves_out_the_others(numbers):
 
 def test_a_search_ends_in_time(numbers):
     file = BrowsedFile(str(numbers))
-    page = file.page(RecordPosition(), 5, lambda record: False, seconds=-1)
+    page = file.page(RecordPosition(), 5, lambda record: False, Budget(seconds=-1))
     assert (0, 1) == (len(page.records), page.passed)
     assert [1] == shown(file.page(page.next, 1))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tfwire.view._budget import Budget
 from tfwire.view._media import find_media, png_of_pixels, raw_image_shape
 from viewing import encoded, wav
 
@@ -18,7 +19,7 @@ BOMB = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0\0\xff\xff" * 2 + b"\x08\x06\0\0\0
 def test_images_are_known_by_their_bytes(kind):
     media = find_media(encoded(kind))
     assert (f"image/{kind}", 40, 30) == media
-    assert media.is_shown
+    assert media.is_shown(Budget().pixels)
     assert f"{kind.upper()} 40 x 30" == media.title
 
 
@@ -43,8 +44,8 @@ def test_other_bytes_are_no_media():
 
 
 def test_a_header_that_declares_too_many_pixels_is_not_shown():
-    assert not find_media(BOMB).is_shown
-    assert not find_media(b"\xff\xd8\xff\xe0").is_shown  # of unknown size
+    assert not find_media(BOMB).is_shown(Budget().pixels)
+    assert not find_media(b"\xff\xd8\xff\xe0").is_shown(Budget().pixels)  # of unknown size
 
 
 def test_no_beginning_of_an_image_crashes():
@@ -77,4 +78,3 @@ def test_a_mask_has_a_color_per_class():
 def test_bytes_of_another_length_are_no_pixels():
     for size, height, width in [(10, 3, 3), (0, 2, 2), (4, None, 2), (4, -2, -2), (8, 2, 2)]:
         assert raw_image_shape(size, height, width) is None
-    assert raw_image_shape(1 << 40, 1 << 20, 1 << 20) is None

@@ -124,6 +124,15 @@ class Survey:
         """How many features and feature lists there are."""
         return int(lib.tfw_survey_count(self._native))
 
+    @property
+    def name_bytes(self) -> int:
+        """How many bytes their names have together."""
+        native, size = ffi.new("tfw_feature_survey *"), 0
+        for i in range(self.num_features):
+            lib.tfw_survey_get(self._native, i, native)
+            size += native.name_len
+        return size
+
     def features(self, *, lists: bool = False) -> dict[str, FeatureSurvey]:
         """The features, or the feature lists, by name and sorted."""
         found, native = {}, ffi.new("tfw_feature_survey *")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,25 @@ from tfwire._base.text import plural
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.infer import InferredSchema
 from tfwire._records.random_access import TFRecordFile, TFRecordFiles
-from tfwire.view._html import bytes_text, cell, escaped, number, table, title
-from tfwire.view._records import Record, decoded_record
+from tfwire.view._budget import Budget
+from tfwire.view._html import (
+    bytes_text,
+    cell,
+    escaped,
+    html_table,
+    not_read,
+    number,
+    row_of_cells,
+    title,
+    too_long,
+)
+from tfwire.view._records import (
+    FRAME_BYTES,
+    LONGEST_RECORD,
+    FeatureName,
+    Record,
+    decoded_record,
+)
 
 __all__ = ["as_html"]
 
@@ -25,7 +43,8 @@ _COLUMNS_OF_TABLE = 24
 def as_html(value: object, max_rows: int = 20) -> str:
     """A table of HTML, with thumbnails of JPEG, PNG, GIF and WebP images.
 
-    All text is escaped. A cell takes 64 KB at most; images of more than 48,000 bytes are named.
+    All text is escaped. The table takes 4 MB at most, an image in it 64 KB; others are named. What
+    is left out is said.
 
     Args:
         value: A batch, as parsers give it: a mapping of names to columns; a column: an array, a
@@ -46,20 +65,20 @@ def as_html(value: object, max_rows: int = 20) -> str:
         '<div><table><thead><tr><th></th'
     """
     max_rows = integer("max_rows", max_rows, 0)
-    return f"<div>{_shown(value, max_rows)}</div>"
+    return f"<div>{_shown(value, max_rows, Budget.of_cell())}</div>"
 
 
-def _shown(value: Any, max_rows: int) -> str:
+def _shown(value: Any, max_rows: int, budget: Budget) -> str:
     if isinstance(value, (TFRecordFile, TFRecordFiles)):
-        return _records(value, max_rows)
+        return _records(value, max_rows, budget)
     if isinstance(value, InferredSchema):
-        return _schema(value)
+        return _schema(value, budget)
     if isinstance(value, Mapping):
-        return _batch(value, max_rows)
+        return _batch(value, max_rows, budget)
     if isinstance(value, (np.ndarray, BytesColumn, RaggedTensor, SparseTensor)):
-        return _batch({"": value}, max_rows)
+        return _batch({"": value}, max_rows, budget)
     if hasattr(value, "element_spec"):
-        return _dataset(value)
+        return _dataset(value, budget)
     raise TypeError(f"value must be a batch, a column, records or a schema, found {_type(value)}")
 
 
@@ -67,40 +86,75 @@ def _type(value: object) -> str:
     return type(value).__name__
 
 
+def _rows(rows: Iterable[Callable[[], list[str]]], budget: Budget) -> list[str]:
+    """Rows of cells, as many as there is room for."""
+    found: list[str] = []
+    for row in rows:
+        if found and budget.html.is_spent:
+            break
+        found.append(budget.html.write(lambda cells=row: row_of_cells(cells())))  # type: ignore[misc]
+    return found
+
+
 # ---- Records ------------------------------------------------------------------------------------
 
 
-def _records(records: TFRecordFile | TFRecordFiles, max_rows: int) -> str:
+def _records(records: TFRecordFile | TFRecordFiles, max_rows: int, budget: Budget) -> str:
     """The first records, decoded without a specification."""
-    found = [_record(records, i) for i in range(min(max_rows, len(records)))]
+    found: list[Record] = []
+    while len(found) < min(max_rows, len(records)) and not budget.is_full:
+        found.append(_record(records, len(found)))
+        budget.spend(found[-1])
     names = sorted({name for record in found for name in record.names})
-    rows = []
-    for record in found:
-        row = [str(record.number)]
-        if record.kind == "damage":
-            row.append(escaped(record.reason, 400))
-        if record.kind == "other":
-            row.append(f"not an Example: {bytes_text(record.payload)}")
-        for name in names[:_COLUMNS_OF_TABLE]:
-            steps = record.steps(name)
-            value = steps if steps is None or name.is_list else steps[0]
-            row.append("" if value is None else _feature(value))
-        rows.append(row)
-    titles = ["#", *(title(name, 60) for name in names[:_COLUMNS_OF_TABLE])]
+    shown_names = names[:_COLUMNS_OF_TABLE]
+    rows = _rows((partial(_cells, record, shown_names, budget) for record in found), budget)
+    titles = ["#", *(title(name, 60) for name in shown_names)]
     num_columns = len(names) + max((record.left_out for record in found), default=0)
-    return table(titles, rows, _caption(repr(records), len(rows), len(records), num_columns))
+    caption = _caption(repr(records), len(rows), len(records), num_columns)
+    return html_table(titles, rows, caption)
 
 
 def _record(records: TFRecordFile | TFRecordFiles, number: int) -> Record:
+    size = _size(records, number)
+    if size > LONGEST_RECORD:
+        return Record(number, 0, size, "long")
     try:
-        return decoded_record(number, 0, records[number])
+        record = decoded_record(number, 0, records[number])
     except DataLossError as error:
         return Record(number, 0, 0, "damage", reason=str(error))
+    return record if record.kind == "other" else record._replace(payload=b"")
 
 
-def _feature(values: Any) -> str:
+def _size(records: TFRecordFile | TFRecordFiles, number: int) -> int:
+    """That of a record; 0 if only reading says it."""
+    for index in [records.index] if isinstance(records, TFRecordFile) else records.indexes:
+        if number < len(index):
+            if index.compression:
+                return 0
+            ends = [*index.offsets[number + 1 : number + 2].tolist(), index.size]
+            return int(ends[0] - index.offsets[number]) - FRAME_BYTES
+        number -= len(index)
+    return 0
+
+
+def _cells(record: Record, names: Sequence[FeatureName], budget: Budget) -> list[str]:
+    row = [str(record.number)]
+    if record.kind == "damage":
+        row.append(escaped(record.reason, 400))
+    if record.kind == "long":
+        row.append(too_long(record))
+    if record.kind == "other":
+        row.append(f"not an Example: {bytes_text(record.payload)}")
+    for name in names:
+        steps = record.steps(name)
+        value = steps if steps is None or name.is_list else steps[0]
+        row.append("" if value is None else _feature(value, budget) + not_read(record, name))
+    return row
+
+
+def _feature(values: Any, budget: Budget) -> str:
     """The values of a feature; a single one as it is."""
-    return cell(values[0]) if len(values) == 1 else cell(values)
+    return cell(values[0] if len(values) == 1 else values, budget)
 
 
 def _caption(what: str, shown: int, total: int, num_columns: int) -> str:
@@ -115,19 +169,29 @@ def _caption(what: str, shown: int, total: int, num_columns: int) -> str:
 # ---- Columns ------------------------------------------------------------------------------------
 
 
-def _batch(columns: Mapping[Any, Any], max_rows: int) -> str:
+def _batch(columns: Mapping[Any, Any], max_rows: int, budget: Budget) -> str:
     names = list(islice(columns, _COLUMNS_OF_TABLE))
-    cells = [_column(columns[name], max_rows) for name in names]
-    count = max(map(len, cells), default=0)
-    rows = [
-        [str(i), *(column[i] if i < len(column) else "" for column in cells)] for i in range(count)
-    ]
-    total = max((_num_rows(columns[name]) for name in names), default=0)
+    shown = [columns[name] for name in names]
+    total = max(map(_num_rows, shown), default=0)
+    lengths = [min(max_rows, _num_rows(column)) if _has_rows(column) else 1 for column in shown]
+    values = [_row_of(column, length) for column, length in zip(shown, lengths, strict=True)]
+
+    def cells(i: int) -> list[str]:
+        row = [str(i)]
+        for value, length in zip(values, lengths, strict=True):
+            row.append(cell(value(i), budget) if i < length else "")
+        return row
+
+    rows = _rows((partial(cells, i) for i in range(max(lengths, default=0))), budget)
     titles = ["", *(f"{escaped(str(name), 60)}<br>{_kind(columns[name])}" for name in names)]
-    note = f"{plural(count, 'row')} of {total:,}" if count < total else ""
+    note = f"{plural(len(rows), 'row')} of {total:,}" if len(rows) < total else ""
     if len(columns) > len(names):
         note += f" {_COLUMNS_OF_TABLE} columns of {len(columns):,}"
-    return table(titles, rows, note)
+    return html_table(titles, rows, note)
+
+
+def _has_rows(column: Any) -> bool:
+    return not isinstance(column, np.ndarray) or column.ndim > 0
 
 
 def _num_rows(column: Any) -> int:
@@ -146,52 +210,61 @@ def _kind(column: Any) -> str:
     return f"<small>{escaped(text)} {escaped(str(shape))}</small>" if shape is not None else ""
 
 
-def _column(column: Any, max_rows: int) -> list[str]:
-    """The cells of the first rows."""
+def _row_of(column: Any, count: int) -> Callable[[int], Any]:
+    """A function that gives the first rows by their numbers."""
     if isinstance(column, SparseTensor):
-        rows = min(max_rows, _num_rows(column))
         numbers = column.indices[:, 0] if len(column.indices) else np.empty(0, np.int64)
-        ends = np.searchsorted(numbers, np.arange(rows + 1))
-        return [cell(_items(column.values[a:b])) for a, b in pairwise(ends)]
+        ends = np.searchsorted(numbers, np.arange(count + 1, dtype=np.int64))
+        return lambda i: column.values[ends[i] : ends[i + 1]]
     if isinstance(column, (BytesColumn, RaggedTensor)):
-        return [cell(_items(column[i])) for i in range(min(max_rows, len(column)))]
+        return lambda i: column[i]
     array = np.asarray(column)
-    return [cell(row) for row in array[:max_rows]] if array.ndim else [cell(array)]
-
-
-def _items(row: Any) -> Any:
-    """A row of strings or lists as lists, or an array."""
-    return row.to_list() if isinstance(row, (BytesColumn, RaggedTensor)) else row
+    return lambda i: array[i] if array.ndim else array
 
 
 # ---- Specifications -----------------------------------------------------------------------------
 
 
-def _schema(schema: InferredSchema) -> str:
+def _schema(schema: InferredSchema, budget: Budget) -> str:
     parts = (
         ("", schema, schema.statistics),
         ("[]", schema.sequence_features, schema.sequence_statistics),
     )
-    rows = []
-    for mark, features, statistics in parts:
-        for name, feature in features.items():
-            seen = statistics.get(name)
-            share = counts = ""
-            if seen is not None and schema.num_records:
-                share = f"{100 * seen.present / schema.num_records:.3g} %"
-                counts = number(seen.min_count)
-                if seen.max_count != seen.min_count:
-                    counts += f" to {seen.max_count:,}"
-            rows.append([escaped(name, 60) + mark, escaped(repr(feature)), share, counts])
-    note = f"of {plural(schema.num_records, 'record')}" if schema.num_records else ""
-    return table(["feature", "specification", "present", "values"], rows, note)
+    found = [
+        partial(_specification, name, mark, feature, statistics.get(name), schema.num_records)
+        for mark, features, statistics in parts
+        for name, feature in features.items()
+    ]
+    rows = _rows(found, budget)
+    notes = [f"of {plural(schema.num_records, 'record')}"] if schema.num_records else []
+    if len(rows) < len(found):
+        notes.append(f"{plural(len(rows), 'feature')} of {len(found):,}")
+    return html_table(["feature", "specification", "present", "values"], rows, "; ".join(notes))
 
 
-def _dataset(dataset: Any) -> str:
+def _specification(name: str, mark: str, feature: Any, seen: Any, num_records: int) -> list[str]:
+    share = counts = ""
+    if seen is not None and num_records:
+        share = f"{100 * seen.present / num_records:.3g} %"
+        counts = number(seen.min_count)
+        if seen.max_count != seen.min_count:
+            counts += f" to {seen.max_count:,}"
+    return [escaped(name, 60) + mark, escaped(repr(feature)), share, counts]
+
+
+def _dataset(dataset: Any, budget: Budget) -> str:
     """The structure of the elements; nothing is read."""
-    spec = dataset.element_spec
-    rows = [[escaped(name, 60), escaped(str(leaf))] for name, leaf in _leaves("", spec)]
-    return table(["element", "dtype and shape"], rows, escaped(repr(dataset), 120))
+    leaves = _leaves("", dataset.element_spec)
+    found = [partial(_leaf, name, leaf) for name, leaf in leaves]
+    rows = _rows(found, budget)
+    note = escaped(repr(dataset), 120)
+    if len(rows) < len(found):
+        note += f"; {plural(len(rows), 'part')} of {len(found):,}"
+    return html_table(["element", "dtype and shape"], rows, note)
+
+
+def _leaf(name: str, leaf: Any) -> list[str]:
+    return [escaped(name, 60), escaped(str(leaf))]
 
 
 def _leaves(name: str, spec: Any) -> list[tuple[str, Any]]:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from tfwire._base.text import plural
 from tfwire._records.damage import RecordPosition
+from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import escaped
 from tfwire.view._media import data_uri
-from tfwire.view._page import (
-    Look,
-    document,
-    feature_summary,
-    record_table,
-    record_view,
-)
-from tfwire.view._pictures import Picture, first_picture, picture_of_payload
+from tfwire.view._page import document, feature_summary, record_table, record_view
+from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload
 from tfwire.view._records import BrowsedFile, Record
 from tfwire.view._summary import FeatureSummary
 
 __all__ = ["frozen_page"]
-
-_MOST_DETAILS = 2_000_000  # characters of the sections that show single records
-_MOST_BYTES = 32 << 20  # of records, beside the pictures
 
 
 def frozen_page(
@@ -39,11 +32,18 @@ def frozen_page(
         num_bytes: How many bytes of pictures; the others are named.
         corners: As Look has them.
     """
-    samples = _samples(files, num_records, _MOST_BYTES + num_bytes)
-    budget = _Budget(num_bytes)
+    budget = Budget.of_file(num_records, num_bytes)
+    samples = _samples(files, num_records, budget)
+    pictures = _Embedded(num_bytes, budget)
     for sample in samples:
-        budget.reserve(sample)
-    parts = [_file_part(sample, budget, corners) for sample in samples]
+        pictures.reserve(sample)
+    parts = []
+    for i, sample in enumerate(samples):
+        with budget.html.keeping(1 - 1 / (len(samples) - i)):
+            parts.append(_file_part(sample, pictures, corners))
+    if budget.effort.refused:
+        masks = plural(budget.effort.refused, "gray picture")
+        parts.append(f'<p class="facts">{masks} not searched for the classes of a mask</p>')
     if len(files) > len(samples):
         more = plural(len(files) - len(samples), "more file")
         parts.append(f'<p class="facts">{more} not shown</p>')
@@ -71,30 +71,28 @@ class _Sample:
         self.summary = FeatureSummary()
         self.next: RecordPosition | None = RecordPosition()
 
-    def grow(self, count: int, num_bytes: int) -> int:
-        """Takes the next records, and returns their size in bytes."""
-        if self.next is None:
-            return 0
-        page = self.file.page(self.next, count, self._add, num_bytes=num_bytes, seconds=60)
-        self.records += page.records
-        self.next = page.next
-        return sum(record.size for record in page.records)
+    def grow(self, count: int, budget: Budget) -> None:
+        """Takes the next records."""
+        if self.next is not None:
+            page = self.file.page(self.next, count, self._add, budget)
+            self.records += page.records
+            self.next = page.next
 
     def _add(self, record: Record) -> bool:
         self.summary.add(record)
         return True
 
 
-def _samples(files: Sequence[BrowsedFile], num_records: int, num_bytes: int) -> list[_Sample]:
+def _samples(files: Sequence[BrowsedFile], num_records: int, budget: Budget) -> list[_Sample]:
     """Equal shares of files; what some of them do not use is for those with more records."""
     samples = [_Sample(number, file) for number, file in enumerate(files[:num_records])]
     growing, left = samples, num_records
-    while growing and left and num_bytes > 0:
+    while growing and left and not (budget.is_full or budget.is_late):
         for at, sample in enumerate(growing):
             share = left // (len(growing) - at)
-            if share and num_bytes > 0:
+            if share and not budget.is_full:
                 before = len(sample.records)
-                num_bytes -= sample.grow(share, num_bytes)
+                sample.grow(share, budget)
                 left -= len(sample.records) - before
         growing = [sample for sample in growing if sample.next is not None]
     return [sample for sample in samples if sample.records or sample.next is None]
@@ -103,15 +101,20 @@ def _samples(files: Sequence[BrowsedFile], num_records: int, num_bytes: int) -> 
 # ---- Pictures -----------------------------------------------------------------------------------
 
 
-class _Budget:
-    """The bytes of pictures that a page may take.
+class _Embedded:
+    """The pictures that are part of a page.
 
-    Each picture is in the page once, where its record is shown alone; the script has the table show
-    it too. The first pictures of all records come before the others.
+    Each is in the page once, where its record is shown alone; the script has the table show it too.
+    The first pictures of all records come before the others.
+
+    Args:
+        num_bytes: How many bytes of them there may be.
+        budget: That of the page.
     """
 
-    def __init__(self, num_bytes: int) -> None:
-        self._left = num_bytes
+    def __init__(self, num_bytes: int, budget: Budget) -> None:
+        self.budget = budget
+        self._bytes = Allowance(num_bytes)
         self._reserved: dict[tuple[object, ...], int] = {}
         self._embedded: set[tuple[object, ...]] = set()
 
@@ -120,24 +123,28 @@ class _Budget:
         for record in sample.records:
             found = [first_picture(record, name) for name in record.names]
             for picture in (*found, picture_of_payload(record)):
-                if picture is not None and picture.media.is_shown:
+                if picture is not None and (picture.media.num_pixels or picture.media.is_sound):
                     self._take(_key(sample.number, picture), picture)
 
     def source(self, file: int, picture: Picture) -> str:
         """The picture itself, or where in the page it is; empty if it does not fit."""
         key = _key(file, picture)
+        if key in self._embedded:
+            return f'data-copy="p{self._reserved[key]}"'
         if key not in self._reserved and not self._take(key, picture):
             return ""
-        name = f"p{self._reserved[key]}"
-        if key in self._embedded:
-            return f'data-copy="{name}"'
+        html = self.budget.html
+        if 4 * len(picture.contents) // 3 > html.left:
+            return ""
+        address = data_uri(picture.media, picture.file(self.budget.effort))
+        if not html.take(len(address)):
+            return ""
         self._embedded.add(key)
-        return f'id="{name}" src="{data_uri(picture.media, picture.file())}"'
+        return f'id="p{self._reserved[key]}" src="{address}"'
 
     def _take(self, key: tuple[object, ...], picture: Picture) -> bool:
-        if len(picture.contents) > self._left:
+        if not self._bytes.take(len(picture.contents)):
             return False
-        self._left -= len(picture.contents)
         self._reserved[key] = len(self._reserved)
         return True
 
@@ -146,24 +153,46 @@ def _key(file: int, picture: Picture) -> tuple[object, ...]:
     return file, picture.number, picture.name, picture.step, picture.item
 
 
-def _file_part(sample: _Sample, budget: _Budget, corners: tuple[str, ...]) -> str:
+def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -> str:
     number, file, records = sample.number, sample.file, sample.records
+    shown: set[int] = set()  # of which there is a section
 
     def source(picture: Picture) -> str:
-        return budget.source(number, picture)
+        return pictures.source(number, picture)
 
-    look = Look(source, lambda record: f"#f{number}r{record.number}", corners)
-    sections, room = [], _MOST_DETAILS
-    for record in records:  # before the table, which shows their pictures again
-        if not record.is_read or room < 0:
-            continue
-        title = f'<h2 id="f{number}r{record.number}">Record {record.number:,}</h2>'
-        sections.append(f"<section>{title}{record_view(record, look)}</section>")
-        room -= len(sections[-1])
-    facts = [plural(file.size, "byte")] if file.size is not None else []
+    def link(record: Record) -> str:
+        return f"#f{number}r{record.number}" if record.number in shown else ""
+
+    look, html = Look(source, link, pictures.budget, corners), pictures.budget.html
+    readable = [record for record in records if record.is_read]
+    sections = []
+    with html.keeping(0.5):  # for the table, which shows their pictures again, and the features
+        for i, record in enumerate(readable):
+            if html.is_spent:
+                break
+            with html.keeping(1 - 2 / (2 + len(readable) - i)):
+                sections.append(html.write(partial(_section, number, record, look)))
+            shown.add(record.number)
+    with html.keeping(0.25):
+        table, num_rows = record_table(records, look)
+    notes = []
+    if num_rows < len(records):
+        notes.append(f"{plural(len(records) - num_rows, 'more record')} not shown")
+    if len(sections) < len(readable):
+        notes.append(f"{plural(len(readable) - len(sections), 'record')} not shown alone")
+    head = f'<h2 id="f{number}">{escaped(file.name)}</h2><p class="facts">{_facts(sample)}</p>'
+    note = f'<p class="facts">{"; ".join(notes)}</p>' if notes else ""
+    features = feature_summary(sample.summary, html)
+    return "".join([head, table, note, "<h2>Features</h2>", features, *sections])
+
+
+def _facts(sample: _Sample) -> str:
+    size = sample.file.size
+    facts = [plural(size, "byte")] if size is not None else []
     count = "all" if sample.next is None else "the first"
-    facts.append(f"{count} {plural(len(records), 'record')}")
-    head = f'<h2 id="f{number}">{escaped(file.name)}</h2><p class="facts">{"; ".join(facts)}</p>'
-    body = [head, record_table(records, look), "<h2>Features</h2>"]
-    body.append(feature_summary(sample.summary))
-    return "".join([*body, *sections])
+    return "; ".join([*facts, f"{count} {plural(len(sample.records), 'record')}"])
+
+
+def _section(file: int, record: Record, look: Look) -> str:
+    title = f'<h2 id="f{file}r{record.number}">Record {record.number:,}</h2>'
+    return f"<section>{title}{record_view(record, look)}</section>"

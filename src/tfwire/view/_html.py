@@ -9,27 +9,32 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.text import plural, printable, shorten
+from tfwire._examples.column_types import BytesColumn, RaggedTensor
+from tfwire.view._budget import Budget
 from tfwire.view._media import Media, data_uri, find_media
-from tfwire.view._records import FeatureName
+from tfwire.view._records import FeatureName, Record
 
 __all__ = [
     "bytes_text",
     "cell",
     "escaped",
+    "html_table",
     "image",
+    "not_read",
     "number",
     "readable_text",
-    "table",
+    "row_of_cells",
     "title",
+    "too_long",
     "values_text",
 ]
 
 _TEXT_CHARACTERS = 160  # characters
 _MOST_VALUES = 8
+_VALUES_OF_ROW = 4  # within a cell
 _PREVIEW_BYTES = 24
 _THUMBNAIL = 128  # pixels
-# A picture within a page takes a third more than its bytes: together at most 64 KB in a cell.
-_LARGEST_PICTURE = 48_000
+_AROUND_PICTURE = 160  # characters of HTML
 
 
 def escaped(text: str, longest: int = _TEXT_CHARACTERS) -> str:
@@ -69,17 +74,47 @@ def readable_text(contents: bytes, most: int = 4 * _TEXT_CHARACTERS) -> str | No
     return text if controls * 8 <= len(text) else None
 
 
-def values_text(values: Sequence[Any] | np.ndarray[Any, Any], most: int = _MOST_VALUES) -> str:
-    """The first values of a feature, without pictures."""
-    count = len(values)
+def values_text(values: Any, most: int = _MOST_VALUES) -> str:
+    """The first values of a feature, of an array or of a row of a column, without pictures."""
+    first: Any
+    if isinstance(values, np.ndarray):
+        count, first = values.size, values.flat[:most]
+    else:
+        count = len(values)
+        first = [_first_values(values[i]) for i in range(min(count, most))]
     if not count:
         return "<small>no values</small>"
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        text = f'<span class="n">{", ".join(number(value) for value in values[:most])}</span>'
+        text = f'<span class="n">{", ".join(map(number, first))}</span>'
     else:
         longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
-        text = ", ".join(_value_text(value, longest) for value in values[:most])
+        text = ", ".join(_value_text(value, longest) for value in first)
     return f"{text} ... <small>{count:,} values</small>" if count > most else text
+
+
+def _first_values(value: Any) -> Any:
+    """A value; of a row of values, the first ones."""
+    if isinstance(value, np.ndarray):
+        first = value.flat[:_VALUES_OF_ROW].tolist()
+        return first if value.size <= _VALUES_OF_ROW else [*first, "..."]
+    if not isinstance(value, (list, BytesColumn, RaggedTensor)):
+        return value
+    found = [_first_values(value[i]) for i in range(min(len(value), _VALUES_OF_ROW))]
+    return found if len(value) <= _VALUES_OF_ROW else [*found, "..."]
+
+
+def not_read(record: Record, name: FeatureName) -> str:
+    """What is to be said of values that were left out before the record was decoded."""
+    cut = record.cuts.get(name)
+    if cut is None:
+        return ""
+    steps = f"{plural(cut.steps, 'more step')}, " if cut.steps else ""
+    return f" <small>and {steps}{plural(cut.values, 'more value')} that are not read</small>"
+
+
+def too_long(record: Record) -> str:
+    """A record that is valid, as far as its header says, and not read."""
+    return f"{plural(record.size, 'byte')}: too long to show"
 
 
 def _value_text(value: Any, longest: int) -> str:
@@ -100,7 +135,7 @@ def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
         boxes: HTML to lay over it.
         most: Its largest width and height in pixels; 0: as it is, or as the page's style says.
     """
-    if media.type == "audio/wav":
+    if media.is_sound:
         return f'<audio controls preload="none" {source}></audio>'
     scale = min(1, most / max(media.width, media.height)) if most else 1
     width, height = (max(1, round(side * scale)) for side in (media.width, media.height))
@@ -109,33 +144,40 @@ def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
     return f'<span class="p">{picture}{boxes}</span>'
 
 
-def cell(value: Any) -> str:
+def cell(value: Any, budget: Budget) -> str:
     """One entry of a column, within a page of its own: pictures are part of it."""
     if isinstance(value, bytes):
-        media = find_media(value)
-        if media is None:
-            return bytes_text(value)
-        if media.is_shown and len(value) <= _LARGEST_PICTURE:
-            return image(media, f'src="{data_uri(media, value)}"', most=_THUMBNAIL)
-        return f"{media.title} <small>{plural(len(value), 'byte')}</small>"
+        return _bytes_cell(value, budget)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
-            return cell(value[()])
+            return cell(value[()], budget)
         shape = " x ".join(map(str, value.shape)) if value.ndim > 1 else ""
         note = f" <small>{shape}</small>" if shape else ""
-        return values_text(value.reshape(-1)) + note
+        return values_text(value) + note
     if isinstance(value, (int, float, np.integer, np.floating)):
         return number(value)
-    if isinstance(value, list):
-        if any(isinstance(item, list) for item in value):
-            return escaped(repr(value))
+    if isinstance(value, (list, BytesColumn, RaggedTensor)):
         return values_text(value)
     return _value_text(value, _TEXT_CHARACTERS)
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """A table of cells that are HTML already."""
+def _bytes_cell(value: bytes, budget: Budget) -> str:
+    media = find_media(value)
+    if media is None:
+        return bytes_text(value)
+    num_characters = 4 * len(value) // 3 + _AROUND_PICTURE
+    if media.is_shown(budget.pixels) and budget.html.take(num_characters):
+        return image(media, f'src="{data_uri(media, value)}"', most=_THUMBNAIL)
+    return f"{media.title} <small>{plural(len(value), 'byte')}, not shown</small>"
+
+
+def html_table(titles: Sequence[str], rows: Sequence[str], caption: str = "") -> str:
+    """A table of rows that are HTML already."""
     head = "".join(f"<th>{title}</th>" for title in titles)
-    body = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
     note = f"<caption>{caption}</caption>" if caption else ""
-    return f"<table>{note}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{note}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def row_of_cells(cells: Sequence[str]) -> str:
+    """A row of cells that are HTML already."""
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

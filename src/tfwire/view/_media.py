@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire.view._budget import Allowance
 from tfwire.view._wire import field_numbers
 
 __all__ = [
@@ -24,8 +25,7 @@ __all__ = [
     "raw_image_shape",
 ]
 
-# A browser needs some 4 bytes for each pixel; images of more are named, not shown.
-_MOST_PIXELS = 64 << 20
+_MOST_SEGMENTS = 300  # of a JPEG before its size: a profile of colors takes up to 255
 _WAV_HEADER = 44
 _FIELDS_LOOKED_AT = 1000  # of a record that may be a protocol buffer
 _LARGEST_FIELD = 1000  # number; those of real messages are small
@@ -45,9 +45,18 @@ class Media(NamedTuple):
     height: int = 0
 
     @property
-    def is_shown(self) -> bool:
-        """Whether a browser can show it without harm: an image of known and moderate size."""
-        return self.type == "audio/wav" or 0 < self.width * self.height <= _MOST_PIXELS
+    def is_sound(self) -> bool:
+        return self.type == "audio/wav"
+
+    @property
+    def num_pixels(self) -> int:
+        return self.width * self.height
+
+    def is_shown(self, pixels: Allowance, seen: int = 0) -> bool:
+        """Whether a browser can show it without harm: a sound, or an image of known and moderate
+        size, which is spent; but not if it takes the place of one of ``seen`` pixels."""
+        size = self.num_pixels
+        return self.is_sound or 0 < size <= seen or (size > 0 and pixels.take(size))
 
     @property
     def title(self) -> str:
@@ -77,7 +86,9 @@ def _big_endian(data: bytes) -> tuple[int, int]:
 def _jpeg_size(contents: bytes) -> tuple[int, int]:
     """Of the first segment that holds the size of a frame."""
     at = 2
-    while contents[at : at + 1] == b"\xff" and at + 9 <= len(contents):
+    for _ in range(_MOST_SEGMENTS):
+        if contents[at : at + 1] != b"\xff" or at + 9 > len(contents):
+            break
         kind = contents[at + 1]
         if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", contents, at + 5)
@@ -126,7 +137,11 @@ _COLOR_TYPES = {1: 0, 3: 2, 4: 6}  # PNG's, by the number of channels
 _PALETTE = 3
 _MOST_CLASSES = 32  # an image of smaller values is a mask: its classes get colors
 _VOID = 255  # in masks, pixels of no known class
-_MOST_MASK_PIXELS = 1 << 20  # of a PNG file: some filters take half a second for as many
+# The effort of looking for classes, in steps of Python: that of a line, of which some filters take
+# one more for each pixel, and how many pixels take one otherwise.
+_EFFORT_OF_LINE = 32
+_PIXELS_AT_ONCE = 16
+_MOST_CHUNKS = 1000
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 Row = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -135,7 +150,7 @@ def raw_image_shape(
     size: int, height: int | None, width: int | None
 ) -> tuple[int, int, int] | None:
     """The shape of pixels of one byte per channel, if as many bytes are stored."""
-    if not height or not width or height < 0 or width < 0 or height * width > _MOST_PIXELS:
+    if not height or not width or height < 0 or width < 0:
         return None
     channels, rest = divmod(size, height * width)
     return (height, width, channels) if rest == 0 and channels in _COLOR_TYPES else None
@@ -144,29 +159,36 @@ def raw_image_shape(
 def png_of_pixels(pixels: bytes, shape: tuple[int, int, int]) -> bytes:
     """Pixels as a PNG file; of a mask, whose values are few and small, with a color per class."""
     height, width, channels = shape
-    row = width * channels
-    lines = b"".join(b"\0" + pixels[y * row : (y + 1) * row] for y in range(height))
-    is_mask = channels == 1 and max(pixels, default=0) < _MOST_CLASSES
+    values = np.frombuffer(pixels, np.uint8).reshape(height, width * channels)
+    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each after its filter, which is 0
+    lines[:, 1:] = values
+    is_mask = channels == 1 and int(values.max(initial=0)) < _MOST_CLASSES
     kind = _PALETTE if is_mask else _COLOR_TYPES[channels]
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     palette = _chunk(b"PLTE", _class_colors()) if is_mask else b""
-    body = _chunk(b"IDAT", zlib.compress(lines, 1))
+    body = _chunk(b"IDAT", zlib.compress(lines.data, 1))
     start = _PNG_MAGIC + _chunk(b"IHDR", header)
     return start + palette + body + _chunk(b"IEND", b"")
 
 
-def colored_mask(png: bytes) -> bytes:
+def colored_mask(png: bytes, effort: Allowance) -> bytes:
     """A PNG file of 8-bit grays, or with a palette of grays, with a color per class if it is a
     mask; another file as it is.
 
     The pixels are not written anew: a palette in place of grays makes the image.
+
+    Args:
+        png: The file.
+        effort: Of looking at its pixels. A file that takes more than there is is left as it is.
     """
     found = _gray_chunks(png)
     if found is None:
         return png
     width, height, chunks = found
+    if not effort.take(height * (_EFFORT_OF_LINE + width // _PIXELS_AT_ONCE)):
+        return png
     data = b"".join(data for name, data in chunks if name == b"IDAT")
-    if not _is_mask(data, width, height):
+    if not _is_mask(data, width, height, effort):
         return png
     header = struct.pack(">IIBBBBB", width, height, 8, _PALETTE, 0, 0, 0)
     head = _chunk(b"IHDR", header) + _chunk(b"PLTE", _class_colors(with_void=True))
@@ -175,13 +197,16 @@ def colored_mask(png: bytes) -> bytes:
 
 def _gray_chunks(png: bytes) -> tuple[int, int, list[tuple[bytes, bytes]]] | None:
     """Width, height and chunks of a PNG file of 8-bit grays, not interlaced."""
-    chunks, at = [], len(_PNG_MAGIC)
+    chunks: list[tuple[bytes, bytes]] = []
+    at = len(_PNG_MAGIC)
     if not png.startswith(_PNG_MAGIC) or len(png) < 33 or png[24] != 8 or png[28] != 0:
         return None
     width, height = _big_endian(png[16:24])
-    if png[25] not in (0, _PALETTE) or not 0 < width * height <= _MOST_MASK_PIXELS:
+    if png[25] not in (0, _PALETTE) or not width * height:
         return None
     while at + 12 <= len(png):
+        if len(chunks) == _MOST_CHUNKS:
+            return None
         length = int.from_bytes(png[at : at + 4], "big")
         name, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
         if name == b"tRNS" or (name == b"PLTE" and not _are_grays(data)):
@@ -197,7 +222,7 @@ def _are_grays(palette: bytes) -> bool:
     return all(color == i // 3 for i, color in enumerate(entries))
 
 
-def _is_mask(data: bytes, width: int, height: int) -> bool:
+def _is_mask(data: bytes, width: int, height: int, effort: Allowance) -> bool:
     """Whether all pixels are classes: small numbers, or 255 where nothing is known."""
     inflate = zlib.decompressobj()
     row = np.zeros(width, np.uint8)
@@ -206,6 +231,8 @@ def _is_mask(data: bytes, width: int, height: int) -> bool:
         lines = inflate.decompress(data, (width + 1) * height)
         for begin in range(0, len(lines), width + 1):
             line = np.frombuffer(lines, np.uint8, width, begin + 1)
+            if lines[begin] in _FILTERS_BY_PIXEL and not effort.take(width):
+                return False
             row = _unfiltered(lines[begin], line, row)
             classes = row[row != _VOID]
             highest = max(highest, int(classes.max(initial=0)))
@@ -224,7 +251,7 @@ def _unfiltered(kind: int, line: Row, above: Row) -> Row:
         return np.cumsum(line, dtype=np.uint8)
     if kind == 2:
         return line + above
-    predicted = {3: _average, 4: _paeth}.get(kind)
+    predicted = _FILTERS_BY_PIXEL.get(kind)
     if predicted is None:
         raise ValueError("no such filter")
     left = corner = 0
@@ -248,6 +275,9 @@ def _paeth(left: int, up: int, corner: int) -> int:
         return up
     expected = left + up - corner
     return min((left, up, corner), key=lambda neighbor: abs(expected - neighbor))
+
+
+_FILTERS_BY_PIXEL = {3: _average, 4: _paeth}  # the others take a line at once
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

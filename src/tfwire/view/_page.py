@@ -5,17 +5,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfwire._base.text import plural
 from tfwire._parsing.infer import InferredSchema
-from tfwire.view._html import bytes_text, escaped, table, title, values_text
+from tfwire.view._budget import Allowance
+from tfwire.view._html import (
+    bytes_text,
+    escaped,
+    html_table,
+    not_read,
+    row_of_cells,
+    title,
+    too_long,
+    values_text,
+)
 from tfwire.view._media import likely_content
 from tfwire.view._pictures import (
-    Source,
-    boxes,
+    Look,
     film,
     first_picture,
     picture_of_payload,
@@ -23,14 +33,13 @@ from tfwire.view._pictures import (
 )
 from tfwire.view._records import FeatureName, Record
 from tfwire.view._summary import FeatureSummary
-from tfwire.view._wire import MOST_COUNTED
 
 __all__ = [
-    "Look",
     "as_field",
     "csp",
     "document",
     "feature_summary",
+    "has_field",
     "hidden",
     "name_of_field",
     "options",
@@ -39,10 +48,8 @@ __all__ = [
 ]
 
 _COLUMNS_OF_PAGE = 16
-_FEATURES_OF_RECORD = 300  # of a record that is shown whole
 _WHOLE_VALUES = 100
 _DUMP_BYTES = 256
-_MOST_COLUMNS = 10_000
 _NUMBERS_OF_CELL = 4
 _DAMAGE = {
     "length crc": "the checksum of the length is wrong",
@@ -52,20 +59,7 @@ _DAMAGE = {
     "compressed stream": "the compressed data is damaged",
 }
 _LINES_OF_CODE = 500
-
-
-class Look(NamedTuple):
-    """How records are shown.
-
-    Attributes:
-        source: Where the pages load pictures.
-        link: The address of the page of a record.
-        corners: Names of the features that hold left, top, right and bottom of boxes.
-    """
-
-    source: Source
-    link: Callable[[Record], str]
-    corners: tuple[str, ...] = ()
+_LONGEST_FIELD = 1000  # characters
 
 
 # ---- The document -------------------------------------------------------------------------------
@@ -115,22 +109,32 @@ def _hash(text: str) -> str:
 # ---- Records ------------------------------------------------------------------------------------
 
 
-def record_table(records: Sequence[Record], look: Look) -> str:
-    """A row for each record, a column for each feature; damage as red rows."""
+def record_table(records: Sequence[Record], look: Look) -> tuple[str, int]:
+    """A row for each record, a column for each feature; damage as red rows.
+
+    Returns:
+        HTML, and how many records there was room for, one at least.
+    """
     names = _columns(records)
     shown_names = names[:_COLUMNS_OF_PAGE]
     titles = ["#", "bytes", *(title(name, 40) for name in shown_names)]
     left_out = len(names) - len(shown_names) + max((r.left_out for r in records), default=0)
     if left_out:
-        titles.append(f"<small>{_more_features(left_out)}</small>")
+        titles.append(f"<small>{plural(left_out, 'more feature')}</small>")
     if any(record.kind == "other" for record in records):
         titles.append("content")
-    rows = [_row(record, shown_names, len(titles), look) for record in records]
+    room = look.budget.html
+    rows: list[str] = []
+    for record in records:
+        if rows and room.is_spent:
+            break
+        rows.append(room.write(partial(_row, record, shown_names, len(titles), look)))
     head = "".join(f"<th>{each}</th>" for each in titles)
-    return (
+    table = (
         f'<div class="scroll"><table class="records"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+    return table, len(rows)
 
 
 def _columns(records: Sequence[Record]) -> list[FeatureName]:
@@ -138,7 +142,7 @@ def _columns(records: Sequence[Record]) -> list[FeatureName]:
     first: dict[FeatureName, bool] = {}
     for record in records:
         for name in record.names:
-            if len(first) < _MOST_COLUMNS and not first.get(name):
+            if not first.get(name):
                 first[name] = first_picture(record, name) is not None
     return sorted(first, key=lambda name: (not first[name], name))
 
@@ -152,19 +156,16 @@ def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -
         return f'<tr class="bad">{place}{rest}{what}</td></tr>'
     if record.kind == "long":
         return f'<tr class="other">{place}{rest}{too_long(record)}</td></tr>'
-    link = f'<a href="{html.escape(look.link(record))}">{record.number:,}</a>'
-    place = place.replace(f">{record.number:,}<", f">{link}<", 1)
+    address = look.link(record)
+    if address:
+        link = f'<a href="{html.escape(address)}">{record.number:,}</a>'
+        place = place.replace(f">{record.number:,}<", f">{link}<", 1)
     if record.kind == "other":
         note = f"not an Example{_hint(record)}: {_content(record, look)}"
         return f'<tr class="other">{place}{rest}{note}</td></tr>'
     cells = [_cell(record, name, look) for name in names]
     cells += [""] * (width - 2 - len(cells))
     return f"<tr>{place}{''.join(f'<td>{each}</td>' for each in cells)}</tr>"
-
-
-def too_long(record: Record) -> str:
-    """A record that is valid, as far as its header says, and not read."""
-    return f"{plural(record.size, 'byte')}: too long to show"
 
 
 def _in_words(reason: str) -> str:
@@ -179,7 +180,7 @@ def _hint(record: Record) -> str:
 def _content(record: Record, look: Look) -> str:
     """A record that is not an Example: as the picture that it is, or its first bytes."""
     picture = picture_of_payload(record)
-    return bytes_text(record.payload) if picture is None else shown(picture, look.source)
+    return bytes_text(record.payload) if picture is None else shown(picture, look)
 
 
 def _cell(record: Record, name: FeatureName, look: Look) -> str:
@@ -187,15 +188,15 @@ def _cell(record: Record, name: FeatureName, look: Look) -> str:
     steps = record.steps(name)
     if steps is None:
         return ""
-    picture = first_picture(record, name)
+    picture, unread = first_picture(record, name), not_read(record, name)
     if picture is not None:
         count = len(steps if name.is_list else steps[0])
         more = f" <small>1 of {count:,}</small>" if count > 1 else ""
-        return shown(picture, look.source, boxes(record, picture, look.corners)) + more
+        return shown(picture, look, record) + more + unread
     if not name.is_list:
-        return values_text(steps[0], _NUMBERS_OF_CELL)
+        return values_text(steps[0], _NUMBERS_OF_CELL) + unread
     first = values_text(steps[0], _NUMBERS_OF_CELL) if steps else ""
-    return f"<small>{plural(len(steps), 'step')}</small> {first}"
+    return f"<small>{plural(len(steps), 'step')}</small> {first}{unread}"
 
 
 def record_view(record: Record, look: Look) -> str:
@@ -208,37 +209,45 @@ def record_view(record: Record, look: Look) -> str:
     if record.kind == "other":
         hint = f"Not an Example{_hint(record)}. Records may hold other messages, or any bytes."
         picture = picture_of_payload(record)
-        image = f"<p>{shown(picture, look.source)}</p>" if picture is not None else ""
+        image = f"<p>{shown(picture, look)}</p>" if picture is not None else ""
         return f'<p class="facts">{facts}</p>{image}<p>{hint}</p>{_dump(record.payload)}'
-    names = _columns([record])
-    shown_names = names[:_FEATURES_OF_RECORD]
-    rows = [[f"<b>{title(name, 80)}</b>", *_whole(record, name, look)] for name in shown_names]
-    left_out = len(names) - len(shown_names) + record.left_out
+    names, room = _columns([record]), look.budget.html
+    rows: list[str] = []
+    for name in names:
+        if rows and room.is_spent:
+            break
+        rows.append(room.write(partial(_feature_row, record, name, look)))
+    left_out = len(names) - len(rows) + record.left_out
     if left_out:
-        rows.append([f"<small>{_more_features(left_out)}</small>", "", ""])
-    values = table(["feature", "", "values"], rows)
+        rows.append(row_of_cells([f"<small>{plural(left_out, 'more feature')}</small>", "", ""]))
+    values = html_table(["feature", "", "values"], rows)
     return f'<p class="facts">{facts}</p><div class="scroll record">{values}</div>'
 
 
-def _more_features(count: int) -> str:
-    more = plural(count, "more feature")
-    return f"more than {MOST_COUNTED:,} more features" if count > MOST_COUNTED else more
-
-
-def _whole(record: Record, name: FeatureName, look: Look) -> list[str]:
-    """The cells of a feature: how many values, and all of them, within reason."""
+def _feature_row(record: Record, name: FeatureName, look: Look) -> str:
+    """The row of a feature: how many values, and all of them, within reason."""
     steps = record.steps(name) or []
     noun = "step" if name.is_list else "value"
-    count = plural(len(steps if name.is_list else steps[0]), noun)
+    count = plural(len(steps if name.is_list else steps[0]), noun) + not_read(record, name)
     if first_picture(record, name) is not None:
-        return [count, film(record, name, look.source, look.corners)]
-    if not name.is_list:
-        return [count, values_text(steps[0], _WHOLE_VALUES)]
-    shown_steps = steps[:_WHOLE_VALUES]
-    items = "".join(f"<li>{values_text(values, 40)}</li>" for values in shown_steps)
-    left = len(steps) - len(shown_steps)
+        values = film(record, name, look)
+    elif name.is_list:
+        values = _steps(steps, look.budget.html.detail)
+    else:
+        values = values_text(steps[0], _WHOLE_VALUES)
+    return row_of_cells([f"<b>{title(name, 80)}</b>", count, values])
+
+
+def _steps(steps: Sequence[Any], room: int) -> str:
+    items: list[str] = []
+    for values in steps[:_WHOLE_VALUES]:
+        if items and room < 0:
+            break
+        items.append(f"<li>{values_text(values, 40)}</li>")
+        room -= len(items[-1])
+    left = len(steps) - len(items)
     more = f"<small>and {plural(left, 'more step')}</small>" if left else ""
-    return [count, f'<ol start="0">{items}</ol>{more}']
+    return f'<ol start="0">{"".join(items)}</ol>{more}'
 
 
 def _dump(payload: bytes) -> str:
@@ -252,23 +261,44 @@ def _dump(payload: bytes) -> str:
     return f"<pre>{chr(10).join(lines)}{more}</pre>"
 
 
-def feature_summary(summary: FeatureSummary) -> str:
+def feature_summary(summary: FeatureSummary, room: Allowance) -> str:
     """What the records of a sample hold, where the bytes are, and the specification that parses
     them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    more = f'<p class="facts">{_more_features(summary.left_out)}</p>' if summary.left_out else ""
-    found = f'<div class="scroll features">{table(titles, summary.rows())}</div>{more}'
+    rows: list[str] = []
+    for cells in summary.rows():
+        if rows and room.is_spent:
+            break
+        rows.append(row_of_cells(cells))
+        room.spend(len(rows[-1]))
+    notes = []
+    if summary.num_features > len(rows):
+        notes.append(plural(summary.num_features - len(rows), "more feature"))
+    if summary.num_partly:
+        notes.append(f"of {plural(summary.num_partly, 'record')}, only the first values are read")
+    note = f'<p class="facts">{"; ".join(notes)}</p>' if notes else ""
+    found = f'<div class="scroll features">{html_table(titles, rows)}</div>{note}'
     specification = summary.specification
-    return found if specification is None else found + _code(specification)
+    return found if specification is None else found + _code(specification, room)
 
 
-def _code(specification: InferredSchema) -> str:
+def _code(specification: InferredSchema, room: Allowance) -> str:
     """A specification as Python code to copy."""
     lines = repr(specification).splitlines()
-    shown_lines = [escaped(line, 300) for line in lines[:_LINES_OF_CODE]]
-    if len(lines) > _LINES_OF_CODE:
-        shown_lines.append(f"# and {plural(len(lines) - _LINES_OF_CODE, 'more line')}")
+    shown_lines: list[str] = []
+    for line in lines[:_LINES_OF_CODE]:
+        if shown_lines and room.is_spent:
+            break
+        shown_lines.append(escaped(line, 300))
+        room.spend(len(shown_lines[-1]))
+    if len(lines) > len(shown_lines):
+        shown_lines.append(f"# and {plural(len(lines) - len(shown_lines), 'more line')}")
     return f"<h2>Specification</h2><pre>{chr(10).join(shown_lines)}</pre>"
+
+
+def has_field(name: FeatureName) -> bool:
+    """Whether an address may have the name of a feature: it is not too long."""
+    return len(name.text) <= _LONGEST_FIELD
 
 
 def as_field(name: FeatureName) -> str:
@@ -286,14 +316,19 @@ def name_of_field(field: str) -> FeatureName:
     return FeatureName(text, field.endswith("[]"))
 
 
-def options(names: Sequence[FeatureName], chosen: FeatureName | None) -> str:
+def options(names: Sequence[FeatureName], chosen: FeatureName | None, room: Allowance) -> str:
     """The choices of a list."""
-
-    def option(name: FeatureName) -> str:
+    found: list[str] = []
+    size = room.detail
+    for name in names:
         mark = " selected" if name == chosen else ""
-        return f'<option value="{as_field(name)}"{mark}>{title(name, 60)}</option>'
-
-    return "".join(map(option, names))
+        option = f'<option value="{as_field(name)}"{mark}>{title(name, 60)}</option>'
+        size -= len(option)
+        if size < 0:
+            found.append(f"<option disabled>and {len(names) - len(found):,} more</option>")
+            break
+        found.append(option)
+    return "".join(found)
 
 
 def hidden(fields: dict[str, Any]) -> str:

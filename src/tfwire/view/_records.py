@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -16,21 +15,28 @@ from typing import Any, NamedTuple
 from tfwire._base.errors import DataLossError, ParseError
 from tfwire._base.text import show_path
 from tfwire._examples.decode import decode_sequence_example
+from tfwire._examples.shorten import Cut, cut_message, measure
 from tfwire._records.damage import RecordPosition, SkippedRegion
 from tfwire._records.index import RecordIndex
 from tfwire._records.reader import read_records
-from tfwire.view._wire import first_features
+from tfwire.view._budget import RECORD_LIMITS, Budget
 
-__all__ = ["BrowsedFile", "FeatureName", "Page", "Record", "decoded_record", "place_after"]
+__all__ = [
+    "FRAME_BYTES",
+    "LONGEST_RECORD",
+    "BrowsedFile",
+    "FeatureName",
+    "Page",
+    "Record",
+    "decoded_record",
+    "place_after",
+]
 
 # A longer record is named, not read: a page takes no more memory than that.
-_LONGEST_RECORD = 64 << 20
-_BYTES_OF_PAGE = 32 << 20  # of payload, or of the values if they take more; the last may exceed it
-_DECODED_FEATURES = 1000  # of a record
+LONGEST_RECORD = 64 << 20
 _PLACE_EVERY = 256  # records between the places that are remembered
-_FRAME_BYTES = 16  # of a record: the length and two checksums
-_SECONDS_PER_PAGE = 1.5  # of reading ahead, or of searching, for one page
-_STRING_BYTES = 40  # that a short string takes in memory
+FRAME_BYTES = 16  # of a record: the length and two checksums
+_OBJECT_BYTES = 64  # that a string, a step or a feature takes, beside what it holds
 
 
 class FeatureName(NamedTuple):
@@ -53,6 +59,8 @@ class Record(NamedTuple):
         payload: The bytes; pages keep those of other records only.
         reason: What is damaged.
         left_out: How many further features and feature lists there are, which are not decoded.
+        cuts: Of those that are, the ones that have more values, or steps.
+        objects, memory: What it was decoded to: objects of Python, and bytes.
     """
 
     number: int
@@ -64,6 +72,9 @@ class Record(NamedTuple):
     payload: bytes = b""
     reason: str = ""
     left_out: int = 0
+    cuts: Mapping[tuple[str, bool], Cut] = MappingProxyType({})
+    objects: int = 0
+    memory: int = 0
 
     @property
     def is_decoded(self) -> bool:
@@ -72,6 +83,11 @@ class Record(NamedTuple):
     @property
     def is_read(self) -> bool:
         return self.is_decoded or self.kind == "other"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was decoded."""
+        return not (self.left_out or self.cuts)
 
     @property
     def names(self) -> list[FeatureName]:
@@ -94,11 +110,21 @@ class Page(NamedTuple):
         records: In the order of the file.
         next: Where to go on; None at the end of the file.
         passed: How many records were read for it.
+        partly: How many of them were read in part: the values that follow were not searched.
     """
 
     records: list[Record]
     next: RecordPosition | None
     passed: int
+    partly: int = 0
+
+    def first(self, count: int, start: RecordPosition) -> Page:
+        """The page with so many records; the next page begins with the others."""
+        if count == len(self.records):
+            return self
+        place = RecordPosition(self.records[count].number, self.records[count].offset)
+        passed = place.record_index - start.record_index
+        return self._replace(records=self.records[:count], next=place, passed=passed)
 
 
 class BrowsedFile:
@@ -140,52 +166,50 @@ class BrowsedFile:
         start: RecordPosition,
         count: int,
         wanted: Callable[[Record], bool] | None = None,
-        *,
-        num_bytes: int = _BYTES_OF_PAGE,
-        seconds: float = _SECONDS_PER_PAGE,
+        budget: Budget | None = None,
     ) -> Page:
         """Records from a place on.
 
         Args:
             start: The place.
             count: How many records to give at most.
-            wanted: Leaves out the others. The search ends after ``seconds``, with what was found.
-                It sees the payloads, which the page does not keep.
-            num_bytes: A page ends with the record that exceeds it.
-            seconds: See above.
+            wanted: Leaves out the others. It sees the payloads, which the page does not keep.
+            budget: A page ends with the record that exceeds it, and a search when it is late.
         """
-        deadline = time.monotonic() + seconds
+        budget = budget or Budget()
         found: list[Record] = []
-        passed = 0
+        passed = partly = 0
         with self._reader(start) as reader:
             for record in self._parts(reader):
                 passed += 1
+                partly += not record.is_whole
                 if wanted is None or wanted(record):
                     found.append(record if record.kind == "other" else record._replace(payload=b""))
-                    num_bytes -= _size_in_memory(record)
-                is_late = wanted is not None and time.monotonic() > deadline
-                if len(found) >= count or num_bytes < 0 or is_late:
+                    budget.spend(record)
+                is_late = wanted is not None and budget.is_late
+                if len(found) >= count or budget.is_full or is_late:
                     place = place_after(record)
                     break
             else:
                 self.num_records = reader.position.record_index
-                return Page(found, None, passed)
+                return Page(found, None, passed, partly)
         self._remember(place)
         at_end = self.num_records == place.record_index or place.offset == self.size
-        return Page(found, None if at_end else place, passed)
+        return Page(found, None if at_end else place, passed, partly)
 
-    def first(self, count: int, *, num_bytes: int = _BYTES_OF_PAGE) -> Iterator[Record]:
+    def first(self, count: int, budget: Budget | None = None) -> Iterator[Record]:
         """The first records one by one, so that not all of them are in memory. The record that
-        exceeds ``num_bytes`` is the last."""
+        exceeds the budget is the last."""
+        budget = budget or Budget()
         with self._reader(RecordPosition()) as reader:
             for passed, record in enumerate(self._parts(reader)):
-                if passed == count or num_bytes < 0:
+                if passed == count or budget.is_full:
                     return
-                num_bytes -= _size_in_memory(record)
+                budget.spend(record)
                 yield record
             self.num_records = reader.position.record_index
 
-    def find(self, number: int, *, seconds: float = _SECONDS_PER_PAGE) -> RecordPosition | None:
+    def find(self, number: int, budget: Budget | None = None) -> RecordPosition | None:
         """The place of a record by its number; None if it is not there, or too far for the time."""
         if self._index is not None:
             if number >= len(self._index):
@@ -195,7 +219,7 @@ class BrowsedFile:
             place = self._places[bisect_right(self._places, (number, 1 << 63)) - 1]
         if place.record_index == number:
             return place
-        deadline = time.monotonic() + seconds
+        budget = budget or Budget()
         with self._reader(place) as reader:
             for _, passed, offset, _ in reader.with_positions():
                 place = RecordPosition(passed, offset)
@@ -204,15 +228,15 @@ class BrowsedFile:
                     return _place_of_skipped(reader, number) if passed > number else place
                 if passed % _PLACE_EVERY == 0:
                     self._remember(place)
-                    if time.monotonic() > deadline:
+                    if budget.is_late:
                         return None
             self.num_records = reader.position.record_index
             return _place_of_skipped(reader, number)
 
-    def record(self, number: int) -> Record | None:
+    def record(self, number: int, budget: Budget | None = None) -> Record | None:
         """A record by its number."""
-        place = self.find(number)
-        found = self.page(place, 1).records if place is not None else []
+        place = self.find(number, budget)
+        found = self.page(place, 1, budget=budget).records if place is not None else []
         return found[0] if found and found[0].number == number else None
 
     def payload(self, number: int) -> bytes | None:
@@ -236,7 +260,7 @@ class BrowsedFile:
             self.path,
             self._compression,
             on_corrupt="skip",
-            max_record_size=_LONGEST_RECORD,
+            max_record_size=LONGEST_RECORD,
             start=start,
         )
 
@@ -259,7 +283,7 @@ class BrowsedFile:
         if is_long and region.end == self.size:
             is_long = self._is_whole(region)
         if is_long:
-            size, kind = size - _FRAME_BYTES, "long"
+            size, kind = size - FRAME_BYTES, "long"
         return Record(region.record_index, region.begin, size, kind, reason=region.reason)
 
     def _is_whole(self, region: SkippedRegion) -> bool:
@@ -268,7 +292,7 @@ class BrowsedFile:
         with open(self.path, "rb") as file:
             while at < region.end:
                 file.seek(at)
-                at += int.from_bytes(file.read(8), "little") + _FRAME_BYTES
+                at += int.from_bytes(file.read(8), "little") + FRAME_BYTES
         return at == region.end
 
 
@@ -282,21 +306,8 @@ def _place_of_skipped(reader: Any, number: int) -> RecordPosition | None:
 
 def place_after(record: Record) -> RecordPosition:
     """The place after a record, or after a part that was left out."""
-    frame = 0 if record.kind == "damage" else _FRAME_BYTES
+    frame = 0 if record.kind == "damage" else FRAME_BYTES
     return RecordPosition(record.number + 1, record.offset + record.size + frame)
-
-
-def _size_in_memory(record: Record) -> int:
-    """About as many bytes as a record takes while it is decoded."""
-    decoded = sum(map(_size_of_values, record.features.values()))
-    decoded += sum(_size_of_values(values) for steps in record.lists.values() for values in steps)
-    return max(len(record.payload), decoded)
-
-
-def _size_of_values(values: Any) -> int:
-    if isinstance(values, list):
-        return sum(map(len, values)) + _STRING_BYTES * len(values)
-    return int(values.nbytes)
 
 
 def _saved_index(path: str) -> RecordIndex | None:
@@ -307,12 +318,19 @@ def _saved_index(path: str) -> RecordIndex | None:
 
 
 def decoded_record(number: int, offset: int, payload: bytes) -> Record:
-    """A record with its first features; "other" if nothing in it is known."""
-    message, left_out = first_features(payload, _DECODED_FEATURES)
+    """A record with its first parts, as far as they are within the limits; "other" if nothing in it
+    is known."""
+    size, message, left_out = len(payload), payload, 0
+    cuts: dict[tuple[str, bool], Cut] = {}
     try:
+        extent = measure(payload)
+        if not RECORD_LIMITS.holds(extent):
+            message, left_out, cuts = cut_message(payload, RECORD_LIMITS)
+            extent = measure(message)
         features, lists = decode_sequence_example(message)
     except ParseError:
-        return Record(number, offset, len(payload), "other", payload=payload)
-    kind = "SequenceExample" if lists else "Example" if features else "other"
-    size = len(payload)
-    return Record(number, offset, size, kind, features, lists, payload, left_out=left_out)
+        return Record(number, offset, size, "other", payload=payload, memory=size)
+    kind = "SequenceExample" if lists else "Example" if features or left_out else "other"
+    objects, memory = extent.objects, extent.num_bytes + _OBJECT_BYTES * extent.objects
+    found = Record(number, offset, size, kind, features, lists, payload, "", left_out, cuts)
+    return found._replace(objects=objects, memory=max(size, memory))

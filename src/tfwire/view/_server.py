@@ -19,20 +19,21 @@ from urllib.parse import parse_qs, urlencode
 from tfwire._base.errors import Error
 from tfwire._base.text import plural
 from tfwire._records.damage import RecordPosition
+from tfwire.view._budget import Budget
 from tfwire.view._html import escaped
 from tfwire.view._page import (
-    Look,
     as_field,
     csp,
     document,
     feature_summary,
+    has_field,
     hidden,
     name_of_field,
     options,
     record_table,
     record_view,
 )
-from tfwire.view._pictures import Picture, find_picture, picture_of_payload
+from tfwire.view._pictures import Look, Picture, find_picture, picture_of_payload
 from tfwire.view._records import BrowsedFile, FeatureName, Page, Record
 from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
@@ -95,8 +96,12 @@ class Viewer(ThreadingHTTPServer):
 
     # ---- Pages ----------------------------------------------------------------------------------
 
-    def page(self, fields: Fields) -> str:
+    def page(self, fields: Fields, budget: Budget | None = None) -> str:
         """The page that the fields of an address ask for.
+
+        Args:
+            fields: Names to values.
+            budget: What the page may cost; None: the usual.
 
         Raises:
             LookupError: There is no such file or record.
@@ -104,36 +109,42 @@ class Viewer(ThreadingHTTPServer):
         number = _integer(fields, "file")
         self._file(number)
         view = fields.get("view", "records")
+        budget = budget or Budget()
         if view == "record":
-            return self._record_page(number, fields)
+            return self._record_page(number, fields, budget)
         if view == "features":
-            return self._feature_page(number)
-        return self._records_page(number, fields)
+            return self._feature_page(number, budget)
+        return self._records_page(number, fields, budget)
 
-    def _records_page(self, number: int, fields: Fields) -> str:
+    def _records_page(self, number: int, fields: Fields, budget: Budget) -> str:
         file = self.files[number]
         name, text = _feature(fields), fields.get("value", "")
-        start = self._start(file, fields)
+        start = self._start(file, fields, budget)
         wanted = search_for(name, text)
-        page = file.page(start, _PAGE_RECORDS, wanted)
+        page = file.page(start, _PAGE_RECORDS, wanted, budget)
         self._note_names(number, page)
-        body = record_table(page.records, self._look(number, fields)) if page.records else ""
+        body = ""
+        if page.records:
+            body, num_rows = record_table(page.records, self._look(number, fields, budget))
+            page = page.first(num_rows, start)
         note = f'<p class="facts">{self._note(page, start, wanted is not None)}</p>'
         turns = self._turns(number, start, page, fields)
-        return self._document(number, "records", note + body, turns, self._search(number, fields))
+        search = self._search(number, fields, budget)
+        return self._document(number, "records", note + body, turns, search)
 
     def _note_names(self, number: int, page: Page) -> None:
         """Keeps the names of features, for the list of the search."""
         names = {name for record in page.records[:20] for name in record.names[:_MOST_OPTIONS]}
+        names = set(filter(has_field, names))
         self.names[number] = sorted(names.union(self.names.get(number, [])))[:_MOST_OPTIONS]
 
-    def _start(self, file: BrowsedFile, fields: Fields) -> RecordPosition:
+    def _start(self, file: BrowsedFile, fields: Fields, budget: Budget) -> RecordPosition:
         """Where a page begins: at a place, or at a record's number."""
         number = _integer(fields, "start")
         return (
             RecordPosition(number, _integer(fields, "at"))
             if "at" in fields
-            else _find(file, number)
+            else _find(file, number, budget)
         )
 
     def _note(self, page: Page, start: RecordPosition, is_search: bool) -> str:
@@ -141,6 +152,8 @@ class Viewer(ThreadingHTTPServer):
             return "" if page.records else "the file has no records"
         last = start.record_index + page.passed
         end = "; the search continues on the next page" if page.next else ""
+        if page.partly:
+            end += f"; of {plural(page.partly, 'record')}, only the first values are searched"
         found = plural(len(page.records), "record")
         read = f"from {start.record_index:,} to {max(start.record_index, last - 1):,}"
         return f"{found} found in those {read}{end}"
@@ -163,15 +176,15 @@ class Viewer(ThreadingHTTPServer):
             links.append(f'<a rel="next" href="{_address(kept, **_at(page.next))}">next</a>')
         return " ".join(links)
 
-    def _record_page(self, number: int, fields: Fields) -> str:
+    def _record_page(self, number: int, fields: Fields, budget: Budget) -> str:
         file, n = self.files[number], _integer(fields, "n")
         kept = {"file": number, **_kept(fields, *_PLACE_OF_PAGE)}
         wanted = search_for(_feature(fields), fields.get("value", ""))
         if wanted is not None and "after" in fields:
-            start = _find(file, _integer(fields, "after") + 1)
-            page = file.page(start, 1, wanted)
+            start = _find(file, _integer(fields, "after") + 1, budget)
+            page = file.page(start, 1, wanted, budget)
         else:
-            page = file.page(_find(file, n), 1)
+            page = file.page(_find(file, n, budget), 1, budget=budget)
         if not page.records or (wanted is None and page.records[0].number != n):
             if wanted is None:
                 raise LookupError(f"there is no record {n:,}")
@@ -188,19 +201,20 @@ class Viewer(ThreadingHTTPServer):
             links.append(f'<a rel="next" href="{_address(kept, after=n)}">next found</a>')
         if record.is_read:
             links.append(f'<a href="payload?{_query(file=number, n=n)}">payload</a>')
-        body = f"<h2>Record {n:,}</h2>{record_view(record, self._look(number, fields))}"
+        look = self._look(number, fields, budget)
+        body = f"<h2>Record {n:,}</h2>{record_view(record, look)}"
         keys = f"{_key('n')} {_key('p')} records {_key('Escape')} back"
         return self._document(number, "record", body, " ".join(links), _keys(keys))
 
-    def _feature_page(self, number: int) -> str:
+    def _feature_page(self, number: int, budget: Budget) -> str:
         file, summary, passed = self.files[number], FeatureSummary(), 0
-        for record in file.first(_SAMPLE_RECORDS):
+        for record in file.first(_SAMPLE_RECORDS, budget):
             summary.add(record)
             passed += 1
         is_whole = file.num_records is not None and passed >= file.num_records
         which = "all" if is_whole else "the first"
         note = f'<p class="facts">of {which} {plural(summary.num_records, "record")}</p>'
-        return self._document(number, "features", note + feature_summary(summary))
+        return self._document(number, "features", note + feature_summary(summary, budget.html))
 
     def _document(self, number: int, view: str, body: str, turns: str = "", tools: str = "") -> str:
         file = self.files[number]
@@ -217,8 +231,8 @@ class Viewer(ThreadingHTTPServer):
         )
         return document(file.name, header, body)
 
-    def _search(self, number: int, fields: Fields) -> str:
-        names = options(self.names.get(number, []), _feature(fields))
+    def _search(self, number: int, fields: Fields, budget: Budget) -> str:
+        names = options(self.names.get(number, []), _feature(fields), budget.html)
         value = html.escape(fields.get("value", ""))
         keys = (
             f"{_key('j')} {_key('k')} rows {_key('Enter')} open {_key('n')} {_key('p')} pages "
@@ -255,14 +269,14 @@ class Viewer(ThreadingHTTPServer):
             f"<small>{number + 1:,} of {plural(len(self.files), 'file')}</small></nav>"
         )
 
-    def _look(self, number: int, fields: Fields) -> Look:
+    def _look(self, number: int, fields: Fields, budget: Budget) -> Look:
         """Links to records know the page and the search to go back to."""
         kept = {"start": 0, **_kept(fields, *_PLACE_OF_PAGE)}
 
         def link(record: Record) -> str:
             return f"?{_query(view='record', file=number, n=record.number, **kept)}"
 
-        return Look(_PictureAddresses(number).address, link, self.corners)
+        return Look(_PictureAddresses(number).address, link, budget, self.corners)
 
     # ---- What records hold ----------------------------------------------------------------------
 
@@ -272,17 +286,17 @@ class Viewer(ThreadingHTTPServer):
         Raises:
             LookupError: There is none.
         """
-        number = _integer(fields, "file")
-        record = self._file(number).record(_integer(fields, "n"))
+        number, budget = _integer(fields, "file"), Budget()
+        record = self._file(number).record(_integer(fields, "n"), budget)
         if record is None:
             raise LookupError("there is no such record")
         name, picture = _feature(fields), picture_of_payload(record)
         if name is not None:
             step, index = _integer(fields, "step"), _integer(fields, "value")
             picture = find_picture(record, name, step, index)
-        if picture is None or not picture.media.is_shown:
+        if picture is None or not picture.media.is_shown(budget.pixels):
             raise LookupError("this value is not a picture")
-        return picture.media.type, picture.file()
+        return picture.media.type, picture.file(budget.effort)
 
     def payload(self, fields: Fields) -> tuple[str, bytes]:
         """The number and the bytes of the record that the fields of an address ask for.
@@ -302,13 +316,13 @@ class Viewer(ThreadingHTTPServer):
         return self.files[number]
 
 
-def _find(file: BrowsedFile, number: int) -> RecordPosition:
+def _find(file: BrowsedFile, number: int, budget: Budget) -> RecordPosition:
     """The place of a record.
 
     Raises:
         LookupError: It is not there, or too far for the time.
     """
-    place = file.find(number)
+    place = file.find(number, budget)
     if place is None:
         known = "" if file.num_records is None else f": the file has {file.num_records:,}"
         hint = known or ": it is too far to read there; tfwire index makes that quick"
@@ -325,6 +339,8 @@ class _PictureAddresses:
     def address(self, picture: Picture) -> str:
         fields: dict[str, Any] = {"file": self._file, "n": picture.number}
         if picture.name is not None:
+            if not has_field(picture.name):
+                return ""
             fields |= {"feature": as_field(picture.name)}
             fields |= {"step": picture.step, "value": picture.item}
         return f'src="picture?{html.escape(_query(**fields))}"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ _BINS = 24
 _MOST_KEPT = 100_000  # values of a feature, and different strings
 _SUMMARIZED_FEATURES = 500
 _MOST_SPECIFIED = 10_000  # features of a specification: more take seconds
+_MOST_NAME_BYTES = 1_000_000
 _SHOWN_STRINGS = 5
 
 
@@ -75,6 +76,7 @@ class FeatureSummary:
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.num_records = self.num_bytes = 0
+        self.num_partly = 0  # of which only the first values were decoded
         self._features: dict[FeatureName, _Observed] = {}
         self._survey = Survey()
         self._most = 0  # features of a record
@@ -86,9 +88,10 @@ class FeatureSummary:
         if not record.is_read:
             return
         if record.is_decoded:
-            if record.left_out <= _MOST_SPECIFIED:
+            if max(record.left_out, self._survey.num_features) <= _MOST_SPECIFIED:
                 self._survey.add_record(record.payload)
             self._most = max(self._most, len(record.names) + record.left_out)
+        self.num_partly += bool(record.cuts)
         self.num_records += 1
         self.num_bytes += record.size
         for name in record.names:
@@ -99,40 +102,31 @@ class FeatureSummary:
                 found.add(record.steps(name) or [], is_list=name.is_list)
 
     @property
-    def left_out(self) -> int:
-        """How many features are not among the rows."""
-        seen = max(self._survey.num_features, self._most, len(self._features))
-        return seen - len(self._features)
+    def num_features(self) -> int:
+        """How many features there are, also those that are not among the rows."""
+        return max(self._survey.num_features, self._most, len(self._features))
 
     @property
     def specification(self) -> InferredSchema | None:
-        """The specification that parses the records; None if not all are Examples, or they have too
-        many features."""
+        """The specification that parses the records; None if not all are Examples, or their
+        features are too many, or have too long names."""
         survey = self._survey
-        if survey.num_records != self.num_records:
+        if survey.num_records != self.num_records or not self.num_records:
             return None
-        return schema_from_survey(survey) if 0 < survey.num_features <= _MOST_SPECIFIED else None
+        if not 0 < survey.num_features <= _MOST_SPECIFIED or survey.name_bytes > _MOST_NAME_BYTES:
+            return None
+        return schema_from_survey(survey)
 
-    def rows(self) -> list[list[str]]:
+    def rows(self) -> Iterator[list[str]]:
         """Cells of HTML: name, kind, presence, number of values, values, bytes."""
         total = max(1, sum(f.num_bytes for f in self._features.values()))
         ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
-        rows = []
         for name, feature in ordered:
             kinds = ", ".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
             share = f"{100 * feature.records / max(1, self.num_records):.3g} %"
             size = f"{_bar(feature.num_bytes / total)} {feature.num_bytes / total:.1%}"
-            rows.append(
-                [
-                    f"<b>{title(name, 60)}</b>",
-                    kinds,
-                    share,
-                    _range(feature.counts),
-                    _values(feature),
-                    size,
-                ]
-            )
-        return rows
+            counts = _range(feature.counts)
+            yield [f"<b>{title(name, 60)}</b>", kinds, share, counts, _values(feature), size]
 
 
 def _range(counts: list[int]) -> str:
