@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from indexed import other_records
 from reference import file_of, frame
 from tfwire._records import index_layout
 from tfwire._records.damage import SkippedRegion, SkippedRegions
@@ -32,15 +33,6 @@ def path(tmp_path):
 
 
 # ---- Another file of equal size, time and samples ----------------------------------------------
-
-
-def other_records(records: list[bytes], first: int, last: int) -> list[bytes]:
-    """As many records of as many bytes: two are one and, further on, one is two, so that those
-    between have another number."""
-    joined = b"j" * (len(records[first]) + len(records[first + 1]) + 16)
-    pair = [b"", b"k" * (len(records[last]) - 16)]
-    between = records[first + 2 : last]
-    return [*records[:first], joined, *between, *pair, *records[last + 1 :]]
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ __all__ = [
     "Compressor",
     "Detected",
     "TFRecordOptions",
+    "begins_record",
     "compression_name",
     "compressor",
     "detect_compression",
@@ -168,7 +169,7 @@ def detect_compression(head: bytes) -> Detected:
     Otherwise the magic numbers decide. zlib's is weak, so the stream must also inflate to the
     beginning of a record. Anything else is read as plain, and damage is reported there.
     """
-    if _begins_record(head):
+    if begins_record(head):
         return Detected("")
     if head[:3] == b"\x1f\x8b\x08":
         return Detected("GZIP", _inflates(head, "GZIP") in ("record", "bytes"))
@@ -186,12 +187,12 @@ def _inflates(head: bytes, name: str) -> Literal["record", "bytes", "little", "f
     with contextlib.suppress(zlib.error):
         first = inflater.decompress(head, lib.TFW_HEADER_SIZE)
         inflater.decompress(inflater.unconsumed_tail, _PROBED_BYTES)
-        if not _begins_record(first):
+        if not begins_record(first):
             return "bytes" if len(first) == lib.TFW_HEADER_SIZE else "little"
-    return "record" if _begins_record(first) else "failed"
+    return "record" if begins_record(first) else "failed"
 
 
-def _begins_record(data: bytes) -> bool:
+def begins_record(data: bytes) -> bool:
     """Whether the first 12 bytes are a record's length and its checksum."""
     stored = int.from_bytes(data[8 : lib.TFW_HEADER_SIZE], "little")
     masked: int = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data[:8], min(8, len(data))))

@@ -61,6 +61,12 @@ class Layout:
         wrong = self._wrong
         return wrong if wrong is not None and wrong <= number else None
 
+    def take_read(self, first: int, end: int) -> None:
+        """Notes that these records were read one after the other, with the lengths that the index
+        says: nothing else needs to be compared."""
+        if first <= self.checked < end and self._may_begin(first):
+            self.checked = end
+
     def _may_begin(self, number: int) -> bool:
         """Whether a record may have this offset, after the records that were compared."""
         begin, least = int(self._offsets[number]), 0

@@ -211,7 +211,7 @@ class TFRecordFile(_Records):
         if index.compression:
             self._records = StreamAccess(source, index.compression, offsets)
         elif isinstance(source, RemoteFile):
-            self._records = RemoteAccess(source, offsets)
+            self._records = RemoteAccess(source, offsets, known)
         else:
             self._records = FileAccess(source, offsets, known)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._base.native import DAMAGE_REASONS, check, data_loss, ffi, lib, new_error
 from tfwire._base.strings import strings_from_spans
+from tfwire._records.compression import begins_record
 from tfwire._records.fetch import stale_at
 from tfwire._records.frames import FRAME
+from tfwire._records.index_layout import Layout
 from tfwire._records.remote_file import RemoteFile
 
 __all__ = ["RemoteAccess"]
@@ -18,6 +21,8 @@ __all__ = ["RemoteAccess"]
 Array = np.ndarray[Any, Any]
 
 _HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+_LENGTH = 8  # bytes of it in the header
+_HEADERS_AT_ONCE = 1 << 16
 # Reading the bytes between two records costs less than another request, up to this many.
 _GAP_BYTES = 64 << 10
 _RANGE_BYTES = 8 << 20  # at most, of one request
@@ -48,6 +53,7 @@ class RemoteAccess:
     Args:
         file: The object.
         offsets: Of all records, and the end of the last.
+        known: True if the offsets were found in this version of the object.
 
     Attributes:
         at_once: How many records to ask for at a time when all are read.
@@ -55,9 +61,10 @@ class RemoteAccess:
 
     at_once = 1 << 17
 
-    def __init__(self, file: RemoteFile, offsets: Array) -> None:
+    def __init__(self, file: RemoteFile, offsets: Array, known: bool) -> None:
         self._file, self._size = file, file.size
         self._offsets = offsets
+        self._layout = _ObjectLayout(file, offsets, known)
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -75,17 +82,25 @@ class RemoteAccess:
         if wrong.any():  # somebody has changed the offsets
             number = int(numbers[wrong][0])
             raise stale_at(self._file.path, number, "no record has its offsets")
-        groups = list(_groups(begins.tolist(), ends.tolist()))
-        ranges = [part for group in groups for part in group.ranges()]
-        pieces = self._file.read(ranges)
-        try:
-            for group in groups:
-                parts = [next(pieces) for _ in group.ranges()]
-                self._file.check_size(self._size)
-                data = parts[0] if len(parts) == 1 else b"".join(parts)
-                yield self._records(group, data, numbers[group.first : group.last])
-        finally:
-            pieces.close()
+        with closing(_read_groups(self._file, self._size, begins, ends)) as groups:
+            for group, data in groups:
+                read = numbers[group.first : group.last]
+                records = self._records(group, data, read)
+                self._check_numbers(read)
+                yield records
+        if len(numbers) and int(ends[-1]) - int(begins[0]) > _RANGE_BYTES:
+            self._file.check_versions()
+
+    def _check_numbers(self, numbers: Array) -> None:
+        """Refuses records that verify but have other numbers: one before is not where the index
+        says."""
+        last = int(numbers[-1])
+        if (np.diff(numbers) == 1).all():
+            self._layout.take_read(int(numbers[0]), last + 1)
+        wrong = self._layout.first_wrong(last)
+        if wrong is not None:
+            text = f"record {wrong} is of another length than the index says"
+            raise stale_at(self._file.path, last, text, int(self._offsets[last]))
 
     def _records(self, group: _Group, data: bytes, numbers: Array) -> Sequence[bytes]:
         """The records of a group, whose bytes are data."""
@@ -112,6 +127,46 @@ class RemoteAccess:
         if status != lib.TFW_E_DATA_CRC:
             found.args = (f"{found}; the index is stale, or the record is damaged",)
         raise found
+
+
+class _ObjectLayout(Layout):
+    """A Layout of an object: headers that are close to each other share a range."""
+
+    def __init__(self, file: RemoteFile, offsets: Array, known: bool) -> None:
+        super().__init__(offsets, known)
+        self._file, self._size = file, file.size
+
+    def _step(self, first: int, number: int) -> None:
+        end = min(number + 1, first + _HEADERS_AT_ONCE)
+        offsets = self._offsets[first : end + 1].copy()  # which anybody may change
+        sizes = np.diff(offsets)
+        wrong = np.flatnonzero((sizes < FRAME) | (offsets[1:] > self._end))
+        count = int(wrong[0]) if len(wrong) else len(sizes)
+        begins, lengths = offsets[:count], sizes[:count] - FRAME
+        with closing(_read_groups(self._file, self._size, begins, begins + _HEADER)) as groups:
+            for group, data in groups:
+                places = begins[group.first : group.last, None] - group.begin + np.arange(_HEADER)
+                headers = np.frombuffer(data, np.uint8)[places]
+                found = headers[:, :_LENGTH].copy().view("<i8").ravel()
+                for i in np.flatnonzero(found != lengths[group.first : group.last]).tolist():
+                    if begins_record(headers[i].tobytes()):
+                        self._wrong = first + group.first + i
+                        return
+                self.checked = first + group.last
+
+
+def _read_groups(
+    file: RemoteFile, size: int, begins: Array, ends: Array
+) -> Generator[tuple[_Group, bytes], None, None]:
+    """Parts of an object of this size, in increasing order, those together that are close to each
+    other."""
+    groups = list(_groups(begins.tolist(), ends.tolist()))
+    pieces = file.read([part for group in groups for part in group.ranges()])
+    with closing(pieces):
+        for group in groups:
+            parts = [next(pieces) for _ in group.ranges()]
+            file.check_size(size)
+            yield group, parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _groups(begins: list[int], ends: list[int]) -> Iterator[_Group]:

@@ -105,6 +105,11 @@ class RemoteFile:
         """
         self._here().check()
 
+    def check_versions(self) -> None:
+        """As check_unchanged, after several ranges, unless every answer told its version."""
+        if not self._here().answers_tell_version:
+            self.check_unchanged()
+
     def duplicate(self) -> RemoteSource:
         """The bytes of the object in order.
 
