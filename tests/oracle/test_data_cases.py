@@ -84,3 +84,18 @@ def test_errors_of_datasets(code):
         expected, found = (run(code, library, True) for library in LIBRARIES)
     assert isinstance(expected, Exception), expected
     check(expected, found)
+
+
+@pytest.mark.parametrize("code", SECTIONS["cardinalities of endless datasets"])
+def test_cardinalities(code):
+    def made(library):
+        names = {
+            "tf": library,
+            "D": library.data.Dataset,
+            "E": library.data.Dataset.range(4).repeat(),
+        }
+        return eval(code, names).cardinality()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(*(outcome(made, library) for library in LIBRARIES))

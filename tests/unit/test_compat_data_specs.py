@@ -264,3 +264,20 @@ def test_a_dataset_of_weight_zero_is_left_out(weights):
     datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(5)]
     sampled = tf.data.Dataset.sample_from_datasets(datasets, weights)
     assert [0, 1, 2] == [int(x) for x in sampled]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda d: tf.data.Dataset.sample_from_datasets([d, tf.data.Dataset.range(2)]),
+        lambda d: tf.data.Dataset.choose_from_datasets([d, d], tf.data.Dataset.range(2)),
+        lambda d: d.window(2),
+        lambda d: d.cache(),
+        lambda d: d.batch(2).unbatch(),
+        lambda d: d.ragged_batch(2),
+        lambda d: d.apply(tf.data.experimental.assert_cardinality(-1)),
+    ],
+)
+def test_what_is_endless_stays_endless(build):
+    assert -1 == build(tf.data.Dataset.range(3).repeat()).cardinality()
+    assert -1 != build(tf.data.Dataset.range(3).repeat()).map(abs).take(3).cardinality()

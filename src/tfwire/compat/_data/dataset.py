@@ -277,6 +277,8 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
                 positive = given.nonzero()[0] if given.any() else np.arange(1)
                 datasets = [datasets[i] for i in positive]
                 given = given[positive] if given.any() else np.ones(1)
+            if len(datasets) == 1:
+                return datasets[0]
             weights = cls._of(
                 Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
             )

@@ -68,7 +68,8 @@ def _checked(expected: int, dataset: Any) -> Any:
     """A dataset with a stated number of elements, which raises if the number is wrong."""
     checking = partial(generators.counted, expected)
     facts = {"length": max(expected, 0) if expected >= 0 else None, "given": (dataset._stage,)}
-    return dataset._generated("assert_cardinality", checking, **facts)
+    name = "assert_endless" if expected == INFINITE else "assert_cardinality"
+    return dataset._generated(name, checking, **facts)
 
 
 def _prefetch_to_device(device: Any, buffer_size: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from tfwire._base import system
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data import batches, prefetch, selection, shuffle, stages
-from tfwire._data.combining import Concatenate, Enumerate
+from tfwire._data.combining import Concatenate, Enumerate, Unbatch
 from tfwire._data.grouped import interleave
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
@@ -375,8 +375,10 @@ def _tolerant(stage: Stage, warns: bool) -> Stage:
 # ---- Cardinality: known where TensorFlow knows it -----------------------------------------------
 
 INFINITE, UNKNOWN = -1, -2
-_ENDLESS = {"counter", "random", "repeated"}
-_AS_MANY = {"cache", "scan", "snapshot", "window"}
+_ENDLESS = {"assert_endless", "counter", "random", "repeated"}
+# Endless if one of their sources is.
+_AS_MANY = {"bucket_by_sequence_length", "cache", "group_by_window", "ragged_batch"}
+_AS_MANY |= {"rejection_resample", "scan", "snapshot", "window"}
 _AS_MANY_STAGES = (
     batches.Batch,
     batches.Parse,
@@ -385,6 +387,7 @@ _AS_MANY_STAGES = (
     shuffle.Shuffle,
     stages.Map,
     stages.Shard,
+    Unbatch,
 )
 
 
@@ -395,9 +398,7 @@ def cardinality(stage: Stage) -> int:
     if isinstance(stage, stages.Zip):
         return _of_zip([cardinality(source) for source in stage.sources])
     if isinstance(stage, Replayed):
-        below = [cardinality(source) for source in stage.sources]
-        endless = stage.name in _ENDLESS or (stage.name in _AS_MANY and INFINITE in below)
-        return INFINITE if endless else UNKNOWN
+        return _of_replayed(stage)
     if isinstance(stage, Concatenate):
         return INFINITE if INFINITE in map(cardinality, stage.sources) else UNKNOWN
     if stage.source is None:
@@ -409,6 +410,16 @@ def _of_zip(found: list[int]) -> int:
     if UNKNOWN in found:
         return UNKNOWN
     return min((count for count in found if count != INFINITE), default=INFINITE)
+
+
+def _of_replayed(stage: Replayed) -> int:
+    sources: Any = getattr(stage, "kept", None)
+    sources = stage.sources if sources is None else (sources,)
+    if stage.name == "choose_from_datasets":
+        sources = sources[1:]  # the choices do not count
+    elif stage.name not in _AS_MANY:
+        return INFINITE if stage.name in _ENDLESS else UNKNOWN
+    return INFINITE if INFINITE in map(cardinality, sources) else UNKNOWN
 
 
 def _of_derived(stage: Stage, below: int) -> int:
