@@ -65,10 +65,8 @@ def array_of_pandas(value: Any) -> Any:
     if value.dtype.kind == "M":  # with a time zone or without: no feature holds it
         return np.asarray(value.view("i8")).view("M8[ns]")
     array = np.asarray(value)
-    of_numpy = _classes(pandas, "arrays.NumpyExtensionArray", "arrays.PandasArray")
-    if array.dtype != object or isinstance(value, of_numpy):
-        return array
-    return _masked(array, value)
+    is_numpy = hasattr(value.dtype, "numpy_dtype")  # then a NaN may be a value
+    return array if is_numpy or array.dtype != object else _masked(array, value)
 
 
 def _classes(pandas: Any, *names: str) -> Any:

@@ -235,7 +235,8 @@ def _flatten_array(array: Array, name: Name) -> Flat:
     if kind == BYTES or array.dtype.kind == "O":
         return Flat(BYTES, array.ravel().tolist(), array.shape)
     if kind is None:
-        raise TypeError(f"{show(name)}: arrays of {array.dtype} have no encoding")
+        advice = "; cast them to int64 or to strings" if array.dtype.kind in "mM" else ""
+        raise TypeError(f"{show(name)}: arrays of {array.dtype} have no encoding{advice}")
     return Flat(kind, array.ravel(), array.shape)
 
 

@@ -238,8 +238,8 @@ def open_reader(
     - A feature list: a large list of steps.
 
     A feature that a record does not have, or has without a kind, is null, and so is such a step of
-    a feature list; one that has a kind and no values is an empty list. The metadata of every column,
-    ``tfwire:feature``, is its specification as JSON.
+    a feature list; one that has a kind and no values is an empty list. The metadata of every
+    column, ``tfwire:feature``, is its specification as JSON.
 
     Args:
         paths: A path, a URL or a path of universal_pathlib, or an iterable of them. They are read
