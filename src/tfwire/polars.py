@@ -15,7 +15,7 @@ try:
     from polars.io.plugins import register_io_source
 except ImportError as _error:
     raise ImportError(
-        "tfwire.polars needs polars 1.20 or newer; pip install 'tfwire[polars]'"
+        "tfwire.polars needs polars 1.40 or newer; pip install 'tfwire[polars]'"
     ) from _error
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def scan_tfrecord(
 
     The files are read when a query is collected, each time from their beginning, and only in part:
     features that the query does not use are not parsed, rows are filtered batch by batch, and
-    ``head`` ends the reading. To count the rows, polars asks for the first column alone.
+    ``head`` ends the reading. To count the rows, polars asks for the first column alone, or none.
 
     Args:
         paths, features, num_threads, binary_as, compression_type, on_corrupt, with_positions, \
@@ -110,14 +110,15 @@ def _read(
     """Frames for polars, which calls this with the last four arguments.
 
     Args:
-        with_columns: Columns that it needs, in this order; None: all.
+        with_columns: Columns that it needs, in this order; None: all. None of them where the rows
+            alone matter, as for their numbers, or a cross join.
         predicate: Which rows; None: all.
         n_rows: Rows from the beginning, before the predicate; None: all.
         batch_size: Rows of a frame that it would like.
     """
     wants_positions = with_columns is None or not set(positions).isdisjoint(with_columns)
     columns = None
-    if with_columns:
+    if with_columns is not None:
         columns = [name for name in with_columns if name not in positions]
     size = min(most, batch_size or most, n_rows or most, _fitting(schema, with_columns))
     reader = open_reader(
@@ -134,7 +135,7 @@ def _read(
             frame = polars.DataFrame(batch)
             frame = frame if left is None else frame.head(left)
             left = None if left is None else left - len(frame)
-            frame = frame if with_columns is None else frame.select(with_columns)
+            frame = frame.select(with_columns) if with_columns else frame  # no columns, yet rows
             yield frame if predicate is None else frame.filter(predicate)
 
 

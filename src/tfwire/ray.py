@@ -47,6 +47,9 @@ __all__ = ["TFRecordDatasink", "TFRecordDatasource", "read_tfrecord", "write_tfr
 _RAY_BLOCK_BYTES = 16 << 20
 _MOST_ROWS = 65536
 _WHOLE = 1 << 62  # no file is that long
+# The column of blocks without columns. A table without any has no rows once it is pickled or joined
+# to others. Ray's own sources give it this name, and Ray hides it.
+_ROWS_ALONE = "__bsp_stub"
 
 
 class TFRecordDatasource(Datasource):
@@ -147,7 +150,7 @@ def _blocks(
     if not columns:
         compression, policy = options["compression_type"], options["on_corrupt"]
         number = count_records(partition, compression_type=compression, on_corrupt=policy)
-        yield pyarrow.table({"row": pyarrow.nulls(number)}).select([])
+        yield pyarrow.table({_ROWS_ALONE: pyarrow.nulls(number)})
         return
     fitting = fitting_batch_size(partition, _RAY_BLOCK_BYTES, options["compression_type"])
     size = min(_MOST_ROWS, fitting)

@@ -295,7 +295,10 @@ class _Reader(DataSourceReader):
         for batch in read_partition(part, reader):
             table = pyarrow.record_batch(batch)
             arrays = [_column(table.column(f.name), f, part, first) for f in self._schema]
-            yield pyarrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+            if arrays:  # without any, from_arrays makes no rows
+                yield pyarrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+            else:
+                yield table
             first += table.num_rows
 
 

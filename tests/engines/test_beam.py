@@ -34,9 +34,44 @@ from beam_files import (
 )
 
 import tfwire as tfw
+from counted_files import (
+    CASES,
+    FEATURES as COUNTED_FEATURES,
+    expected_count,
+    write_counted_files,
+)
 from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    return write_counted_files(tmp_path_factory.mktemp("counted"))
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")  # of damage that is left out
+@pytest.mark.parametrize(("name", "policy"), CASES)
+def test_records_are_counted(counted, name, policy):
+    expected = expected_count(name, policy)
+    files, options = counted[name], {"on_corrupt": policy}
+
+    def count(pipeline):
+        records = pipeline | beam.Create(files) | ReadAllFromTFRecord(**options)
+        assert_that(records | beam.combiners.Count.Globally(), equal_to([expected]), "records")
+        for file in files:
+            read = ReadBatchesFromTFRecord(file, COUNTED_FEATURES, batch_size=64, **options)
+            sizes = pipeline | file >> read | f"{file} sizes" >> beam.Map(lambda b: b.num_rows)
+            yield sizes
+
+    if expected is None:
+        with pytest.raises(Exception, match="at byte"), run() as pipeline:
+            list(count(pipeline))
+        return
+    with run() as pipeline:
+        sizes = tuple(count(pipeline)) | beam.Flatten()
+        assert_that(sizes | beam.CombineGlobally(sum), equal_to([expected]), "rows")
+
 
 # ---- As Beam's own -----------------------------------------------------------------------------
 
@@ -272,6 +307,14 @@ WRONG = {
     "names": (ReadFromTFRecord, ("x",), {"with_filename": 1}, TypeError, "with_filename must be"),
     "size": (ReadBatchesFromTFRecord, ("x", FEATURES), {"batch_size": 0}, ValueError, "batch_size"),
     "columns": (ReadBatchesFromTFRecord, ("x", FEATURES), {"columns": "id"}, TypeError, "columns"),
+    "no column": (ReadBatchesFromTFRecord, ("x", FEATURES), {"columns": []}, ValueError, "counts"),
+    "no feature": (
+        ReadBatchesFromTFRecord,
+        ("x", {}),
+        {"batches_as": "numpy"},
+        ValueError,
+        "ReadFromTFRecord counts records",
+    ),
     "a column": (ReadBatchesFromTFRecord, ("x", FEATURES), {"columns": ["z"]}, ValueError, "'z'"),
     "a list": (ReadBatchesFromTFRecord, ("x", ["id"]), {}, TypeError, "features must be a dict"),
     "as": (ReadBatchesFromTFRecord, ("x", FEATURES), {"batches_as": "x"}, ValueError, "batches_as"),

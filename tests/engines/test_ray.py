@@ -1,6 +1,7 @@
 """Ray Data with two workers: every record once, and nothing half-written."""
 
 import os
+import pickle
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 import ray
 
 import tfwire as tfw
+from counted_files import CASES, COUNT, expected_count, write_counted_files
 from tfwire.ray import TFRecordDatasink, TFRecordDatasource, read_tfrecord, write_tfrecord
 
 # Ray's own, about its own.
@@ -74,7 +76,8 @@ def test_selected_columns_alone_are_parsed(path):
     assert some[0].schema.names == ["name"]
     assert rows_of(some)[7] == {"name": b"n7"}
     none = source.apply_projection({}).get_read_tasks(2)
-    assert sum(block.num_rows for task in none for block in task()) == NUM_RECORDS
+    blocks = [pickle.loads(pickle.dumps(block)) for task in none for block in task()]
+    assert pa.concat_tables(blocks).num_rows == NUM_RECORDS
 
 
 def test_a_task_that_is_tried_again_is_named_once(tmp_path):
@@ -136,6 +139,61 @@ def test_wrong_arguments_of_the_sink(arguments, error, message):
 
 
 # ---- With two workers ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    return write_counted_files(tmp_path_factory.mktemp("counted"))
+
+
+# What needs no column. Ray joins blocks, and pickles them.
+COUNTS = {
+    "count": lambda read: read().count(),
+    "no column selected": lambda read: read().select_columns([]).count(),
+    "no column read": lambda read: read(columns=[]).count(),
+    "one block": lambda read: read(columns=[]).repartition(1).count(),
+    "materialized": lambda read: read(columns=[]).materialize().count(),
+    "limit": lambda read: read(columns=[]).limit(7).count(),
+    "rows": lambda read: len(read(columns=[]).take_all()),
+    "batches": lambda read: sum(
+        len(next(iter(batch.values()))) for batch in read(columns=[]).iter_batches()
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "policy"), CASES)
+def test_rows_are_counted_without_columns(workers, counted, name, policy):
+    expected = expected_count(name, policy)
+    if (name, policy) == ("damaged, indexed", "raise"):
+        expected = COUNT  # the index says so, and nothing is read
+    for features in (FEATURES, {}):
+
+        def read(features=features, **options):
+            return read_tfrecord(counted[name], features, on_corrupt=policy, **options)
+
+        if expected is None:
+            with pytest.raises(Exception, match="at byte"):
+                read().count()
+            continue
+        assert read().count() == expected
+        assert read().select_columns([]).count() == expected
+
+
+@pytest.mark.parametrize("name", ["plain", "indexed", "gzip", "empty", "several"])
+@pytest.mark.parametrize("way", COUNTS)
+def test_rows_without_columns_stay(workers, counted, name, way):
+    def read(**options):
+        return read_tfrecord(counted[name], FEATURES, override_num_blocks=3, **options)
+
+    expected = expected_count(name, "raise")
+    assert COUNTS[way](read) == (min(7, expected) if way == "limit" else expected)
+    assert read(columns=[]).schema().names == []
+
+
+def test_rows_without_columns_are_written(workers, counted, tmp_path):
+    write_tfrecord(read_tfrecord(counted["plain"], FEATURES, columns=[]), tmp_path / "out")
+    records = list(tfw.read_records(sorted((tmp_path / "out").iterdir())))
+    assert records == [tfw.encode_example({})] * COUNT
 
 
 def test_a_dataset_goes_to_files_and_back(workers, path, tmp_path):

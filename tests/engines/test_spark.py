@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 import tfwire as tfw
+from counted_files import CASES, expected_count, write_counted_files
 from faults import RAISED, every, fail, fill
 from paths import SOURCE
 from tfwire.spark import SparkSource
@@ -335,6 +337,37 @@ def test_a_table(spark, path):
     assert [(i, f"n{i}") for i in range(NUM_RECORDS)] == [tuple(row) for row in rows]
     assert NUM_RECORDS == table.count()
     assert sum(range(NUM_RECORDS)) == table.groupBy().sum("i").collect()[0][0]
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A file or a folder for each case."""
+    paths = {}
+    for name, files in write_counted_files(tmp_path_factory.mktemp("counted")).items():
+        paths[name] = files[0] if len(files) == 1 else str(tmp_path_factory.mktemp("folder"))
+        for file in files if len(files) > 1 else ():
+            os.symlink(file, os.path.join(paths[name], os.path.basename(file)))
+    return paths
+
+
+@pytest.mark.parametrize(("name", "policy"), CASES)
+def test_rows_are_counted(spark, counted, name, policy):
+    """Also where no column is selected, or the schema has none. Sail infers columns then."""
+    source = spark.read.format("tfrecord").option("on_corrupt", policy)
+    table = source.schema("i bigint, name string").load(counted[name])
+    tables = {"count": table, "select": table.select()}
+    if find_spec("pysail") is None:
+        tables["no schema"] = source.schema(StructType([])).load(counted[name])
+    expected = expected_count(name, policy)
+    for made in tables.values():
+        if expected is None:
+            with pytest.raises(Exception, match="at byte"):
+                made.count()
+        else:
+            assert made.count() == expected
+            assert made.limit(7).count() == min(7, expected)
+    if expected is not None:
+        assert [len(row) for row in tables["select"].collect()] == [0] * expected
 
 
 def test_a_table_of_chosen_columns(spark, mixed):

@@ -168,7 +168,7 @@ class ReadBatchesFromTFRecord(PTransform):
             :class:`ReadFromTFRecord`.
         features: A specification, as for :func:`tfwire.arrow.open_reader`. None: it is inferred
             now, from the beginning of the first files that match.
-        columns: The names of the features to read; others are not parsed. None: all.
+        columns: The names of the features to read, at least one; others are not parsed. None: all.
         batch_size: Records of a batch; the last of a file may have fewer.
         batches_as: "arrow": elements are ``pyarrow.RecordBatch``. "numpy": dicts of numpy columns,
             as ``Parser.parse`` gives them; only for Examples.

@@ -74,7 +74,13 @@ class _Batches:
         self._batch_size = batch_size
 
     def split_points(self, offsets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return np.arange(0, len(offsets) - 1, self._batch_size)
+        return np.arange(0, len(offsets) - 1, self._batch_size, dtype=np.int64)
+
+
+def _check_columns(names: Any) -> None:
+    """Without columns, a dict has no rows, and a RecordBatch loses its rows where it is pickled."""
+    if not names:
+        raise ValueError("there are no columns to read; ReadFromTFRecord counts records")
 
 
 class ArrowBatches(_Batches):
@@ -92,7 +98,7 @@ class ArrowBatches(_Batches):
         self._features = features
         self._options = options
         self._readers: dict[str, ArrowReader] = {}
-        self._reader("")  # checks the arguments
+        _check_columns(self._reader("").types)  # and the arguments
 
     def _reader(self, compression: Any) -> ArrowReader:
         """The reader of files of a compression."""
@@ -130,6 +136,7 @@ class NumpyBatches(_Batches):
         if isinstance(features, tuple) or getattr(features, "sequence_features", None):
             raise ValueError('SequenceExamples need batches_as="arrow"')
         names = open_reader([], features, columns=columns).types  # checks the columns
+        _check_columns(names)
         keys = {column_name(key): key for key in features}
         self._parser = Parser({keys[name]: features[keys[name]] for name in names})
 
