@@ -64,7 +64,7 @@ def crop_or_pad(image: npt.NDArray[Pixels], height: int, width: int) -> npt.NDAr
 
 
 # Grey from red, green and blue, in 1/32768, as libpng and so TensorFlow compute it: rounded down.
-_LUMA = np.array([9798, 19235, 3735])
+_LUMA = np.array([9798, 19235, 3735], np.int64)
 
 _PIL_MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
 
@@ -251,7 +251,7 @@ def _pixels(image: Any, channels: int, grey_with_alpha: bool) -> Array:
     if mode == "RGB" and transparent:  # converted directly, Pillow warns
         return np.array(image.convert("RGBA"))[:, :, :3]
     if mode == "L" and image.format == "PNG" and image.mode in ("P", "RGB", "RGBA"):
-        rgb = np.array(image.convert("RGBA"))[:, :, :3].astype(int)
+        rgb = np.array(image.convert("RGBA"))[:, :, :3].astype(np.int64)
         grey = rgb[:, :, 0] == rgb[:, :, 1]
         grey &= rgb[:, :, 1] == rgb[:, :, 2]
         return np.where(grey, rgb[:, :, 0], rgb @ _LUMA >> 15).astype(np.uint8)[:, :, None]

@@ -102,7 +102,7 @@ def mean_length(strings: Sequence[Any]) -> int:
     """The mean length of the first of some byte strings, of bytes objects or a StringTable."""
     some = strings[:_FEW]
     if isinstance(some, StringTable):
-        return int(some.table[:, 1].sum()) // max(1, len(some))
+        return int(some.table[:, 1].sum(dtype=np.uint64)) // max(1, len(some))
     return sum(len(string) for string in some if isinstance(string, bytes)) // max(1, len(some))
 
 
@@ -224,7 +224,7 @@ def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
 def to_splits(lengths: Array) -> Array:
     """Where parts of these lengths begin and end: int64, one more than there are lengths."""
     splits = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=splits[1:])
+    np.cumsum(lengths, dtype=np.int64, out=splits[1:])
     return splits
 
 
@@ -288,7 +288,7 @@ def _joined_spans(messages: list[bytes], first: int) -> Spans:
     joined = messages[0] if len(messages) == 1 else b"".join(messages)
     table = np.empty((len(messages), 2), np.uint64)
     table[:, 1] = np.fromiter(map(len, messages), np.uint64, len(messages))
-    np.cumsum(table[:, 1], out=table[:, 0])
+    np.cumsum(table[:, 1], dtype=table.dtype, out=table[:, 0])
     table[:, 0] -= table[:, 1]
     return _spans(joined, table, first)
 
@@ -364,7 +364,7 @@ def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
 
 def strings_from_spans(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
     """The strings of a buffer given by spans (rows of offset and length), as bytes objects."""
-    lengths = int(spans[:, 1].sum())
+    lengths = int(spans[:, 1].sum(dtype=np.uint64))
     if len(spans) > 1 and lengths < _SHORT * len(spans):
         out = np.empty(lib.tfw_pickle_bound(len(spans), lengths), np.uint8)
         size = ffi.new("size_t *")
@@ -443,8 +443,11 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
     """
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
         return np.asarray(value)
-    strings = isinstance(first_leaf(value), (str, bytes))
+    leaf = first_leaf(value)
+    strings = isinstance(leaf, (str, bytes))
     array = np.asarray(value, object if strings else None)
+    if type(leaf) is int and array.dtype.kind == "i":  # int32 by numpy 1 on Windows
+        array = array.astype(np.int64, copy=False)
     if array.dtype.kind not in "OSU":
         return array
     objects = array if array.dtype.kind == "O" else np.asarray(value, object)

@@ -138,7 +138,7 @@ class _SampleCursor(GatheringElements):
         self._seed = seed
         self._key = as_key(seed, epoch, "sample")
         self._drawn = drawn
-        self._bounds = np.cumsum(stage.weights) / sum(stage.weights)
+        self._bounds = np.cumsum(stage.weights, dtype=np.float64) / sum(stage.weights)
         self._stop_on_empty = stage.stop_on_empty
         self._below: list[Cursor | None] = []  # None: it has ended
         try:

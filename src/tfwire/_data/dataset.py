@@ -391,7 +391,7 @@ def _datasets(datasets: Any) -> list[Any]:
 
 def _weights(weights: Any, count: int) -> tuple[float, ...]:
     try:
-        found = np.ones(count) if weights is None else np.asarray(weights, np.float64)
+        found = np.ones(count, np.float64) if weights is None else np.asarray(weights, np.float64)
     except (TypeError, ValueError):
         found_type = type(weights).__name__
         raise TypeError(f"weights must be a list of numbers, found {found_type}") from None

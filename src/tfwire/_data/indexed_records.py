@@ -197,7 +197,7 @@ class NumberedCursor(GatheringPieces):
         if self._fetched >= self._stage.length:
             return None
         end = min(self._fetched + self._at_once, self._stage.length)
-        places = np.arange(self._fetched, end)
+        places = np.arange(self._fetched, end, dtype=np.int64)
         try:
             records = self._stage.fetch(places)
         except DataLossError:

@@ -69,7 +69,7 @@ class PackedRecords(GatheringPieces):
     def _keep(self, batch: Any) -> Array:
         """The table of a batch's records, copied in one piece, with their frames."""
         spans = span_table(batch)
-        begin, end = int(spans[0, 0]), int(spans[-1].sum())
+        begin, end = int(spans[0, 0]), int(spans[-1].sum(dtype=np.uint64))
         block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
         self._blocks.append(block)
         self._size += len(block)
@@ -90,7 +90,7 @@ class PackedRecords(GatheringPieces):
         """
         if self._size <= self._limit:
             return
-        self._size = int(table[:, 1].sum())
+        self._size = int(table[:, 1].sum(dtype=np.uint64))
         self._limit = 2 * self._size + _SLACK
         self._blocks = [copy_strings(table, self._size)]
 

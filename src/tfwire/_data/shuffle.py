@@ -226,7 +226,7 @@ class _BufferCursor(GatheringPieces):
             self._forget_places()
         elements = self._array(self._source.take(min(count, _ELEMENTS_PER_DRAW)))
         first, self._pulled = self._pulled, self._pulled + len(elements)
-        return Numbered(elements, np.arange(first, self._pulled))
+        return Numbered(elements, np.arange(first, self._pulled, dtype=np.int64))
 
     def _forget_places(self) -> None:
         """Drops the snapshots that no element needs."""

@@ -238,7 +238,7 @@ class Records(Stage):
         """The files of this shard in the order of an epoch."""
         if self.seed is None:
             return self
-        order = np.arange(len(self.paths))
+        order = np.arange(len(self.paths), dtype=np.int64)
         order = permuted(as_key(self.seed, epoch, "files"), len(order), order)
         for num_shards, index in self._shares:
             order = order[index::num_shards]

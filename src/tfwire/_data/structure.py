@@ -126,7 +126,8 @@ def _strings(values: Sequence[Any]) -> Array:
 
 def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
     """Stacks SparseTensors. Each of the other dimensions is the largest among them."""
-    numbers = np.repeat(np.arange(len(tensors)), [len(tensor.indices) for tensor in tensors])
+    counts = [len(tensor.indices) for tensor in tensors]
+    numbers = np.repeat(np.arange(len(tensors), dtype=np.int64), counts)
     indices = np.concatenate([tensor.indices for tensor in tensors])
     values = np.concatenate([as_array(tensor.values) for tensor in tensors])
     shape = np.max([tensor.dense_shape for tensor in tensors], axis=0)

@@ -161,7 +161,7 @@ class BytesColumn:
         sizes = ends - begins
         offsets = to_splits(sizes)
         where = np.repeat(begins - offsets[:-1], sizes)
-        where += np.arange(len(where))
+        where += np.arange(len(where), dtype=np.int64)
         return BytesColumn._trusted(self.data[where], offsets, (len(sizes),))
 
     def to_numpy(self) -> npt.NDArray[np.object_]:

@@ -95,9 +95,9 @@ def between(values: Any, begin: int, end: int) -> Any:
 
 def ranges(lengths: Array) -> Array:
     """range(length) for every length, concatenated."""
-    total = int(lengths.sum())
-    begins: Array = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.subtract(np.arange(total), begins, out=begins)
+    total = int(lengths.sum(dtype=np.int64))
+    begins: Array = np.repeat(np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
+    return np.subtract(np.arange(total, dtype=np.int64), begins, out=begins)
 
 
 def longest(lengths: Array) -> int:
@@ -178,7 +178,8 @@ def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesCol
     data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
     offsets = np.append(strings.offsets, len(data))
     with_default = BytesColumn._trusted(data, offsets, (len(strings) + 1,))
-    return with_default.take(pad_rows(np.arange(len(strings)), splits, len(strings)))
+    numbers = np.arange(len(strings), dtype=np.int64)
+    return with_default.take(pad_rows(numbers, splits, len(strings)))
 
 
 # ---- Features of an Example, or of a context ---------------------------------------------------
@@ -209,14 +210,17 @@ class VarLen:
         column = columns[self.column]
         lengths = np.diff(column.splits)
         indices = np.empty((len(column.values), 2), np.int64)
-        indices[:, 0] = np.repeat(np.arange(count), lengths)
+        indices[:, 0] = np.repeat(np.arange(count, dtype=np.int64), lengths)
         indices[:, 1] = ranges(lengths)
-        return SparseTensor(indices, column.values, np.array([count, longest(lengths)]))
+        shape = np.array([count, longest(lengths)], np.int64)
+        return SparseTensor(indices, column.values, shape)
 
     def single(self, columns: Sequence[Column]) -> SparseTensor:
         values = columns[self.column].values
         return SparseTensor(
-            np.arange(len(values)).reshape(-1, 1), values, np.array([len(values)], np.int64)
+            np.arange(len(values), dtype=np.int64).reshape(-1, 1),
+            values,
+            np.array([len(values)], np.int64),
         )
 
 
@@ -258,7 +262,8 @@ class Sparse:
     checked: ClassVar[bool] = True
 
     def batch(self, columns: Sequence[Column], count: int) -> SparseTensor:
-        records = np.repeat(np.arange(count), np.diff(columns[self.column].splits))
+        lengths = np.diff(columns[self.column].splits)
+        records = np.repeat(np.arange(count, dtype=np.int64), lengths)
         return self._tensor(columns, [records], (count, *self.sizes))
 
     def single(self, columns: Sequence[Column]) -> SparseTensor:
@@ -336,11 +341,11 @@ class StepValues:
         # Rows are steps, numbered through the batch. They become record and step in the record.
         row = tensor.indices[:, 0]
         indices = np.empty((len(row), 3), np.int64)
-        indices[:, 0] = np.repeat(np.arange(count), num_steps)[row]
+        indices[:, 0] = np.repeat(np.arange(count, dtype=np.int64), num_steps)[row]
         indices[:, 1] = ranges(num_steps)[row]
         indices[:, 2] = tensor.indices[:, 1]
         shape = [count, longest(num_steps), int(tensor.dense_shape[1])]
-        return SparseTensor(indices, tensor.values, np.array(shape))
+        return SparseTensor(indices, tensor.values, np.array(shape, np.int64))
 
     def single(self, columns: Sequence[Column]) -> SparseTensor:
         """The steps as a batch: its first dimension is their number."""

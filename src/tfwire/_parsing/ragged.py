@@ -71,12 +71,12 @@ class PartitionNumbers(NamedTuple):
 
     def firsts(self) -> Array:
         """The position of the first value in every record with values."""
-        first: Array = (np.cumsum(self.sizes) - self.sizes)[self.sizes != 0]
+        first: Array = (np.cumsum(self.sizes, dtype=np.int64) - self.sizes)[self.sizes != 0]
         return first
 
     def lasts(self) -> Array:
         """The position of the last value in every record with values."""
-        last: Array = np.cumsum(self.sizes)[self.sizes != 0] - 1
+        last: Array = np.cumsum(self.sizes, dtype=np.int64)[self.sizes != 0] - 1
         return last
 
 
@@ -111,8 +111,9 @@ def _value_row_ids(numbers: PartitionNumbers) -> Level:
     """The last id plus one is the number of rows."""
     counts = np.zeros(len(numbers.sizes), np.int64)
     counts[numbers.sizes != 0] = numbers.values[numbers.lasts()] + 1
-    rows = numbers.values + numbers.per_value(np.cumsum(counts) - counts)
-    return Level(np.bincount(rows, minlength=int(counts.sum())), counts)
+    first = np.cumsum(counts, dtype=np.int64) - counts
+    rows = numbers.values + numbers.per_value(first)
+    return Level(np.bincount(rows, minlength=int(counts.sum(dtype=np.int64))), counts)
 
 
 _LEVELS: dict[str, Callable[[PartitionNumbers], Level]] = {
@@ -189,7 +190,7 @@ def _level(columns: Sequence[Column], partition: Partition, counts: Array, check
     """The rows that a partition makes of the inner rows; counts is their number per record."""
     if partition.kind == "UniformRowLength":
         rows = check.divide(counts, partition.length)
-        return Level(np.full(rows.sum(), partition.length), rows)
+        return Level(np.full(rows.sum(dtype=np.int64), partition.length, np.int64), rows)
     column = columns[partition.column]
     check.same_steps(column)
     numbers = PartitionNumbers(column.values, np.diff(column.splits), counts)
@@ -216,7 +217,7 @@ class _Check:
             return
         record = int(good.argmin())
         if sizes is not None:
-            record = int(np.searchsorted(np.cumsum(sizes), record, "right"))
+            record = int(np.searchsorted(np.cumsum(sizes, dtype=np.int64), record, "right"))
         if self.steps is not None:  # the index is that of a step
             record = int(np.searchsorted(self.steps, record, "right")) - 1
         raise _failure(self.key, record, text)
@@ -239,9 +240,9 @@ class _Check:
         values, sizes, counts = numbers
         if kind == "ValueRowIds":
             self.expect(sizes == counts, None, "There is not one row id for every value")
-            rows = np.zeros(len(sizes))  # a sum of integers could overflow
+            rows = np.zeros(len(sizes), np.float64)  # a sum of integers could overflow
             rows[sizes != 0] = values[numbers.lasts()]
-            few = np.cumsum(rows) <= _MAX_EMPTY_ROWS + len(values)
+            few = np.cumsum(rows, dtype=np.float64) <= _MAX_EMPTY_ROWS + len(values)
             self.expect(few, None, "The row ids are too large")
             steps = np.diff(values, prepend=0)
             firsts = numbers.firsts()
@@ -255,6 +256,6 @@ class _Check:
 
     def cover(self, kind: str, level: Level, counts: Array) -> None:
         self.expect(level.lengths >= 0, level.counts, f"{kind} decrease")
-        splits, ends = to_splits(level.lengths), np.cumsum(level.counts)
+        splits, ends = to_splits(level.lengths), np.cumsum(level.counts, dtype=np.int64)
         covered = splits[ends] - splits[ends - level.counts]
         self.expect(covered == counts, None, f"{kind} do not cover the values")

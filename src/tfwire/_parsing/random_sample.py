@@ -187,12 +187,15 @@ class _Draws:
     def _draw(self, last: int) -> None:
         """Draws records after the last one."""
         draw = self._random.random
-        uniform = 1 - np.array([draw() for _ in range(3 * _SAMPLED_RECORDS)]).reshape(3, -1)
-        log_weights = self._log_weight + np.cumsum(np.log(uniform[0])) / _SAMPLED_RECORDS
+        drawn = np.array([draw() for _ in range(3 * _SAMPLED_RECORDS)], np.float64)
+        uniform = 1 - drawn.reshape(3, -1)
+        log_weights = (
+            self._log_weight + np.cumsum(np.log(uniform[0]), dtype=np.float64) / _SAMPLED_RECORDS
+        )
         self._log_weight = float(log_weights[-1])
         skips = np.log(uniform[1]) / np.log1p(-np.exp(log_weights))
         steps = 1 + np.minimum(skips, _LONGEST_SKIP).astype(np.int64)
-        self._numbers = (last + np.cumsum(steps)).tolist()
+        self._numbers = (last + np.cumsum(steps, dtype=steps.dtype)).tolist()
         self._slots = ((1 - uniform[2]) * _SAMPLED_RECORDS).astype(np.int64).tolist()
         self._taken = 0
 

@@ -33,7 +33,7 @@ def _references(held: list[Array]) -> int:
 
 
 # References to an array that only a list holds. Every view holds the array that it shows.
-_UNSEEN = _references([np.empty(0)])
+_UNSEEN = _references([np.empty(0, np.uint8)])
 
 
 def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

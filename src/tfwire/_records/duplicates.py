@@ -70,7 +70,7 @@ class DuplicateFilter:
         """The last records delivered, from the one with this key that follows a gap. All of them
         were stored in the bytes that the search went back; a record that takes more is another."""
         sizes = FRAME + (self._keys >> np.uint64(32))
-        fits = np.cumsum(sizes[::-1])[::-1] <= self._went_back
+        fits = np.cumsum(sizes[::-1], dtype=np.int64)[::-1] <= self._went_back
         found = np.flatnonzero(self._begins & fits & (self._keys == key))
         return self._keys[found[0] :] if len(found) else self._keys[:0]
 
@@ -86,7 +86,7 @@ def _record_keys(batch: Any) -> Array:
     """One uint64 per record: its length and its checksum."""
     offsets, lengths = span_table(batch).T
     data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
-    footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE)]
+    footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE, dtype=np.int64)]
     keys: Array = lengths.astype(np.uint64) << np.uint64(32) | footers.view(np.uint32)[:, 0]
     return keys
 

@@ -86,7 +86,9 @@ class FileAccess:
                     self._check_number(number)
                 return payload
         payload = b""  # frees its memory before it is read again
-        return self._fetch(np.array([number]))[0]  # raises the error, or completes a short read
+        return self._fetch(np.array([number], np.int64))[
+            0
+        ]  # raises the error, or completes a short read
 
     def again(self) -> FileAccess:
         """Access for another iterator."""
@@ -211,7 +213,7 @@ class StreamAccess:
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
-        return self._take(np.array([number]))[0]
+        return self._take(np.array([number], np.int64))[0]
 
     def again(self) -> StreamAccess:
         """Access for another iterator, with a position of its own."""

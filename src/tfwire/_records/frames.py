@@ -192,7 +192,7 @@ class Payloads:
 
     def ends(self) -> list[int]:
         """The end of each record, in bytes, once all are framed one after another."""
-        ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME)).tolist()
+        ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME), dtype=np.uint64).tolist()
         return ends
 
     @property
@@ -217,7 +217,7 @@ class Payloads:
     def framed(self) -> memoryview:
         """The framed records, in new memory."""
         spans = np.ascontiguousarray(self._spans)
-        size = int(spans[:, 1].sum()) + FRAME * len(spans)
+        size = int(spans[:, 1].sum(dtype=np.uint64)) + FRAME * len(spans)
         return pack(
             ffi.from_buffer("uint8_t[]", self._data),
             len(self._data),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from tfwire._base.arguments import boolean, integer
+from tfwire._base.arrays import int64_array
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._base.text import show_path
@@ -112,7 +113,7 @@ class RecordIndex:
 
     @offsets.setter
     def offsets(self, offsets: IntegerArray) -> None:
-        self._offsets = np.asarray(offsets).view()
+        self._offsets = int64_array("offsets", offsets).view()
         # The file, or the version of the object, in which the offsets were found; None: whatever
         # they are, its headers have to say the same.
         self._identity: str | None = None

@@ -228,8 +228,8 @@ def _fits(compression: Compression, count: int, size: int) -> bool:
 def offsets_of_lengths(lengths: Array) -> Array:
     """Where records of these lengths begin if there are no gaps, and where the last ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    offsets[1:] += FRAME * np.arange(1, len(offsets))
+    np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    offsets[1:] += FRAME * np.arange(1, len(offsets), dtype=np.int64)
     return offsets
 
 

@@ -126,4 +126,4 @@ def offsets_in_stream(
             table = span_table(batch)
             chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
             end = int(chunks[-1][-1] + table[-1, 1] + FRAME)
-    return np.concatenate([*chunks, np.array([end])])
+    return np.concatenate([*chunks, np.array([end], np.int64)])

@@ -91,7 +91,8 @@ class _Records:
         if isinstance(key, slice):
             chosen = range(*slice_indices(key, count))
             # The step of a slice of one record may be of any size.
-            return chosen.start + np.arange(len(chosen)) * (chosen.step if len(chosen) > 1 else 1)
+            step = chosen.step if len(chosen) > 1 else 1
+            return chosen.start + np.arange(len(chosen), dtype=np.int64) * step
         # A set has no order. numpy would take the keys of a dict, and what an iterator gives.
         if not hasattr(key, "__getitem__") or isinstance(key, Mapping):
             raise _wrong_key(key)
@@ -230,7 +231,8 @@ class TFRecordFile(_Records):
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         access = self._access().again()
         for first in range(0, len(self), access.at_once):
-            yield from access.many(np.arange(first, min(first + access.at_once, len(self))))
+            end = min(first + access.at_once, len(self))
+            yield from access.many(np.arange(first, end, dtype=np.int64))
 
     def close(self) -> None:
         """Closes the file. Closing again is allowed; calls in progress go on."""

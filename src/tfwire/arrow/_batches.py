@@ -117,7 +117,7 @@ class BatchSession(Session):
             size = count * ffi.sizeof("uint64_t")
             numbers = np.frombuffer(ffi.buffer(window.numbers + skipped, size), np.int64).copy()
         else:
-            numbers = np.arange(count) + (window.first_record + skipped)
+            numbers = np.arange(count, dtype=np.int64) + (window.first_record + skipped)
         self._origins.append(Origin(window.path, numbers, offsets))
 
     def read(self, stretch: Stretch, count: int, first: int) -> int:
@@ -125,7 +125,7 @@ class BatchSession(Session):
         try:
             return super().read(stretch, count, first)
         finally:
-            numbers = np.arange(number, number + self.done[0])
+            numbers = np.arange(number, number + self.done[0], dtype=np.int64)
             self._origins.append(Origin(stretch.path, numbers, numbers[:0]))
 
     def take(self, count: int) -> Any:

@@ -141,7 +141,7 @@ def _sections(
     path: str, offsets: np.ndarray[Any, Any], partition_bytes: int
 ) -> list[FilePartition]:
     """The parts of a plain file, cut at the first record at or after each multiple of a size."""
-    cuts = np.arange(0, offsets[-1], partition_bytes)
+    cuts = np.arange(0, offsets[-1], partition_bytes, dtype=np.int64)
     numbers = np.unique(np.searchsorted(offsets, cuts)).tolist()
     numbers = [number for number in numbers if number < len(offsets) - 1]
     parts = []

@@ -53,10 +53,10 @@ def describe_size(path: Path) -> str:
 def observation_columns(count: int, seed: int = 0) -> dict[str, Array]:
     """The tutorial's data set: (bool, int, bytes, float) per observation."""
     rng = np.random.default_rng(seed)
-    feature1 = rng.integers(0, 5, count)
+    feature1 = rng.integers(0, 5, count, np.int64)
     animals = np.array([b"cat", b"dog", b"chicken", b"horse", b"goat"], dtype=object)
     return {
-        "feature0": rng.integers(0, 2, count).astype(bool),
+        "feature0": rng.integers(0, 2, count, np.int64).astype(bool),
         "feature1": feature1,
         "feature2": animals[feature1],
         "feature3": rng.standard_normal(count),
@@ -139,7 +139,7 @@ def clothes(path: Path) -> None:
     heading("Fashion-MNIST shapes: arrays as raw bytes, decode_raw")
     rng = np.random.default_rng(1)
     images = rng.random((1000, 784), dtype=np.float32)
-    labels = np.eye(10, dtype=np.float64)[rng.integers(0, 10, 1000)]
+    labels = np.eye(10, dtype=np.float64)[rng.integers(0, 10, 1000, np.int64)]
     with tfw.TFRecordWriter(path) as writer:
         writer.write_columns(
             {

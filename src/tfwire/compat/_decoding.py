@@ -327,10 +327,11 @@ class RaggedTensor(Explained):
             raise ValueError(f"st_input must have rank 2, found {len(sparse.dense_shape)}")
         rows, columns = sparse.indices.T
         lengths = np.bincount(rows, minlength=int(sparse.dense_shape[0]))
-        firsts = np.cumsum(lengths) - lengths
+        ends = np.cumsum(lengths, dtype=np.int64)
+        firsts = ends - lengths
         if not np.array_equal(columns, np.arange(len(columns), dtype=np.int64) - firsts[rows]):
             raise InvalidArgumentError("a row of the SparseTensor has a gap before its last value")
-        splits = np.concatenate([[0], np.cumsum(lengths)]).astype(numpy_dtype(row_splits_dtype))
+        splits = np.concatenate([[0], ends]).astype(numpy_dtype(row_splits_dtype))
         return cls(column_types.RaggedTensor(np.asarray(sparse.values), splits))
 
     @property

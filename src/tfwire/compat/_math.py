@@ -161,7 +161,8 @@ def _mean(array: Array, axes: Any, keepdims: bool) -> Any:
     """The mean; of integers, cut towards zero."""
     if array.dtype.kind in "fc":
         return array.mean(axes, keepdims=keepdims)
-    total = np.asarray(array.sum(axes, keepdims=keepdims))
+    wide = np.uint64 if array.dtype.kind == "u" else np.int64
+    total = array.sum(axes, wide, keepdims=keepdims)
     count = max(array.size // max(total.size, 1), 1)
     return np.abs(total) // count * np.sign(total)
 

@@ -72,7 +72,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     TensorShape(target)  # refuses negative sizes
     if array.size != 1 and array.size != np.prod(target, dtype=np.int64):
         raise TypeError(f"{array.size} values do not fill the shape {target}")
-    return Tensor._of(np.full(target, array.ravel()) if array.size == 1 else array.reshape(target))
+    return Tensor._of(np.resize(array, target))
 
 
 def convert_to_tensor(
@@ -181,7 +181,8 @@ def range(  # TensorFlow's name
     first, last, step = (end.astype(common).item() for end in ends)
     if not step or (first > last if step > 0 else first < last):
         raise InvalidArgumentError(f"no range from {first} to {last} by {step}")
-    return Tensor._of(np.arange(first, last, step).astype(common))
+    wide = np.float64 if common.kind == "f" else np.int64
+    return Tensor._of(np.arange(first, last, step, dtype=wide).astype(common))
 
 
 _RANGE_ORDER = ("int32", "int64", "float16", "bfloat16", "float32", "float64")
@@ -210,7 +211,7 @@ def one_hot(
     off = to_array(0 if off_value is None else off_value, values)
     if to_array(depth) < 0:
         raise InvalidArgumentError(f"`depth` must not be negative, found {depth}")
-    hot = to_array(indices)[..., None] == np.arange(int(to_array(depth)))
+    hot = to_array(indices)[..., None] == np.arange(int(to_array(depth)), dtype=np.int64)
     with refusing_arguments():
         return Tensor._of(np.moveaxis(np.where(hot, on, off), -1, -1 if axis is None else axis))
 
@@ -316,7 +317,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     array, times = to_array(input), _as_shape(multiples)
     if len(times) != array.ndim or min(times, default=0) < 0:
         raise InvalidArgumentError(f"multiples {times} for a tensor of rank {array.ndim}")
-    return Tensor._of(np.tile(array, times).reshape(np.multiply(array.shape, times).astype(int)))
+    return Tensor._of(
+        np.tile(array, times).reshape(np.multiply(array.shape, times).astype(np.int64))
+    )
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -343,13 +346,13 @@ def pad(
     if mode.upper() not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
         raise ValueError(f"mode must be CONSTANT, REFLECT or SYMMETRIC, found {mode!r}")
     if mode.upper() != "CONSTANT":
-        limits = np.array(array.shape)[:, None] - (mode.upper() == "REFLECT")
+        limits = np.array(array.shape, np.int64)[:, None] - (mode.upper() == "REFLECT")
         if (widths > limits).any():
             raise InvalidArgumentError(f"paddings for {mode} must be smaller than the tensor")
         return Tensor._of(np.pad(array, widths.tolist(), mode.lower()))  # type: ignore[call-overload]
     empty = constant_values == 0 and array.dtype == object
     value = to_array(b"" if empty else constant_values, array.dtype)
-    padded = np.full(widths.sum(1) + array.shape, value, array.dtype)
+    padded = np.full(widths.sum(1, dtype=np.int64) + array.shape, value, array.dtype)
     places = zip(widths[:, 0], array.shape, strict=True)
     padded[tuple(builtins.slice(first, first + n) for first, n in places)] = array
     return Tensor._of(padded)
@@ -426,11 +429,13 @@ def split(
         count = int(sizes)
         if count < 1 or length % count:
             raise InvalidArgumentError(f"{length} rows in {count} equal parts")
-        sizes = np.full(count, length // count)
-    sizes = np.where(sizes < 0, length - sizes[sizes >= 0].sum(), sizes)
-    if sizes.sum() != length:
-        raise InvalidArgumentError(f"parts of {sizes.sum()} rows, the tensor has {length}")
-    return [Tensor(part) for part in np.split(array, np.cumsum(sizes)[:-1], place)]
+        sizes = np.full(count, length // count, np.int64)
+    sizes = np.where(sizes < 0, length - sizes[sizes >= 0].sum(dtype=np.int64), sizes)
+    if sizes.sum(dtype=np.int64) != length:
+        raise InvalidArgumentError(
+            f"parts of {sizes.sum(dtype=np.int64)} rows, the tensor has {length}"
+        )
+    return [Tensor(part) for part in np.split(array, np.cumsum(sizes, dtype=np.int64)[:-1], place)]
 
 
 # ---- Choosing values ----------------------------------------------------------------------------

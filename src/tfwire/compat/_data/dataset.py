@@ -166,7 +166,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             numbers = range(*(integer("a limit", to_numpy(one)) for one in args))
         dtype = np.dtype(getattr(output_type, "as_numpy_dtype", output_type))
         return cls.from_tensor_slices(
-            np.arange(numbers.start, numbers.stop, numbers.step).astype(dtype)
+            np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64).astype(dtype)
         )
 
     @classmethod
@@ -274,9 +274,9 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
             if len(given) != len(datasets):
                 raise ValueError(f"expected {len(datasets)} weights, found {len(given)}")
             if len(given) and not given.all():  # a dataset that is never drawn would never end
-                positive = given.nonzero()[0] if given.any() else np.arange(1)
+                positive = given.nonzero()[0] if given.any() else np.arange(1, dtype=np.int64)
                 datasets = [datasets[i] for i in positive]
-                given = given[positive] if given.any() else np.ones(1)
+                given = given[positive] if given.any() else np.ones(1, np.float64)
             if len(datasets) == 1:
                 return datasets[0]
             weights = cls._of(

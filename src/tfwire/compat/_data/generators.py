@@ -288,7 +288,7 @@ def drawn_choices(seed: int, again: bool, epoch: str, weights: Elements) -> Elem
     """The number of a source for each list of weights, drawn with these weights."""
     key = as_key(seed, epoch) if again else as_key(seed)
     for place, of_sources in enumerate(weights):
-        bounds = np.cumsum(np.asarray(of_sources, np.float64))
+        bounds = np.cumsum(of_sources, dtype=np.float64)
         drawn = _uniform(key, place) * bounds[-1]
         yield int(np.searchsorted(bounds, drawn, side="right"))
 
@@ -303,12 +303,13 @@ def resample(
 ) -> Elements:
     """Elements, some left out at random, so that their classes follow a distribution."""
     key = as_key(seed)
-    seen = np.zeros(len(target)) if initial is None else np.asarray(initial, np.float64)
+    seen = np.zeros(len(target), np.float64) if initial is None else np.asarray(initial, np.float64)
     for place, element in enumerate(source):
         number = class_of(element)
         if initial is None:
             seen[number] += 1
-        ratio = np.divide(target, seen / seen.sum(), out=np.zeros(len(seen)), where=seen > 0)
+        none = np.zeros(len(seen), np.float64)
+        ratio = np.divide(target, seen / seen.sum(dtype=np.float64), out=none, where=seen > 0)
         if _uniform(key, place) * ratio.max() < ratio[number]:
             yield np.int32(number), element
 
