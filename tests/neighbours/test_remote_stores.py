@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import multiprocessing
 import os
@@ -291,6 +292,22 @@ def test_http_without_ranges(server):
     server.ignores_ranges = True
     for path in ("/a", "/gz"):
         assert RECORDS == list(tfw.read_records(server.url(path, "http")))
+
+
+def test_an_answer_without_ranges_ends_with_its_reader(server):
+    server.add("/long", file_of(MANY))
+    server.ignores_ranges, server.rate = True, 1e6
+    url = server.url("/long", "http")
+    records = tfw.read_records(url)
+    next(records)
+    records.close()
+    next(tfw.read_records(url))  # dropped
+    gc.collect()
+    deadline = time.monotonic() + 30
+    while server.in_flight:
+        assert time.monotonic() < deadline, "an answer is still being sent"
+        time.sleep(0.01)
+    no_threads_left()
 
 
 def test_credentials_of_http(server):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -125,18 +126,13 @@ class _Pace:
     def __init__(self) -> None:
         self._waited, self._num_bytes = 0.0, 0
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        began = time.monotonic()
-        yield
-        self._waited += time.monotonic() - began
-
-    def add(self, num_bytes: int) -> None:
-        """Counts what came.
+    def add(self, waited: float, num_bytes: int) -> None:
+        """Counts what came after some seconds.
 
         Raises:
             TimeoutError: It was too little.
         """
+        self._waited += waited
         self._num_bytes += num_bytes
         if self._waited >= _WINDOW_SECONDS:
             if self._num_bytes < _WINDOW_BYTES:
@@ -179,12 +175,12 @@ async def read_range(fs: Any, path: str, body: Body, facts: Facts, prefix: bool 
             raise AnswerError(f"the answer has the status {answer.status}; 206 was expected")
         pace, stop = _Pace(), body.at + size
         while body.at < stop:
-            with pace.waiting():
-                part, more = await answer.content.readchunk()
+            began = time.monotonic()
+            part, more = await answer.content.readchunk()
             if not part and not more:
                 break
             body.add(part[: stop - body.at])
-            pace.add(len(part))
+            pace.add(time.monotonic() - began, len(part))
         if prefix and answer.status == 200:
             body.end_at(body.at)
 
@@ -301,6 +297,9 @@ class AnswerStream:
         self._offset = 0
         self._pace = _Pace()
         self._answer: Any = run(self._begin(path, bufsize))
+        # Also when it is dropped.
+        self._dropped = weakref.finalize(self, _end, os.getpid(), fs.loop, self._answer)
+        self._dropped.atexit = False
 
     async def _begin(self, path: str, bufsize: int) -> Any:
         answer = await _get(self._fs, path, {}, bufsize)
@@ -327,12 +326,18 @@ class AnswerStream:
         return data
 
     async def _read(self, size: int) -> bytes:
-        with self._pace.waiting():
-            data: bytes = await self._answer.content.read(size)
+        began = time.monotonic()
+        data: bytes = await self._answer.content.read(size)
         if data:
-            self._pace.add(len(data))
+            self._pace.add(time.monotonic() - began, len(data))
         return data
 
     def close(self) -> None:
         """Ends the answer."""
-        self._fs.loop.call_soon_threadsafe(self._answer.close)
+        self._dropped()
+
+
+def _end(pid: int, loop: Any, answer: Any) -> None:
+    """Ends an answer, unless it is the parent process's."""
+    if pid == os.getpid() and loop.is_running():
+        loop.call_soon_threadsafe(answer.close)
