@@ -281,3 +281,19 @@ def test_a_dataset_of_weight_zero_is_left_out(weights):
 def test_what_is_endless_stays_endless(build):
     assert -1 == build(tf.data.Dataset.range(3).repeat()).cardinality()
     assert -1 != build(tf.data.Dataset.range(3).repeat()).map(abs).take(3).cardinality()
+
+
+def test_sparse_features_have_the_specs_of_their_features():
+    """Not those of the first elements, which may be of one size by chance."""
+    features = {
+        "v": tf.io.VarLenFeature(tf.int64),
+        "s": tf.io.SparseFeature("v", "v", tf.int64, 9),
+    }
+    records = [tfwire.encode_example({"v": [1]})] * 4
+    parsed = tf.data.Dataset.from_tensor_slices(records).batch(2).parse_example(features)
+    for dataset in (parsed, parsed.prefetch(1), parsed.repeat(2)):
+        spec = dataset.element_spec
+        assert tf.SparseTensorSpec([None, None], tf.int64) == spec["v"]
+        assert tf.SparseTensorSpec([None, 9], tf.int64) == spec["s"]
+    one = tf.data.Dataset.from_tensor_slices(records).parse_example(features).element_spec
+    assert [[None], [9]] == [one[key].shape.as_list() for key in "vs"]

@@ -17,7 +17,7 @@ from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Derived, Map, Stage, Zip
 from tfwire._data.structure import leaves, map_structure, zip_structures
 from tfwire._examples import column_types
-from tfwire._parsing.features import DType
+from tfwire._parsing.features import DType, SparseFeature, VarLenFeature
 from tfwire.compat._convert import as_dtype, numpy_dtype, to_numpy
 from tfwire.compat._data.generators import Arranged
 from tfwire.compat._errors import DtypeError, Explained, translating_files
@@ -252,9 +252,29 @@ def known_spec(stage: Stage) -> Any:
         source.spec = known_spec(stage.source)
         spec = stage.over(source).spec
     else:
-        found = _found(stage)
-        spec = None if found is None else map_structure(described, found)
+        spec = _of_parsed(stage) if isinstance(stage, Parse) else None
+        if not _is_known(spec):
+            found = _found(stage)
+            spec = None if found is None else map_structure(described, found)
     return spec if _is_known(spec) else None
+
+
+def _of_parsed(stage: Parse) -> Any:
+    """The spec of parsed Examples, where it is known whether they come in batches."""
+    if stage.axes is None:
+        return None
+    features = stage.arguments[0]._plans[0].features
+    return {key: _of_feature(features[key], stage.axes, text) for key, text in stage.spec.items()}
+
+
+def _of_feature(feature: Any, axes: Any, text: str) -> str:
+    """The text of a feature; that of a RaggedFeature is not known before there are values."""
+    if isinstance(feature, VarLenFeature):
+        return str(Description(as_dtype(feature.dtype).name, (*axes, None), "sparse"))
+    if isinstance(feature, SparseFeature):
+        sizes = np.ravel(feature.size).tolist()
+        return str(Description(as_dtype(feature.dtype).name, (*axes, *sizes), "sparse"))
+    return text
 
 
 def _found(stage: Stage) -> Any:
