@@ -174,6 +174,11 @@ TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, u
 
 /* ---- Files of Python ------------------------------------------------------------------------ */
 
+/* Reads a whole record at an offset of a file, and verifies it and its length. TFW_OK, or what
+ * tfw_read_at or tfw_verify_record found; TFW_E_TRUNCATED: the file ends before.
+ * REQUIRES: out has room for size bytes. */
+TFW_API int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *out);
+
 /* Closes the file of a descriptor, if it is not -1, and makes it -1. A destructor for the memory
  * that has it: Python loses an interrupt that arrives in a destructor of its own. */
 TFW_API void tfw_close_file(int32_t *fd);

@@ -27,7 +27,11 @@ __all__ = ["RECORDS_PER_FETCH", "FileAccess", "StreamAccess", "stale_at"]
 
 Array = np.ndarray[Any, Any]
 
-_HEADER, _FOOTER = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE
+_HEADER, _FOOTER, _OK = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE, lib.TFW_OK
+_read_record = lib.tfw_read_record
+# Memory that no thread reads into, each with a view of its bytes. A list's pop and append are
+# atomic.
+_rooms: list[tuple[Any, Any]] = []
 
 _FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
 RECORDS_PER_FETCH = 4096
@@ -67,28 +71,48 @@ class FileAccess:
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
-        fd, begin, end = self._source.fd, self._offsets[number], self._offsets[number + 1]
+        fd, offsets = self._source.fd, self._offsets
+        begin, end = offsets[number], offsets[number + 1]
         length = end - begin - FRAME
         if length < 0 or begin < 0:  # somebody has changed the offsets
             raise stale_at(self._path, number, "no record has its offsets")
-        if length < _LONG_PAYLOAD_BYTES:
-            record = system.pread(fd, end - begin, begin)
-            header, payload, footer = record, record[_HEADER:-_FOOTER], record[-_FOOTER:]
-        else:
-            self._check_size(number, end)
-            header = system.pread(fd, _HEADER, begin)
-            payload = read_at(fd, length, begin + _HEADER)
-            footer = system.pread(fd, _FOOTER, end - _FOOTER)
-        if len(header) >= _HEADER and len(payload) == length and len(footer) == _FOOTER:
+        if length >= _LONG_PAYLOAD_BYTES:
+            return self._long(number, begin, end)
+        try:
+            room, view = _rooms.pop()
+        except IndexError:
+            room = ffi.new("uint8_t[]", _LONG_PAYLOAD_BYTES + FRAME)
+            view = ffi.buffer(room)
+        try:
+            status = _read_record(fd, begin, end - begin, room)
+            payload: bytes = view[_HEADER : end - begin - _FOOTER]
+        finally:
+            _rooms.append((room, view))
+        if status != _OK:
+            return self._reread(number)
+        if number >= self._layout.checked:
+            self._check_number(number)
+        return payload
+
+    def _long(self, number: int, begin: int, end: int) -> bytes:
+        """A long record, read to where it stays."""
+        fd, length = self._source.fd, end - begin - FRAME
+        self._check_size(number, end)
+        header = system.pread(fd, _HEADER, begin)
+        payload = read_at(fd, length, begin + _HEADER)
+        footer = system.pread(fd, _FOOTER, end - _FOOTER)
+        if len(header) == _HEADER and len(payload) == length and len(footer) == _FOOTER:
             status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
-            if status == lib.TFW_OK:
+            if status == _OK:
                 if number >= self._layout.checked:
                     self._check_number(number)
                 return payload
         payload = b""  # frees its memory before it is read again
-        return self._fetch(np.array([number], np.int64))[
-            0
-        ]  # raises the error, or completes a short read
+        return self._reread(number)
+
+    def _reread(self, number: int) -> bytes:
+        """A record whose read was short, or that did not verify: raises the error."""
+        return self._fetch(np.array([number], np.int64))[0]
 
     def again(self) -> FileAccess:
         """Access for another iterator."""

@@ -73,6 +73,8 @@ class _Records:
             OSError: The file cannot be read.
             ValueError: The file is closed.
         """
+        if type(key) is int and 0 <= key < self._count:  # usual
+            return self._one(key)
         try:
             number = as_index(key)
         except TypeError:
@@ -223,7 +225,8 @@ class TFRecordFile(_Records):
         return records
 
     def _one(self, number: int) -> bytes:
-        return self._access().one(number)
+        records = self._records  # as _access, which takes longer to call
+        return records.one(number) if records is not None else self._access().one(number)
 
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         return self._access().many(numbers)

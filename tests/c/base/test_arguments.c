@@ -248,6 +248,7 @@ static void no_records_are_no_error(void) {
     CHECK_EQ(TFW_OK, tfw_object_spans(NULL, 0, &(tfw_object_layout){0}, NULL));
     CHECK_EQ(TFW_OK, tfw_pack_objects(NULL, 0, &(tfw_object_layout){0}, NULL, 0, &a, &b));
     tfw_close_file(&(int32_t){-1});
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_record(-1, 0, 0, NULL));
 }
 
 static void no_messages_are_no_error(void) {

@@ -1,4 +1,4 @@
-/* Files that Python leaves for C to close. */
+/* Files that Python leaves for C to close, and records by number. */
 #include "check.h"
 
 static void a_file_is_closed_once(void) {
@@ -13,7 +13,34 @@ static void a_file_is_closed_once(void) {
     close(next);
 }
 
+static void a_record_is_read_and_verified(void) {
+    enum { LENGTH = 5, SIZE = TFW_HEADER_SIZE + LENGTH + TFW_FOOTER_SIZE };
+    const uint8_t payload[LENGTH] = "hello";
+    uint8_t file[3 + SIZE] = "abc", out[SIZE + 1];
+    const tfw_span span = {0, LENGTH};
+    size_t len;
+    CHECK_EQ(TFW_OK, tfw_pack(payload, LENGTH, &span, 1, file + 3, SIZE, &len, NULL));
+    for (int byte = -1; byte < SIZE; byte++) { /* none of them changed, then each */
+        int32_t fd = unnamed_file();
+        file[3 + (byte < 0 ? 0 : byte)] ^= byte < 0 ? 0 : 1;
+        CHECK_EQ(sizeof file, write(fd, file, sizeof file));
+        file[3 + (byte < 0 ? 0 : byte)] ^= byte < 0 ? 0 : 1;
+        const int status = tfw_read_record(fd, 3, SIZE, out);
+        CHECK_EQ(byte < 0                  ? TFW_OK
+                 : byte < TFW_HEADER_SIZE  ? TFW_E_LENGTH_CRC
+                                           : TFW_E_DATA_CRC,
+                 status);
+        CHECK(byte >= 0 || memcmp(out + TFW_HEADER_SIZE, payload, LENGTH) == 0);
+        CHECK_EQ(TFW_E_TRUNCATED, tfw_read_record(fd, 4, SIZE, out));
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_read_record(fd, 3, TFW_HEADER_SIZE, out));
+        CHECK(tfw_read_record(fd, 3, SIZE - 1, out) != TFW_OK);
+        tfw_close_file(&fd);
+    }
+    CHECK_EQ(TFW_E_IO, tfw_read_record(-1, 3, SIZE, out));
+}
+
 int main(void) {
     RUN(a_file_is_closed_once);
+    RUN(a_record_is_read_and_verified);
     return check_report("files");
 }
