@@ -68,6 +68,7 @@ $(ORACLE_READY): pyproject.toml
 	$(ORACLE)/bin/python $(PIP) 'tensorflow-cpu>=2.21' 'setuptools>=77' wheel 'cffi>=1.17' \
 	    ml_dtypes isal pytest pytest-benchmark hypothesis crc32c google-crc32c pyarrow matplotlib \
 	    polars pandas
+	-$(ORACLE)/bin/python $(PIP) --only-binary :all: bagz  # a peer of the benchmarks, where it has a wheel
 	touch $@
 
 $(NEIGHBOURS_READY): pyproject.toml

@@ -26,7 +26,8 @@ def numbers(records):
     return np.random.default_rng(1).integers(len(records), size=COUNT)
 
 
-def bench_access_one_at_a_time(versus, work, records, numbers):
+def bench_access_one_at_a_time(versus, work, records, numbers, scratch):
+    """bagz reads its own format, without checksums."""
     some = numbers.tolist()
 
     def ours():
@@ -34,8 +35,18 @@ def bench_access_one_at_a_time(versus, work, records, numbers):
             records[number]
         return COUNT
 
+    rivals = {}
+    if peers.HAS_BAGZ:
+        reader = peers.bagz_reader(scratch / "records.bagz", records[:])
+
+        def theirs():
+            for number in some:
+                reader[number]
+            return COUNT
+
+        rivals["bagz, its own format"] = (theirs, None)
     w = work["W2"]
-    versus("random access, one at a time", "W2", ours, {}, w.size / w.count, at_most=4e-6)
+    versus("random access, one at a time", "W2", ours, rivals, w.size / w.count, at_most=4e-6)
 
 
 @pytest.mark.parametrize(("order", "at_most"), [("random order", 1.2e-6), ("file order", 0.7e-6)])

@@ -6,6 +6,7 @@ import pytest
 
 import peers
 import tfwire as tfw
+from tfwire import compat
 
 
 def some_records(work, name):
@@ -54,6 +55,28 @@ def bench_parse_single_example(versus, work, name, eager):
         few = records[:200]
         rivals["eager TensorFlow"] = (lambda: peers.parse_single(few, theirs), eager)
     versus("parse_single_example", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W5"])
+def bench_inline_specification(versus, work, name):
+    """A function of the user that makes the specification, mapped over a file: here it makes one
+    for every record, in TensorFlow one when the function is traced."""
+    w = work[name]
+    some = 5000
+
+    def ours():
+        dataset = compat.data.TFRecordDataset([str(w.path)]).take(some)
+        return peers.parse_inline(dataset, compat.io, lambda: w.spec(peers.CompatIo))
+
+    rivals = {}
+    if peers.HAS_TENSORFLOW:
+
+        def theirs():
+            dataset = peers.dataset(w.path).take(some)
+            return peers.parse_inline(dataset, peers.tf.io, lambda: w.spec(peers.TensorFlowIo))
+
+        rivals["tf.data, map"] = (theirs, 1)
+    versus("specification inside map's function", name, ours, rivals, w.size / w.count)
 
 
 @pytest.mark.parametrize("name", ["W1", "W5"])

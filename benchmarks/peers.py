@@ -19,9 +19,12 @@ import crc32c
 import google_crc32c
 import numpy as np
 
+from tfwire import compat
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
+HAS_BAGZ = find_spec("bagz") is not None
 HAS_PANDAS = find_spec("pandas") is not None
 HAS_POLARS = find_spec("polars") is not None
 HAS_PYARROW = find_spec("pyarrow") is not None
@@ -38,6 +41,14 @@ else:
     train = tfwire.train  # the same protobuf messages
 
 BATCH = 1024
+
+
+class CompatIo:
+    """The same names in tfwire.compat."""
+
+    int64, float32, string = compat.int64, compat.float32, compat.string
+    FixedLenFeature = compat.io.FixedLenFeature
+    FixedLenSequenceFeature = compat.io.FixedLenSequenceFeature
 
 
 class TensorFlowIo:
@@ -123,6 +134,16 @@ def copied(path: Path, count: int) -> Callable[[], int]:
 # ---- Random access and epochs ---------------------------------------------------------------
 
 
+def bagz_reader(path: Path, records: list[bytes]) -> Any:
+    """The records in a file of bagz, whose format has an index and no checksums."""
+    import bagz
+
+    with bagz.Writer(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return bagz.Reader(str(path))
+
+
 def shuffled_epoch(path: Path, spec: dict[str, Any], buffer_size: int, batch_size: int) -> int:
     parsed = (
         dataset(path)
@@ -158,6 +179,13 @@ def parse_single(records: list[bytes], spec: dict[str, Any]) -> int:
     for record in records:
         drain(value.numpy() for value in tf.io.parse_single_example(record, spec).values())
     return len(records)
+
+
+def parse_inline(dataset: Any, io: Any, make_spec: Callable[[], dict[str, Any]]) -> int:
+    """Every record parsed by a function of the user that makes the specification, as tutorials
+    have it."""
+    parsed = dataset.map(lambda record: io.parse_single_example(record, make_spec()))
+    return sum(1 for _ in parsed)
 
 
 def parse_file(

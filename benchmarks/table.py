@@ -15,7 +15,7 @@ import tfwire as tfw
 BUSY = 0.93  # with less of a core than this, a time says little
 PACKAGES = (
     "tensorflow-cpu", "protobuf", "numpy", "isal", "crc32c", "google-crc32c", "pyarrow", "polars",
-    "pandas",
+    "pandas", "bagz",
 )  # fmt: skip
 
 
