@@ -4,7 +4,8 @@ import sysconfig
 
 from setuptools import setup
 
-# cffi compiles against the stable ABI except on free-threaded CPython, which has none yet.
+# cffi compiles against the stable ABI except on free-threaded CPython, whose own, abi3t, it does
+# not know yet.
 free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 setup(

@@ -365,15 +365,15 @@ def index_what_is_far() -> None:
 
     tfw.write_records("data", [bytes(1000)] * 5000, "GZIP")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_records.BrowsedFile, "find", lambda self, number: None)
+        patch.setattr(_records.BrowsedFile, "find", lambda self, *_: None)
         file = _records.BrowsedFile("data", "auto")
         assert "tfwire index makes that quick" in raised(
-            lambda: _server._find(file, 4999), LookupError
+            lambda: _server._find(file, 4999, _server.Budget()), LookupError
         )
     assert 0 == tfwire_main("index", "data").returncode
     file = _records.BrowsedFile("data", "auto")
     file.check()
-    assert 4999 == _server._find(file, 4999).record_index
+    assert 4999 == _server._find(file, 4999, _server.Budget()).record_index
 
 
 def follow_what_datasets_say() -> None:

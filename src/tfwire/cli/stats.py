@@ -33,7 +33,9 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.epilog = (
-        "Every record of all files is read, and verified. Of strings, min, mean and max are "
+        "Every record of all files is read, and verified. The records of a feature are those that "
+        "have it with this kind, also without values; --json counts those without a kind, too. Of "
+        "strings, min, mean and max are "
         "lengths in bytes. A feature list is shown as NAME[], with the numbers of steps and of "
         "values in a step. Distributions are those of up to 1,000 records drawn at random: a "
         "histogram from the smallest to the largest value, or the most frequent strings and how "
