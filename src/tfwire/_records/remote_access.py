@@ -145,7 +145,11 @@ class _ObjectLayout(Layout):
         begins, lengths = offsets[:count], sizes[:count] - FRAME
         with closing(_read_groups(self._file, self._size, begins, begins + _HEADER)) as groups:
             for group, data in groups:
-                places = begins[group.first : group.last, None] - group.begin + np.arange(_HEADER, dtype=np.int64)
+                places = (
+                    begins[group.first : group.last, None]
+                    - group.begin
+                    + np.arange(_HEADER, dtype=np.int64)
+                )
                 headers = np.frombuffer(data, np.uint8)[places]
                 found = headers[:, :_LENGTH].copy().view("<i8").ravel()
                 for i in np.flatnonzero(found != lengths[group.first : group.last]).tolist():

@@ -220,11 +220,20 @@ class RemoteObject:
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Starts a coroutine in the event loop; ``stop`` cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._fs.loop)
+        future = asyncio.run_coroutine_threadsafe(self._wanted(coroutine), self._fs.loop)
         self._futures.add(future)
         if self.stopped.is_set():  # before this future was seen
             future.cancel()
         return future
+
+    async def _wanted(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """A coroutine; after ``stop`` nobody is told of its error."""
+        try:
+            return await coroutine
+        except Exception:
+            if self.stopped.is_set():
+                raise asyncio.CancelledError from None
+            raise
 
     def call(self, function: Callable[[], None]) -> None:
         """Calls a function in the event loop."""
