@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
+from tfwire._data.combining import Zip
 from tfwire._data.descriptions import batched_text, describe, description
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
@@ -23,7 +24,6 @@ from tfwire._data.stages import (
     Shard,
     Stage,
     Through,
-    Zip,
 )
 from tfwire._data.structure import (
     as_shapes,
@@ -267,6 +267,7 @@ class Batch(Derived):
 class _BatchCursor(Through, GatheringElements):
     def __init__(self, below: Cursor, stage: Batch, collate: Collate) -> None:
         super().__init__(below)
+        self.goes_on = True
         self._size = stage.count
         self._drop_remainder = stage.drop_remainder
         self._collate = collate
@@ -278,7 +279,9 @@ class _BatchCursor(Through, GatheringElements):
                 elements = elements[: len(elements) // size * size]
                 if not elements:
                     continue
+            self.goes_on = len(elements) <= size  # an error would lose the batches that follow
             yield from self._collate(elements, size)
+            self.goes_on = True
             count -= -(-len(elements) // size)
 
 
@@ -299,7 +302,7 @@ class _Drawing:
 
     def draw(self) -> Drawn:
         drawn = draw(self._below, self._num_batches * self._size)
-        if self._quiet and not drawn.last:
+        if self._quiet and len(drawn.elements):
             fitting = _PIECE_BYTES // (mean_length(drawn.elements) * self._size + 1)
             self._num_batches = max(1, min(fitting, 2 * self._num_batches, MOST_GIVEN))
         return drawn

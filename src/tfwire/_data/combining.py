@@ -1,5 +1,5 @@
-"""Stages of several datasets or of parts of elements: Concatenate, Sample, Enumerate, Unbatch,
-Cache."""
+"""Stages of several datasets or of parts of elements: Concatenate, Sample, Zip, Enumerate,
+Unbatch, Cache."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import (
     END,
+    UNPLACED,
     Cursor,
     Derived,
     GatheringElements,
@@ -29,7 +30,7 @@ from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
 from tfwire._data.structure import count_rows, map_structure
 from tfwire._examples.column_types import SparseTensor
 
-__all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch"]
+__all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch", "Zip"]
 
 
 class _OfMany(Stage):
@@ -55,6 +56,8 @@ class Concatenate(_OfMany):
 
 
 class _ConcatenateCursor(GatheringPieces):
+    goes_on = True
+
     def __init__(self, sources: tuple[Stage, ...], epoch: str, at: Any) -> None:
         self._sources = sources
         self._epoch = epoch
@@ -175,6 +178,99 @@ class _SampleCursor(GatheringElements):
         return [below for below in self._below if below is not None]
 
 
+class Zip(Stage):
+    """Tuples of one element of every dataset; as many as the shortest has."""
+
+    def __init__(self, sources: tuple[Stage, ...]) -> None:
+        self.sources = sources
+        lengths = [source.length for source in sources]
+        if None not in lengths:
+            self.length = min(length for length in lengths if length is not None)
+        self.spec = tuple(source.spec for source in sources)
+        self.quiet = all(source.quiet for source in sources)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        if at == END:
+            return _ZipCursor([])
+        parts = state_or(at, [object] * len(self.sources), [None] * len(self.sources))
+        below: list[Cursor] = []
+        try:
+            for source, part in zip(self.sources, parts, strict=True):
+                below.append(source.open(epoch, part))
+        except BaseException:
+            for cursor in below:
+                cursor.close()
+            raise
+        return _ZipCursor(below)
+
+
+class _ZipCursor(GatheringPieces):
+    """It may take more elements of the others than the shortest has. So the positions of the others
+    mean nothing once the shortest has ended or failed."""
+
+    def __init__(self, below: list[Cursor]) -> None:
+        self._below = below
+        self._held: list[list[Any]] = [[] for _ in below]  # elements of the others, after an error
+        self._failed = 0  # the number of the one that failed
+        self._ended = not below
+
+    def piece(self, count: int) -> list[Any] | None:
+        self.raise_pending()
+        if self._ended:
+            return None
+        columns, least = self._held, count
+        for i, cursor in enumerate(self._below):
+            self._failed = i  # if take raises
+            if len(columns[i]) < least:
+                columns[i] = columns[i] + cursor.take(least - len(columns[i]))
+            least = min(least, len(columns[i]))
+        if least < count:
+            self._meet_end(next(i for i, column in enumerate(columns) if len(column) == least))
+        self._held = [column[least:] for column in columns]
+        return list(zip(*(column[:least] for column in columns), strict=True))
+
+    def _meet_end(self, number: int) -> None:
+        """Finds out why a cursor gave too few elements: it has ended, or raises an error."""
+        try:
+            self._below[number].take(1)
+            self._ended = True
+        except Exception as error:
+            self._error, self._failed = error, number
+
+    def recover(self) -> bool:
+        """The others go on by an element too, so that those that follow belong together."""
+        if self._error is None:
+            return True
+        for i, cursor in enumerate(self._below):
+            if i == self._failed:
+                if not cursor.recover():
+                    return False
+            elif not self._pass_over(self._held[i], cursor):
+                return False
+        self._error = None
+        return True
+
+    def _pass_over(self, held: list[Any], cursor: Cursor) -> bool:
+        """Drops the next element of a cursor; False if it cannot go on after its own error."""
+        if held:
+            del held[0]
+            return True
+        try:
+            cursor.take(1)
+        except Exception:
+            return cursor.recover()
+        return True
+
+    def place(self) -> Any:
+        self.raise_deferred()
+        if any(self._held) and not self._ended:
+            raise ValueError(UNPLACED)
+        return END if self._ended else [cursor.snapshot() for cursor in self._below]
+
+    def parts(self) -> Iterable[Cursor]:
+        return self._below
+
+
 class Enumerate(Derived):
     """Pairs of a number and an element."""
 
@@ -195,9 +291,17 @@ class _EnumerateCursor(Through):
         super().__init__(below)
         self._start = start
         self._given = given
+        self._failed = False
+
+    def recover(self) -> bool:
+        self._given += self._failed  # an element that is an error has its number, too
+        self._failed = False
+        return super().recover()
 
     def take(self, count: int) -> list[Any]:
+        self._failed = True
         found = self._below.take(count)
+        self._failed = False
         first, self._given = self._given, self._given + len(found)
         numbers = range(self._start + first, self._start + self._given)
         return list(zip(map(np.int64, numbers), found, strict=True))
@@ -224,6 +328,8 @@ class Unbatch(Derived):
 
 class _UnbatchCursor(Through, GatheringElements):
     """Its position is that before the element whose rows are given, and how many were given."""
+
+    goes_on = True
 
     def __init__(self, below: Cursor, given: int) -> None:
         super().__init__(below)

@@ -13,8 +13,8 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, integer, refuse_unordered
 from tfwire._base.errors import public
-from tfwire._data import indexed_records, sources, stages
-from tfwire._data.combining import Sample
+from tfwire._data import indexed_records, sources
+from tfwire._data.combining import Sample, Zip
 from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
@@ -209,7 +209,7 @@ class Dataset(Transformations[Element]):
         if not parts or not all(isinstance(part, Dataset) for part in parts):
             found = ", ".join(type(part).__name__ for part in parts)
             raise TypeError(f"datasets must be one or more Datasets, found ({found})")
-        dataset: Dataset[Any] = cls._of(stages.Zip(tuple(part._stage for part in parts)), "zip")
+        dataset: Dataset[Any] = cls._of(Zip(tuple(part._stage for part in parts)), "zip")
         return dataset
 
     @classmethod
@@ -405,7 +405,8 @@ def _weights(weights: Any, count: int) -> tuple[float, ...]:
 def _generate(
     generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], hide: Callable[[Any], Any]
 ) -> Iterable[Any]:
-    return (map_structure(hide, element) for element in generator(*args))
+    # Not a generator, which an error of one element would end.
+    return map(partial(map_structure, hide), generator(*args))
 
 
 def _matches(pattern: Any) -> list[str]:

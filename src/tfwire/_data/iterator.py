@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tfwire._base.errors import copied, public
@@ -60,6 +62,12 @@ class DatasetIterator(chain[Item]):
     @staticmethod
     def _translated(error: OSError) -> OSError:
         return error
+
+    # What follows an error after which the iterator cannot go on, of a kind that tries to; None: no
+    # iterator goes on after an error.
+    @staticmethod
+    def _given_up(error: Exception) -> Exception | None:
+        return None
 
     def state_dict(self) -> dict[str, object]:
         """The position of this iterator.
@@ -144,7 +152,7 @@ def iterate(
         epochs: Numbers the passes over the stage; None: the stage's own count.
         kind: The class of the iterator.
     """
-    pieces = _Pieces(stage, show, epochs or Epochs(stage), kind._translated)
+    pieces = _Pieces(stage, show, epochs or Epochs(stage), kind)
     elements = kind.from_iterable(pieces)
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
@@ -186,21 +194,24 @@ class _Pieces(SharedIterator[Iterator[Any]]):
     """
 
     def __init__(
-        self, stage: Stage, show: Any, epochs: Epochs, translated: Callable[[OSError], OSError]
+        self, stage: Stage, show: Any, epochs: Epochs, kind: type[DatasetIterator[Any]]
     ) -> None:
         super().__init__()
         self._stage = stage
         self._show = show
-        self._translated = translated
+        self._kind = kind
         self._size = 1
         self._epochs = epochs
         self._epoch = epochs.begin()
         self._cursor: Cursor | None = None
         self._piece = _Piece()
+        self._raising = _RaisingPiece([])
 
     def step(self) -> Iterator[Any]:
         if self._piece.left:
             return self._piece.elements
+        if self.error is not None:  # and it was raised
+            raise StopIteration
         quiet = self._stage.quiet
         try:
             cursor = self._opened()
@@ -209,11 +220,8 @@ class _Pieces(SharedIterator[Iterator[Any]]):
             before = self._piece.after
             begin = time.perf_counter()
             elements = cursor.take(self._size)
-        except OSError as error:
-            theirs = self._translated(error)
-            if theirs is error:
-                raise
-            raise theirs from error
+        except Exception as error:
+            return self._after(error)
         if not elements:
             raise StopIteration
         if quiet:
@@ -224,6 +232,22 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         # In one assignment: an interrupt may come at any point.
         self._piece = _Piece(iter(elements), len(elements), before, after)
         return self._piece.elements
+
+    def _after(self, error: Exception) -> Iterator[Any]:
+        """What follows an error: the error, and the elements after it or why there are none."""
+        raised = self._kind._translated(error) if isinstance(error, OSError) else error
+        if raised is not error:
+            raised.__cause__ = error
+        given_up = self._kind._given_up(raised)
+        if given_up is None:
+            raise raised
+        if self._cursor is not None and not self._reentered and self._cursor.recover():
+            self._piece = _Piece()
+            self._raising = _RaisingPiece([raised])
+        else:
+            self.error = raised
+            self._raising = _RaisingPiece([raised, given_up])
+        return self._raising
 
     def reentered(self) -> Iterator[Any]:
         # An error raised here would end the chain and lose the step's elements.
@@ -253,6 +277,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     def release(self) -> None:
         self._piece.drop()
+        self._raising.drop()
         cursor, self._cursor = self._cursor, None
         if cursor is not None:
             cursor.close()
@@ -310,7 +335,9 @@ class _Pieces(SharedIterator[Iterator[Any]]):
             cursor = _resumed(self._stage, state)
         # Nothing can fail from here on, and nothing was changed before.
         self._piece.drop()
+        self._raising.drop()
         self._piece = _Piece()
+        self.error = None
         old, self._cursor = self._cursor, cursor
         self._epoch = state["epoch"]
         self._epochs.set_next(self._epoch + 1)
@@ -352,6 +379,28 @@ class _Piece(NamedTuple):
     def drop(self) -> None:
         for _ in self.elements:  # the chain has the same iterator
             pass
+
+
+class _RaisingPiece(Iterator[Any]):
+    """A piece of errors, one for each call. The chain goes on after them."""
+
+    def __init__(self, errors: list[Exception]) -> None:
+        self._errors: SimpleQueue[Exception] = SimpleQueue()
+        for error in errors:
+            self._errors.put(error)
+
+    def __next__(self) -> Any:
+        try:
+            error = self._errors.get_nowait()
+        except Empty:
+            raise StopIteration from None
+        raise error
+
+    def drop(self) -> None:
+        """Forgets the errors that were not raised."""
+        with suppress(Empty):
+            while True:
+                self._errors.get_nowait()
 
 
 class _RefusingPiece(Iterator[Any]):

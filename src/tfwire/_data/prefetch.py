@@ -101,14 +101,22 @@ class Drawn(NamedTuple):
 
 
 def draw(below: Cursor, count: int) -> Drawn:
-    """The next count elements of a cursor; fewer as ``take`` gives fewer."""
-    elements = below.take(count)
-    if not elements:
+    """The next count elements of a cursor; fewer as ``take`` gives fewer. An error that the cursor
+    can go on after is part of the result."""
+    error: Exception | None = None
+    elements: Any = []
+    try:
+        elements = below.take(count)
+    except Exception as raised:
+        if not below.recover():
+            raise
+        error = raised
+    if not elements and error is None:
         return Drawn([], last=True)
     try:
-        return Drawn(elements, below.snapshot())
-    except Exception as error:
-        return Drawn(elements, None, error, _deferred(below))
+        return Drawn(elements, below.snapshot(), error=error)
+    except Exception as unknown:
+        return Drawn(elements, None, unknown, _deferred(below), error=error)
 
 
 def _deferred(cursor: Cursor) -> Exception | None:
@@ -121,7 +129,7 @@ def _deferred(cursor: Cursor) -> Exception | None:
 
 def _made(work: Callable[[Any], Iterable[Any]], drawn: Drawn) -> Drawn:
     """What is made of drawn elements, up to an error."""
-    if drawn.last:
+    if drawn.last or drawn.error is not None:
         return drawn
     made: list[Any] = []
     try:
@@ -143,6 +151,8 @@ class AheadCursor(GatheringPieces):
             the middle of a piece says whose it is.
         count: How many pieces to make ahead; None: one more than threads.
     """
+
+    goes_on = True
 
     def __init__(
         self,
@@ -167,6 +177,14 @@ class AheadCursor(GatheringPieces):
         self._given = 0
         self._left: list[Any] = []
         self._ended = False
+
+    def recover(self) -> bool:
+        """Below, the threads go on by themselves; where they cannot, they have ended."""
+        if self._piece.error is None or self._depth:  # or more elements of the piece are lost
+            return self._error is None
+        self._piece = self._piece._replace(error=None)
+        self._error = None
+        return True
 
     def piece(self, count: int) -> list[Any] | None:
         if not self._left and not self._next_piece():

@@ -109,6 +109,8 @@ class Repeat(Derived):
 
 
 class _RepeatCursor(GatheringPieces):
+    goes_on = True
+
     def __init__(self, stage: Repeat, epoch: str, at: Any) -> None:
         self._stage = stage
         self._outer = epoch

@@ -137,6 +137,7 @@ class _BufferCursor(GatheringPieces):
     """
 
     _none: ClassVar[Array] = np.empty(0, object)
+    goes_on = True
 
     def __init__(self, stage: Shuffle, seed: int, key: int, epoch: str, at: Any) -> None:
         self._stage = stage
@@ -153,6 +154,12 @@ class _BufferCursor(GatheringPieces):
             self._source = self._open(epoch)
         else:
             self._restore(epoch, at)
+
+    def recover(self) -> bool:
+        if not super().recover():
+            return False
+        self.deferred = None
+        return True
 
     def _open(self, epoch: str, at: Any = None) -> Any:
         return self._stage.source.open(epoch, at)

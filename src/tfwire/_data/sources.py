@@ -18,7 +18,7 @@ from tfwire._base.strings import as_array
 from tfwire._data.descriptions import describe
 from tfwire._data.indexed_records import ByNumber, file_facts, fitting
 from tfwire._data.permutations import as_key, permuted
-from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
+from tfwire._data.stages import UNPLACED, Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import leaves, map_structure
 from tfwire._records.batch_reader import BatchReader
@@ -41,6 +41,8 @@ class _Counting(GatheringElements):
         count: How many were given before.
     """
 
+    goes_on = True  # what an iterator gives after an error is its own business
+
     def __init__(self, elements: Iterator[Any], count: int) -> None:
         self._elements = elements
         self._count = count
@@ -54,6 +56,8 @@ class _Counting(GatheringElements):
         return found
 
     def place(self) -> Any:
+        if self._recovered:
+            raise ValueError(UNPLACED)
         return self._count
 
 
@@ -110,9 +114,7 @@ class Slices(ByNumber):
             raise ValueError(f"arrays must agree in their first axis, found {sorted(lengths)}")
         self.length = lengths.pop()
         self.at_once = fitting(sum(leaf.nbytes for leaf in leaves(self._arrays)), self.length)
-        self.spec = map_structure(
-            lambda array: describe(array.dtype, array.shape[1:]), self._arrays
-        )
+        self.spec = map_structure(lambda one: describe(one.dtype, one.shape[1:]), self._arrays)
         self._name = name
 
     def fetch(self, places: Array) -> list[Any]:
@@ -402,10 +404,20 @@ class _FilesInTurn(GatheringPieces):
         if self._file is None:
             return None
         if not (piece := self._file.take(count)):
-            self._file.close()
-            self._number += 1
-            self._file = self._open()
+            self._open_next()
         return piece
+
+    def _open_next(self) -> None:
+        self.close()
+        self._number += 1
+        self._file = self._open()
+
+    def recover(self) -> bool:  # after damage by the next file, as in TensorFlow
+        if not isinstance(self._error, DataLossError):
+            return super().recover()
+        self._open_next()
+        self._error = None
+        return True
 
     def place(self) -> Any:
         return [self._number, 0, 0, 0] if self._file is None else self._file.snapshot()

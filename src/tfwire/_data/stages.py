@@ -11,15 +11,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from operator import length_hint
 from typing import Any
 
 from tfwire._base.errors import copied
-from tfwire._data.state_checks import state_or
 from tfwire._data.structure import check_shard
 
 __all__ = [
     "ELEMENTS_PER_SKIP",
     "END",
+    "UNPLACED",
     "ChosenByPlace",
     "Cursor",
     "Derived",
@@ -32,10 +33,10 @@ __all__ = [
     "Shard",
     "Stage",
     "Through",
-    "Zip",
 ]
 
 ELEMENTS_PER_SKIP = 256  # elements skipped at a time
+UNPLACED = "the position is not known: an error came in the middle of some elements"
 END = "end"  # the position of a cursor that has ended
 
 
@@ -65,6 +66,11 @@ class Cursor:
             raise copied(self.deferred)
         for cursor in self.parts():
             cursor.raise_deferred()
+
+    def recover(self) -> bool:
+        """After an error that ``take`` raised: later calls go on after the element that it is of.
+        False if that is not possible; then the cursor is at its end."""
+        return all(cursor.recover() for cursor in self.parts())
 
     def stop(self) -> None:
         """Wakes the thread that waits in ``take``, which then raises an exception. Never waits. Any
@@ -185,9 +191,25 @@ class Derived(Stage):
 
 
 class Gathering(Cursor):
-    """A cursor that raises an error after the elements before it, and on every later call."""
+    """A cursor that raises an error after the elements before it, and on every later call until it
+    recovers.
+
+    Attributes:
+        goes_on: True if an error, of its own or below, loses no other element.
+    """
 
     _error: Exception | None = None
+    _recovered = False
+    goes_on = False
+
+    def recover(self) -> bool:
+        if self._error is not None and not self.goes_on:
+            return False
+        if not super().recover():
+            return False
+        self._recovered |= self._error is not None
+        self._error = None
+        return True
 
     @abstractmethod
     def place(self) -> Any:
@@ -277,14 +299,30 @@ class Map(Derived):
         return MapCursor(self.source.open(epoch, at), self.arguments[0])
 
 
-class MapCursor(Through, GatheringElements):
+class _FunctionCursor(Through, GatheringElements):
+    """A cursor that calls a function for each element, and keeps those that follow an error."""
+
+    goes_on = True
+
     def __init__(self, below: Cursor, function: Callable[[Any], Any]) -> None:
         super().__init__(below)
         self._function = function
+        self._left: Iterator[Any] = iter(())  # elements from below
 
+    def place(self) -> Any:
+        if length_hint(self._left):
+            raise ValueError(UNPLACED)
+        return super().place()
+
+
+class MapCursor(_FunctionCursor):
     def elements(self, count: int) -> Iterator[Any]:
         # A generator: a StopIteration that the function raises is an error and not the end.
-        for element in self._below.take(count):
+        count -= length_hint(self._left)
+        for element in self._left:
+            yield self._function(element)
+        self._left = iter(self._below.take(count))
+        for element in self._left:
             yield self._function(element)
 
 
@@ -300,17 +338,17 @@ class Filter(Derived):
         return _FilterCursor(self.source.open(epoch, at), self.arguments[0])
 
 
-class _FilterCursor(Through, GatheringElements):
-    def __init__(self, below: Cursor, predicate: Callable[[Any], Any]) -> None:
-        super().__init__(below)
-        self._predicate = predicate
-
+class _FilterCursor(_FunctionCursor):
     def elements(self, count: int) -> Iterator[Any]:  # a generator, as in map
-        while count and (piece := self._below.take(count)):
-            for element in piece:
-                if self._predicate(element):
+        while length_hint(self._left) or (count and self._take(count)):
+            for element in self._left:
+                if self._function(element):
                     count -= 1
                     yield element
+
+    def _take(self, count: int) -> bool:
+        self._left = iter(self._below.take(count))
+        return length_hint(self._left) > 0
 
 
 class ChosenByPlace(Derived):
@@ -374,74 +412,19 @@ class _ShardCursor(Through, GatheringPieces):
         self._num_shards = num_shards
         self._index = index
         self._equal = equal
+        self._taken = 0  # elements of an incomplete round, before the end or an error
+        self.goes_on = not equal
 
     def piece(self, count: int) -> list[Any] | None:
-        rounds = min(count, max(1, ELEMENTS_PER_SKIP // self._num_shards))
-        piece = self._below.take(rounds * self._num_shards)
+        num_shards, taken = self._num_shards, self._taken
+        rounds = min(count, max(1, ELEMENTS_PER_SKIP // num_shards))
+        piece = self._below.take(rounds * num_shards - taken)
         if self._equal:
-            piece = piece[: len(piece) // self._num_shards * self._num_shards]
-        return piece[self._index :: self._num_shards] if piece else None
-
-
-# ---- Several sources ---------------------------------------------------------------------------
-class Zip(Stage):
-    """Tuples of one element of every dataset; as many as the shortest has."""
-
-    def __init__(self, sources: tuple[Stage, ...]) -> None:
-        self.sources = sources
-        lengths = [source.length for source in sources]
-        if None not in lengths:
-            self.length = min(length for length in lengths if length is not None)
-        self.spec = tuple(source.spec for source in sources)
-        self.quiet = all(source.quiet for source in sources)
-
-    def open(self, epoch: str, at: Any = None) -> Cursor:
-        if at == END:
-            return _ZipCursor([])
-        parts = state_or(at, [object] * len(self.sources), [None] * len(self.sources))
-        below: list[Cursor] = []
-        try:
-            for source, part in zip(self.sources, parts, strict=True):
-                below.append(source.open(epoch, part))
-        except BaseException:
-            for cursor in below:
-                cursor.close()
-            raise
-        return _ZipCursor(below)
-
-
-class _ZipCursor(GatheringPieces):
-    """It may take more elements of the others than the shortest has. So the positions of the others
-    mean nothing once the shortest has ended or failed."""
-
-    def __init__(self, below: list[Cursor]) -> None:
-        self._below = below
-        self._ended = not below
-
-    def piece(self, count: int) -> list[Any] | None:
-        self.raise_pending()
-        if self._ended:
-            return None
-        columns: list[list[Any]] = []
-        least = count
-        for cursor in self._below:
-            columns.append(cursor.take(least))
-            least = min(least, len(columns[-1]))
-        if least < count:
-            self._meet_end(next(i for i, column in enumerate(columns) if len(column) == least))
-        return list(zip(*(column[:least] for column in columns), strict=True))
-
-    def _meet_end(self, number: int) -> None:
-        """Finds out why a cursor gave too few elements: it has ended, or raises an error."""
-        try:
-            self._below[number].take(1)
-            self._ended = True
-        except Exception as error:
-            self._error = error
+            piece = piece[: len(piece) // num_shards * num_shards]
+        self._taken = (taken + len(piece)) % num_shards
+        return piece[(self._index - taken) % num_shards :: num_shards] if piece else None
 
     def place(self) -> Any:
-        self.raise_deferred()
-        return END if self._ended else [cursor.snapshot() for cursor in self._below]
-
-    def parts(self) -> Iterable[Cursor]:
-        return self._below
+        if self._recovered and self._taken:
+            raise ValueError(UNPLACED)
+        return super().place()

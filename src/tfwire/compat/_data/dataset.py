@@ -422,7 +422,7 @@ def _spec_words(leaf: Any) -> str | None:
 
 def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
     elements = generator(*arguments)
-    return elements if signature is None else (specs.convert(signature, e) for e in elements)
+    return elements if signature is None else map(partial(specs.convert, signature), elements)
 
 
 def _value(padding: Any) -> Any:

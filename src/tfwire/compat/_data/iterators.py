@@ -8,7 +8,7 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.structure import map_structure
 from tfwire.compat._data.specs import leaf_spec
-from tfwire.compat._errors import Explained, OutOfRangeError, as_tensorflow
+from tfwire.compat._errors import Explained, FailedPreconditionError, OutOfRangeError, as_tensorflow
 from tfwire.compat._tensor import Tensor
 
 __all__ = ["Iterator", "Optional", "get_next_as_optional", "graph"]
@@ -42,6 +42,13 @@ class Iterator(Explained, DatasetIterator[Any]):
     _tf_name = "data.Iterator"
     _dataset: Any
     _translated = staticmethod(as_tensorflow)
+
+    @staticmethod
+    def _given_up(error: Exception) -> Exception:
+        message = "the iterator has ended: its pipeline cannot go on after the error before"
+        found = FailedPreconditionError(None, None, message)
+        found.__cause__ = error
+        return found
 
     @classmethod
     def over(cls, dataset: Any, show: Any) -> Iterator:

@@ -11,10 +11,10 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data.batches import Parse
-from tfwire._data.combining import Unbatch
+from tfwire._data.combining import Unbatch, Zip
 from tfwire._data.descriptions import Description, description, joined_specs, row_text
 from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.stages import Derived, Map, Stage, Zip
+from tfwire._data.stages import Derived, Map, Stage
 from tfwire._data.structure import leaves, map_structure, zip_structures
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType, SparseFeature, VarLenFeature

@@ -12,7 +12,7 @@ from tfwire._base import system
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._data import batches, prefetch, selection, shuffle, stages
-from tfwire._data.combining import Concatenate, Enumerate, Unbatch
+from tfwire._data.combining import Concatenate, Enumerate, Unbatch, Zip
 from tfwire._data.grouped import interleave
 from tfwire._data.prefetch import Replayed
 from tfwire._data.sources import Records
@@ -395,7 +395,7 @@ def cardinality(stage: Stage) -> int:
     """The number of elements, INFINITE or UNKNOWN; nothing is read."""
     if stage.length is not None:
         return stage.length
-    if isinstance(stage, stages.Zip):
+    if isinstance(stage, Zip):
         return _of_zip([cardinality(source) for source in stage.sources])
     if isinstance(stage, Replayed):
         return _of_replayed(stage)
