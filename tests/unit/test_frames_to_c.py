@@ -108,7 +108,7 @@ PASSES = {
     "read_records": (READ, 4, lambda path: tfw.read_records(path)),
     # The iterator that threads share takes two, a unit one, its builder and its session one each.
     "parse_file": (READ, 5, lambda path: PARSER.parse_file(path, 32)),
-    "a record of a file": (("tfw_verify",), 3, lambda path: [tfw.TFRecordFile(path)[7]]),
+    "a record of a file": (("tfw_read_record",), 3, lambda path: [tfw.TFRecordFile(path)[7]]),
     "dataset": (READ, 10, lambda path: tfw.TFRecordDataset([path])),
     "map": (PARSE, 9, lambda path: tfw.TFRecordDataset([path]).batch(9).map(parsed)),
     "batch": (READ, 14, lambda path: tfw.TFRecordDataset([path]).batch(9).map(parsed)),
