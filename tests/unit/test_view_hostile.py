@@ -208,17 +208,19 @@ def test_values_that_are_not_read_are_counted(tmp_path):
     count = RECORD_LIMITS.objects
     record = tfw.encode_example({"s": [b""] * (count + 999), "t": 1})
     for fields in ({}, {"view": "record", "n": 0}):
-        assert "more values that are not read" in shown(tmp_path, record, **fields)
+        assert "more values, not read" in shown(tmp_path, record, **fields)
     assert "only the first values are read" in shown(tmp_path, record, view="features")
     assert "of 1 record, only the first values are searched" in shown(tmp_path, record, value="x")
     with tfw.TFRecordFile(tmp_path / "hostile") as records:
-        assert "more values that are not read" in as_html(records)
+        assert "more values, not read" in as_html(records)
 
 
 def test_steps_that_are_not_read_are_counted(tmp_path):
     count = RECORD_LIMITS.objects
     record = field(2, field(1, field(1, b"s") + field(2, b"\n\0" * (count + 50))))
-    assert f"{count - 1:,} steps and 51 more steps" in shown(tmp_path, record, view="record", n=0)
+    assert f"{count - 1:,} steps and 51 more steps, not read" in shown(
+        tmp_path, record, view="record", n=0
+    )
 
 
 def test_a_film_spends_the_pixels_of_its_largest_frame(tmp_path):

@@ -108,8 +108,9 @@ def not_read(record: Record, name: FeatureName) -> str:
     cut = record.cuts.get(name)
     if cut is None:
         return ""
-    steps = f"{plural(cut.steps, 'more step')}, " if cut.steps else ""
-    return f" <small>and {steps}{plural(cut.values, 'more value')} that are not read</small>"
+    counts = ((cut.steps, "more step"), (cut.values, "more value"))
+    more = ", ".join(plural(count, noun) for count, noun in counts if count)
+    return f" <small>and {more}, not read</small>"
 
 
 def too_long(record: Record) -> str:
