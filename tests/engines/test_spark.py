@@ -365,8 +365,8 @@ def test_rows_are_counted(spark, counted, name, policy):
                 made.count()
         else:
             assert made.count() == expected
-            assert made.limit(7).count() == min(7, expected)
-    if expected is not None:
+    if name == "several":
+        assert tables["select"].limit(7).count() == 7
         assert [len(row) for row in tables["select"].collect()] == [0] * expected
 
 
