@@ -40,6 +40,8 @@ def columns_of_frame(value: Any) -> Any:
             is_name = label is not None and str(label) not in columns
             name = str(label) if is_name else f"__index_level_{level}__"
             columns[name] = value.index.get_level_values(level)
+    if not columns:  # its rows have no features
+        columns[""] = [None] * len(value)
     return columns
 
 
