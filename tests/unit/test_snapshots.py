@@ -11,6 +11,7 @@ import pytest
 
 import tfwire
 import tfwire.compat as tf
+from tfwire.compat._data.fingerprints import fingerprint
 
 Dataset = tf.data.Dataset
 
@@ -110,6 +111,46 @@ PAIRS = {
         "dataset = Dataset.range(3).map(lambda x: x + 1).cache()",
         "dataset = Dataset.range(3).map(lambda x: x + 2).cache()",
     ),
+    "a function behind lru_cache": (
+        "import functools\n@functools.lru_cache\ndef f(x): return x + 1\n"
+        "dataset = Dataset.range(3).map(lambda x: f(int(x)))",
+        "import functools\n@functools.lru_cache\ndef f(x): return x + 2\n"
+        "dataset = Dataset.range(3).map(lambda x: f(int(x)))",
+    ),
+    "a function that wears the name of another": (
+        "import functools\n@functools.wraps(np.sort)\ndef f(x): return x + 1\n"
+        "dataset = Dataset.range(3).map(f)",
+        "import functools\n@functools.wraps(np.sort)\ndef f(x): return x + 2\n"
+        "dataset = Dataset.range(3).map(f)",
+    ),
+    "an attribute of a function": (
+        "def f(x): return x + f.n\nf.n = 1\ndataset = Dataset.range(3).map(f)",
+        "def f(x): return x + f.n\nf.n = 2\ndataset = Dataset.range(3).map(f)",
+    ),
+    "the default of a dict": (
+        "import collections\nd = collections.defaultdict(lambda: 1)\n"
+        "dataset = Dataset.range(3).map(lambda x: x + d.copy()[0])",
+        "import collections\nd = collections.defaultdict(lambda: 2)\n"
+        "dataset = Dataset.range(3).map(lambda x: x + d.copy()[0])",
+    ),
+    "a mask": (
+        "a = np.ma.array([1, 2], mask=[0, 0])\n"
+        "dataset = Dataset.range(3).map(lambda x: x + int(a.sum()))",
+        "a = np.ma.array([1, 2], mask=[0, 1])\n"
+        "dataset = Dataset.range(3).map(lambda x: x + int(a.sum()))",
+    ),
+    "names of fields": (
+        "a = np.array([(1, 2)], [('a', 'i4'), ('b', 'i4')])\n"
+        "dataset = Dataset.range(3).map(lambda x: x + int(a['a'][0]))",
+        "a = np.array([(1, 2)], [('b', 'i4'), ('a', 'i4')])\n"
+        "dataset = Dataset.range(3).map(lambda x: x + int(a['a'][0]))",
+    ),
+    "a regular expression": (
+        "import re\nr = re.compile('1')\n"
+        "dataset = Dataset.range(3).map(lambda x: tf.constant(r.match(str(int(x))) is None))",
+        "import re\nr = re.compile('2')\n"
+        "dataset = Dataset.range(3).map(lambda x: tf.constant(r.match(str(int(x))) is None))",
+    ),
     "a C function": (
         "dataset = Dataset.range(1, 4).map(tf.negative)",
         "dataset = Dataset.range(1, 4).map(tf.abs)",
@@ -125,6 +166,49 @@ def test_a_changed_pipeline_is_not_served_what_was_kept(name, tmp_path):
         for _ in range(2):
             assert expected == values(of_source(source).snapshot(str(tmp_path)))
     assert 2 == len(os.listdir(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "import user_package.functions\ndef g(x): return user_package.functions.f(x)",
+        "from user_package import functions\ndef g(x): return functions.f(x)",
+        "def g(x):\n from user_package.functions import f\n return f(x)",
+        "def g(x):\n import user_package.functions as u\n return u.f(x)",
+        "__package__ = 'user_package'\ndef g(x):\n from .functions import f\n return f(x)",
+    ],
+)
+def test_a_module_of_the_user_counts_where_it_is_imported(lines, tmp_path, monkeypatch):
+    package = types.ModuleType("user_package")
+    package.__path__ = []
+    package.functions = types.ModuleType("user_package.functions")
+    monkeypatch.setitem(sys.modules, "user_package", package)
+    monkeypatch.setitem(sys.modules, "user_package.functions", package.functions)
+    for n in (1, 2, 1):
+        exec(f"def f(x): return x + {n}", package.functions.__dict__)
+        for _ in range(2):
+            dataset = of_source(f"{lines}\ndataset = Dataset.range(2).map(g)")
+            assert [n, n + 1] == values(dataset.snapshot(str(tmp_path)))
+    assert 2 == len(os.listdir(tmp_path))
+
+
+def test_a_function_may_ask_for_a_module_that_is_not_there(tmp_path):
+    lines = "def g(x):\n try: import not_there_at_all\n except ImportError: return x + 1"
+    for _ in range(2):
+        dataset = of_source(f"{lines}\ndataset = Dataset.range(2).map(g)")
+        assert [1, 2] == values(dataset.snapshot(str(tmp_path)))
+    assert 1 == len(os.listdir(tmp_path))
+
+
+def test_files_count_although_a_function_names_them_too(tmp_path):
+    paths = [str(tmp_path / "a.tfrecord")]
+    found = set()
+    for number in range(2):
+        tfwire.write_records(paths[0], [b"one"] * (1 + number))
+        dataset = tf.data.TFRecordDataset(paths).map(lambda x: (x, paths)[0])
+        dataset._stage.source.paths = paths
+        found.add(fingerprint(dataset._stage))
+    assert 2 == len(found)
 
 
 def test_the_same_pipeline_is_served_what_was_kept(tmp_path):
@@ -197,7 +281,11 @@ def test_other_processes_have_the_same_fingerprint(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(threading.Lock(), "_thread.lock"), ((x for x in range(3)), "builtins.generator")],
+    [
+        (threading.Lock(), "_thread.lock"),
+        ((x for x in range(3)), "builtins.generator"),
+        (np.frompyfunc(lambda x: x, 1, 1), "np.frompyfunc"),
+    ],
 )
 def test_what_cannot_be_compared_is_not_kept(value, words, tmp_path):
     with pytest.warns(tfwire.TfwireWarning, match=f"keeps nothing.*{words}"):

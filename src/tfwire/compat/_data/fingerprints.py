@@ -2,21 +2,26 @@
 
 It covers the stages and their arguments; arrays; the files that arguments name, by their names,
 sizes and times; and the functions of users: their code, default arguments, the variables that they
-enclose, and the globals that they name, functions and classes of users among them. Of what is
-installed (the standard library, site-packages, tfwire itself) the names and versions count. What
-can be neither compared nor pickled, such as a lock or a generator, makes a fingerprint impossible.
-What a function reads, a file for instance, does not count: it may write it, too.
+enclose, and the globals and imported modules that they name, functions and classes of users among
+them. Of what is installed (the standard library, site-packages, tfwire itself) the names and
+versions count. What can be neither compared nor pickled, such as a lock or a generator, makes a
+fingerprint impossible. What a function reads, a file for instance, does not count: it may write it,
+too.
 """
 
 from __future__ import annotations
 
+import copyreg
+import dis
+import importlib
 import os
 import sys
 import sysconfig
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from hashlib import blake2b
+from importlib.util import resolve_name
 from typing import Any
 
 import numpy as np
@@ -59,7 +64,8 @@ class _Digests:
     def __init__(self) -> None:
         self._within: list[int] = []  # the objects whose digests are being made
         self._functions = 0  # how many of these are functions
-        self._known: dict[int, tuple[Any, bytes]] = {}  # keeps the objects, and so their ids
+        # By their ids, and whether within a function. It keeps the objects, and so their ids.
+        self._known: dict[tuple[int, bool], tuple[Any, bytes]] = {}
 
     def of(self, value: Any) -> bytes:
         """The digest of a value.
@@ -72,8 +78,9 @@ class _Digests:
         if isinstance(value, (str, bytes)) and type(value) in (str, bytes):
             return self._text(value)
         identity = id(value)
-        if identity in self._known:
-            return self._known[identity][1]
+        key = identity, self._functions > 0
+        if key in self._known:
+            return self._known[key][1]
         if identity in self._within:
             return self._joined("above", len(self._within) - self._within.index(identity))
         self._within.append(identity)
@@ -81,7 +88,7 @@ class _Digests:
             found = self._joined(type(value).__qualname__, *self._parts(value))
         finally:
             self._within.pop()
-        self._known[identity] = (value, found)
+        self._known[key] = (value, found)
         return found
 
     def _joined(self, *parts: Any) -> bytes:
@@ -103,6 +110,8 @@ class _Digests:
 
     def _parts(self, value: Any) -> Iterator[Any]:
         """What the digest of a value is made of."""
+        if type(value) in _EXACT:
+            return iter(_EXACT[type(value)](self, value))
         for kinds, parts in _PARTS:
             if isinstance(value, kinds):
                 return iter(parts(self, value))
@@ -121,7 +130,7 @@ class _Digests:
 
     def _array(self, value: Any) -> Iterator[Any]:
         array = np.asarray(value)
-        yield f"{array.dtype.str} {array.shape}"
+        yield f"{array.dtype!r} {array.shape}"
         if array.dtype.hasobject:
             yield from self._all(array.ravel().tolist())
         else:
@@ -152,6 +161,8 @@ class _Digests:
 
     def _named(self, value: Any) -> Iterator[Any]:
         """A function written in C, or a module: its name and version."""
+        if isinstance(value, np.ufunc) and value.__name__.endswith(" (vectorized)"):
+            raise IncomparableError("a function that np.frompyfunc made")
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, types.ModuleType):
             yield self.of(owner)  # a method of an object
@@ -177,7 +188,8 @@ class _Digests:
 
     def _function(self, function: types.FunctionType) -> Iterator[Any]:
         yield _name_of(function)
-        if _is_installed(function.__module__) and "<locals>" not in function.__qualname__:
+        installed = _is_installed(function.__module__) and _is_written_in_installed(function)
+        if installed and "<locals>" not in function.__qualname__:
             return
         self._functions += 1
         try:
@@ -188,27 +200,41 @@ class _Digests:
     def _meaning(self, function: types.FunctionType) -> Iterator[Any]:
         """The digests of all that says what a function does."""
         yield self.of(function.__code__)
-        yield from self._all((function.__defaults__, function.__kwdefaults__))
+        yield from self._all((function.__defaults__, function.__kwdefaults__, function.__dict__))
         for cell in function.__closure__ or ():
             try:
                 yield self.of(cell.cell_contents)
             except ValueError:  # it has no value yet
                 yield b""
-        if not _is_installed(function.__module__):
+        if not _is_written_in_installed(function):
             yield from self._globals(function)
 
     def _globals(self, function: types.FunctionType) -> Iterator[bytes]:
-        """The values of the globals that a function names; of a module of the user, the values of
-        the attributes that it names."""
-        names = sorted(set(_names(function.__code__)))
+        """The values of the globals that a function names, and the modules that it imports."""
+        found = function.__globals__
+        codes = list(_codes(function.__code__))
+        names = sorted({name for code in codes for name in code.co_names})
+        modules: set[str] = set()
         for name in names:
-            if name not in function.__globals__:
-                continue
-            value = function.__globals__[name]
-            yield self.of(name)
-            yield self.of(value)
-            if isinstance(value, types.ModuleType) and not _is_installed(value.__name__):
-                yield from self._all(vars(value)[one] for one in names if one in vars(value))
+            if name in found:
+                yield from self._named_value(name, found[name], names, modules)
+        for name in sorted({name for code in codes for name in _imports(code, found)}):
+            yield from self._named_value(name, _imported(name), names, modules)
+
+    def _named_value(
+        self, name: str, value: Any, names: list[str], modules: set[str]
+    ) -> Iterator[bytes]:
+        """A value by its name; of a module of the user, which is added to those that were met, also
+        the values of the attributes that are named."""
+        yield self.of(name)
+        yield self.of(value)
+        if not isinstance(value, types.ModuleType) or _is_installed(value.__name__):
+            return
+        if value.__name__ not in modules:
+            modules.add(value.__name__)
+            for one in names:
+                if one in vars(value):
+                    yield from self._named_value(one, vars(value)[one], names, modules)
 
     def _code(self, code: types.CodeType) -> Iterator[bytes]:
         """What a function does; not where its source is."""
@@ -218,8 +244,9 @@ class _Digests:
 
     def _reduced(self, value: Any) -> Iterator[bytes]:
         """Any other object, by what pickling makes of it."""
+        reduce = copyreg.dispatch_table.get(type(value))
         try:
-            reduced = value.__reduce_ex__(4)
+            reduced: Any = value.__reduce_ex__(4) if reduce is None else reduce(value)
         except IncomparableError:
             raise
         except Exception as error:
@@ -227,19 +254,27 @@ class _Digests:
             raise IncomparableError(f"an object of {shown}, which cannot be pickled") from error
         if isinstance(reduced, str):
             yield self.of(f"{type(value).__module__}.{reduced}")
+            yield self.of(getattr(value, "__wrapped__", None))  # of functools.lru_cache
             return
         for part in reduced:
             yield self.of(list(part) if isinstance(part, Iterator) else part)
 
 
+# Of these types themselves; those derived from them may hold more.
+_EXACT: dict[type, Any] = {
+    np.ndarray: _Digests._array,
+    list: _Digests._sequence,
+    tuple: _Digests._sequence,
+    set: _Digests._set,
+    frozenset: _Digests._set,
+    dict: _Digests._mapping,
+    types.MappingProxyType: _Digests._mapping,
+}
 _PARTS: list[tuple[Any, Any]] = [
     (DrawnSeed, lambda digests, value: ()),
     (Stage, _Digests._stage),
     (Pipeline, lambda digests, value: (digests.of(type(value)), digests.of(value._stage))),
-    ((np.ndarray, np.generic), _Digests._array),
-    ((list, tuple), _Digests._sequence),
-    ((set, frozenset), _Digests._set),
-    (Mapping, _Digests._mapping),
+    (np.generic, _Digests._array),
     (partial, _Digests._partial),
     (types.FunctionType, _Digests._function),
     (types.CodeType, _Digests._code),
@@ -252,11 +287,34 @@ _PARTS: list[tuple[Any, Any]] = [
 ]
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of those inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from _codes(constant)
+
+
+def _imports(code: types.CodeType, variables: dict[str, Any]) -> Iterator[str]:
+    """The full names of the modules that a function imports, given its globals."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    for i, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level = steps[i - 2].argval  # the instruction before says what to take of it
+            try:
+                yield resolve_name("." * level + step.argval, variables.get("__package__"))
+            except (ImportError, TypeError, ValueError):  # beyond the package: the function fails
+                continue
+
+
+def _imported(name: str) -> types.ModuleType | None:
+    """A module that a function imports; None if it is not there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+    except Exception as error:
+        raise IncomparableError(f"the module {name}, which cannot be imported") from error
 
 
 def _file_facts(text: str | bytes) -> tuple[Any, ...]:
@@ -278,6 +336,11 @@ def _name_of(value: Any) -> str:
         module, name = value.__name__, ""
     package = sys.modules.get(module.partition(".")[0])
     return f"{module}.{name} {getattr(package, '__version__', '')}"
+
+
+def _is_written_in_installed(function: types.FunctionType) -> bool:
+    """True for a function of a module that is installed, whatever functools.wraps made of it."""
+    return _is_installed(function.__globals__.get("__name__"))
 
 
 @lru_cache(maxsize=1024)
