@@ -292,6 +292,15 @@ def test_a_type_that_no_feature_holds_is_named_whatever_is_missing(column):
 # ---- DataFrames ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("values", [BYTES, STRINGS, INTS, INT_LISTS[:2]], ids=str)
+def test_objects_of_polars_are_values_not_addresses(values):
+    column = pl.Series("x", values, pl.Object)
+    expected = tfw.encode_columns({"x": values})
+    assert tfw.encode_columns({"x": column}) == expected
+    with pytest.raises(TypeError, match=r"^feature 'x': objects of Python are not Arrow data"):
+        tfw.encode_columns(column.to_frame())
+
+
 def test_a_frame_is_its_columns():
     frame = pd.DataFrame({"i": [1, 2], "f": [NAN, 2.5], "s": ["a", None], 7: [True, False]})
     expected = tfw.encode_examples(

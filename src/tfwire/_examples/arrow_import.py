@@ -6,6 +6,7 @@ Objects hand them over in capsules (Arrow's PyCapsule interface); no Arrow libra
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +27,10 @@ _NO_LIMIT = 1 << 62
 def is_arrow(value: Any) -> bool:
     """Whether a value says that it can be read as Arrow data."""
     cls = type(value)  # an instance may have an attribute of any name
-    return hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_array__")
+    if not (hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_array__")):
+        return False
+    polars: Any = sys.modules.get("polars")
+    return not (isinstance(value, _classes(polars, "Series")) and value.dtype == polars.Object)
 
 
 class ArrowImport:
@@ -192,6 +196,7 @@ _DTYPES: dict[int, type] = {
 
 def _structs_of(table: Any) -> tuple[Any, tuple[Any, Any, Any]]:
     """The capsules of a table, and the structs in them: a stream, or a schema and an array."""
+    _refuse_addresses(table)
     if hasattr(type(table), "__arrow_c_stream__"):
         capsule = table.__arrow_c_stream__()
         return capsule, (_struct(capsule, "ArrowArrayStream", table), ffi.NULL, ffi.NULL)
@@ -201,6 +206,30 @@ def _structs_of(table: Any) -> tuple[Any, tuple[Any, Any, Any]]:
         raise TypeError(f"__arrow_c_array__ of {found} must return two capsules")
     schema = _struct(capsules[0], "ArrowSchema", table)
     return capsules, (ffi.NULL, schema, _struct(capsules[1], "ArrowArray", table))
+
+
+def _refuse_addresses(table: Any) -> None:
+    """Refuses objects of Python in polars: as Arrow data they are their addresses in memory."""
+    polars: Any = sys.modules.get("polars")
+    columns = {}
+    if isinstance(table, _classes(polars, "DataFrame")):
+        columns = dict(table.schema)
+    elif isinstance(table, _classes(polars, "Series")):
+        columns = {table.name: table.dtype}
+    for name, dtype in columns.items():
+        while (inner := getattr(dtype, "inner", None)) is not None:
+            dtype = inner
+        if dtype == polars.Object:
+            raise TypeError(
+                f"feature {quoted(name)}: objects of Python are not Arrow data; give the column as "
+                "a list"
+            )
+
+
+def _classes(module: Any, name: str) -> Any:
+    """A class, if its module is imported and has it."""
+    found = getattr(module, name, None)
+    return () if found is None else found
 
 
 _CAPSULE_NAMES = {
