@@ -147,6 +147,7 @@ INSIDE = {
     "nested": [[[1]], [[None]]],
     "NaT": [["a"], [np.datetime64("NaT")]],
     "objects": [[1], np.array([1, None], object)],
+    "objects, rank 2": np.array([[1, 2], [3, None]], object),
     "masked": [[1], masked([1, 2], [0, 1])],
     "masked, rank 2": masked([[1, 2], [3, 4]], [[0, 0], [1, 1]]),
     "ragged": RaggedTensor(object_array(["a", "b", None]), [0, 2, 3]),

@@ -195,6 +195,8 @@ def _from_array(array: Array, name: Name) -> tuple[Input, int]:
         return _from_masked(plain, np.ma.getmaskarray(array), name)
     if plain.dtype.kind == "O" and plain.ndim == 1:
         return _from_list(plain.tolist(), name, is_array=True)
+    if plain.dtype.kind == "O" and plain.size:
+        return _from_list(list(plain), name)  # so that errors name the record
     flat = flatten_value(plain, name)
     per_record = math.prod(plain.shape[1:])
     kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
