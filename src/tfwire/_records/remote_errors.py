@@ -72,9 +72,11 @@ def _described(error: Exception) -> str:
         return str(error)
     if _is_kind(error, "TooManyRedirects"):
         return "its redirects do not end"
-    if error.__cause__ is not None and _is_kind(error.__cause__, "HttpProcessingError"):
+    cause = error.__cause__
+    if cause is not None and _is_kind(cause, "HttpProcessingError"):
         # aiohttp's message shows the bytes that are no HTTP.
-        text = str(getattr(error, "message", "")).split("\n")[0].partition(": b'")[0]
+        text = str(getattr(error, "message", "") or getattr(cause, "message", ""))
+        text = text.split("\n")[0].partition(": b'")[0].rstrip(":. ")
         return f"the answer is malformed: {printable(text)}"
     name, text = type(error).__name__, str(error)
     return f"{name}: {printable(text)}" if text else name
