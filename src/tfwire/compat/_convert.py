@@ -288,15 +288,23 @@ def _of_array(array: Array, dtype: Any) -> Array:
 
 
 def _of_arrays(values: Sequence[Any], dtype: Any) -> Array:
-    """Lists that hold arrays or tensors, stacked. The first tensor gives the dtype."""
-    tensors = [value for value in values if is_tensor(value)]
-    if dtype is None and tensors:
-        dtype = to_array(tensors[0]).dtype
+    """Lists that hold arrays or tensors, stacked. The first tensor in them gives the dtype."""
+    if dtype is None:
+        tensor = _first_tensor(values)
+        dtype = None if tensor is None else to_array(tensor).dtype
     arrays = [to_array(value, dtype) for value in values]
     stacked: Array = np.stack(arrays)
     if dtype is None and stacked.dtype.kind in "iu":
         return _smallest_integers(stacked)
     return stacked
+
+
+def _first_tensor(values: Any) -> Any:
+    """The first tensor of nested lists, or None."""
+    if not isinstance(values, (list, tuple)):
+        return values if is_tensor(values) else None
+    found = map(_first_tensor, values)
+    return next((tensor for tensor in found if tensor is not None), None)
 
 
 # ---- Python values ------------------------------------------------------------------------------
