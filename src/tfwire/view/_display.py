@@ -126,13 +126,11 @@ def _record(records: TFRecordFile | TFRecordFiles, number: int) -> Record:
 
 
 def _size(records: TFRecordFile | TFRecordFiles, number: int) -> int:
-    """That of a record; 0 if only reading says it."""
+    """That of a record, decompressed."""
     for index in [records.index] if isinstance(records, TFRecordFile) else records.indexes:
         if number < len(index):
-            if index.compression:
-                return 0
-            ends = [*index.offsets[number + 1 : number + 2].tolist(), index.size]
-            return int(ends[0] - index.offsets[number]) - FRAME_BYTES
+            begin, end = index.offsets[number : number + 2].tolist()
+            return int(end - begin) - FRAME_BYTES
         number -= len(index)
     return 0
 
