@@ -81,6 +81,99 @@ def test_a_shuffle_loses_no_element(buffer_size, batch):
     assert 3 == found.count(None)
 
 
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_long_shuffle_loses_no_element(threads):
+    def failing_often(x):
+        if int(x) % 25 == 0:
+            raise ArithmeticError
+        return x
+
+    dataset = Dataset.range(4000).map(failing_often, num_parallel_calls=threads)
+    found = numbers(outcomes(dataset.shuffle(1500, seed=1), most=4001))
+    assert 160 == found.count(None)
+    assert [n for n in range(4000) if n % 25] == sorted(n for n in found if n is not None)
+
+
+def test_a_shuffle_goes_on_where_its_source_has_no_position():
+    def generate():
+        yield from (1, "x", *range(2, 4000))
+
+    spec = tf.TensorSpec([], tf.int64)
+    dataset = Dataset.from_generator(generate, output_signature=spec).shuffle(3, seed=1)
+    found = numbers(outcomes(dataset, most=4001))
+    assert 1 == found.count("DtypeError")
+    assert list(range(1, 4000)) == sorted(n for n in found if n != "DtypeError")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda d: d,
+        lambda d: d.map(lambda x: x, num_parallel_calls=2),
+        lambda d: d.prefetch(3),
+        lambda d: d.filter(lambda x: x >= 0),
+        lambda d: d.shuffle(3, seed=1),
+        lambda d: Dataset.zip((d, Dataset.range(9))).map(lambda x, y: x),
+        lambda d: d.concatenate(Dataset.range(0)).repeat(1).shard(1, 0),
+        lambda d: d.batch(4).unbatch(),
+        lambda d: d.batch(4).prefetch(1).unbatch(),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 4, 9])
+def test_an_error_above_hides_none_below(between, size):
+    def fail_too(x):
+        if int(x) in (0, 3, 6):
+            raise ArithmeticError("another number")
+        return x
+
+    found = numbers(outcomes(between(failing()).map(fail_too).batch(size)))
+    assert [2, 7, 8] == sorted(n for batch in found if batch for n in batch)
+    assert 6 == found.count(None)
+
+
+def test_an_error_above_hides_no_damage(tmp_path):
+    paths = [str(tmp_path / name) for name in "ab"]
+    for path in paths:
+        tfwire.write_records(path, [b"0", b"1", b"2"])
+    with open(paths[0], "r+b") as file:
+        file.seek(2 * 17 + 12)
+        file.write(b"x")
+
+    def fail_too(x):
+        if bytes(x.numpy()) == b"0":
+            raise ArithmeticError
+        return x
+
+    dataset = tf.data.TFRecordDataset(paths).map(fail_too).batch(4)
+    found = numbers(outcomes(dataset))
+    assert [None, [b"1"], "DataLossError", None, [b"1", b"2"]] == found
+
+
+@pytest.mark.parametrize("buffer_size", [2, 4, 20])
+def test_states_of_a_shuffle_after_errors(buffer_size):
+    def build():
+        return iter(failing().shuffle(buffer_size, seed=1).repeat(2))
+
+    elements, states, found = build(), [], []
+    while True:
+        try:
+            states.append(elements.state_dict())
+        except (ArithmeticError, ValueError):
+            states.append(None)
+        try:
+            found.append(int(next(elements)))
+        except ArithmeticError:
+            found.append(None)
+        except StopIteration:
+            break
+    assert [state for state in states if state]
+    for i, state in enumerate(states):
+        if state is not None:
+            resumed = build()
+            resumed.load_state_dict(state)
+            assert found[i:] == numbers(outcomes(resumed))
+
+
 def test_numbers_and_shards_and_epochs():
     assert [0, 2, 3, 6, 7, 8] == [int(one[0]) for one in outcomes(failing().enumerate()) if one]
     assert [0, None, 3, None, None, 7] == numbers(outcomes(failing().shard(2, 0)))

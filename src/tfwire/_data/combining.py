@@ -239,7 +239,7 @@ class _ZipCursor(GatheringPieces):
 
     def recover(self) -> bool:
         """The others go on by an element too, so that those that follow belong together."""
-        if self._error is None:
+        if self._error is None or self.is_to_raise:
             return True
         for i, cursor in enumerate(self._below):
             if i == self._failed:
@@ -247,7 +247,7 @@ class _ZipCursor(GatheringPieces):
                     return False
             elif not self._pass_over(self._held[i], cursor):
                 return False
-        self._error = None
+        self._error, self._raised = None, False
         return True
 
     def _pass_over(self, held: list[Any], cursor: Cursor) -> bool:

@@ -180,10 +180,12 @@ class AheadCursor(GatheringPieces):
 
     def recover(self) -> bool:
         """Below, the threads go on by themselves; where they cannot, they have ended."""
+        if self._error is None or self.is_to_raise:
+            return True
         if self._piece.error is None or self._depth:  # or more elements of the piece are lost
-            return self._error is None
+            return False
         self._piece = self._piece._replace(error=None)
-        self._error = None
+        self._error, self._raised = None, False
         return True
 
     def piece(self, count: int) -> list[Any] | None:

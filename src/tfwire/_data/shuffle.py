@@ -10,12 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import integer
+from tfwire._base.errors import copied
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._data.indexed_records import ByNumber, Chosen, NumberedCursor, Permuted, share
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.sources import Records
-from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage
+from tfwire._data.stages import UNPLACED, Cursor, Derived, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, check_state, state_or
 
 __all__ = ["Shuffle"]
@@ -149,16 +150,22 @@ class _BufferCursor(GatheringPieces):
         self._buffer = Buffer(stage.buffer_size, self._none)
         self._next = self._buffer.held()  # elements to give next
         self._drawn = self._pulled = 0  # random numbers, and elements of the source
-        self._places: deque[tuple[int, Any]] = deque()  # number of the next element, snapshot
+        # The number of the next element, a snapshot, and the error for which there is none.
+        self._places: deque[tuple[int, Any, Exception | None]] = deque()
         if at is None:
             self._source = self._open(epoch)
         else:
             self._restore(epoch, at)
 
     def recover(self) -> bool:
+        failed = self._raised
         if not super().recover():
             return False
-        self.deferred = None
+        if failed:  # from a place before the error, it would come again
+            self.deferred = None
+            self._places = deque(
+                (number, None, ValueError(UNPLACED)) for number, *_ in self._places
+            )
         return True
 
     def _open(self, epoch: str, at: Any = None) -> Any:
@@ -228,12 +235,22 @@ class _BufferCursor(GatheringPieces):
 
     def _pull(self, count: int) -> Numbered:
         """The next elements of the source."""
-        if not self._places or self._pulled - self._places[-1][0] >= _ELEMENTS_PER_DRAW:
-            self._places.append((self._pulled, self._source.snapshot()))
+        last, _, unknown = self._places[-1] if self._places else (-_ELEMENTS_PER_DRAW, None, None)
+        if unknown is not None or self._pulled - last >= _ELEMENTS_PER_DRAW:
+            place, error = self._place_of_source()
+            if error is None or unknown is None:
+                self._places.append((self._pulled, place, error))
             self._forget_places()
         elements = self._array(self._source.take(min(count, _ELEMENTS_PER_DRAW)))
         first, self._pulled = self._pulled, self._pulled + len(elements)
         return Numbered(elements, np.arange(first, self._pulled, dtype=np.int64))
+
+    def _place_of_source(self) -> tuple[Any, Exception | None]:
+        """A snapshot of the source, or the error for which there is none."""
+        try:
+            return self._source.snapshot(), None
+        except Exception as error:
+            return None, error
 
     def _forget_places(self) -> None:
         """Drops the snapshots that no element needs."""
@@ -244,7 +261,12 @@ class _BufferCursor(GatheringPieces):
 
     def place(self) -> Any:
         self.raise_deferred()
-        place = self._places[0] if self._places else (self._pulled, self._source.snapshot())
+        if self._places:
+            number, place, unknown = self._places[0]
+            if unknown is not None:
+                raise copied(unknown)
+        else:
+            number, place = self._pulled, self._source.snapshot()
         return [
             self._seed,
             {
@@ -252,7 +274,7 @@ class _BufferCursor(GatheringPieces):
                 "held": self._buffer.numbers(),
                 "drawn": self._drawn,
                 "pulled": self._pulled,
-                "place": list(place),
+                "place": [number, place],
             },
         ]
 
@@ -278,7 +300,7 @@ class _BufferCursor(GatheringPieces):
         self._drawn, self._pulled = at["drawn"], at["pulled"]
         number, place = at["place"]
         self._source = self._open(epoch, place)
-        self._places.append((number, place))
+        self._places.append((number, place, None))
         numbers = np.array([*at["next"], *at["held"]], np.int64)
         slots = np.argsort(numbers)
         wanted = numbers[slots]

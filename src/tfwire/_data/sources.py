@@ -369,6 +369,7 @@ class _File(GatheringElements):
             self._before, self._given = self.place(), 0
             with suppress(Exception):  # take raises it
                 self._ready = super().take(count)
+            self._raised = False
         return len(self._ready) - self._given if self._ready else 0
 
     def place(self) -> Any:
@@ -413,11 +414,10 @@ class _FilesInTurn(GatheringPieces):
         self._file = self._open()
 
     def recover(self) -> bool:  # after damage by the next file, as in TensorFlow
-        if not isinstance(self._error, DataLossError):
-            return super().recover()
-        self._open_next()
-        self._error = None
-        return True
+        if not self.is_to_raise and isinstance(self._error, DataLossError):
+            self._open_next()
+            self._error, self._raised = None, False
+        return super().recover()
 
     def place(self) -> Any:
         return [self._number, 0, 0, 0] if self._file is None else self._file.snapshot()

@@ -199,16 +199,25 @@ class Gathering(Cursor):
     """
 
     _error: Exception | None = None
+    _raised = False  # by take
     _recovered = False
     goes_on = False
 
+    @property
+    def is_to_raise(self) -> bool:
+        """True if ``take`` will raise an error that it has not raised yet. Another error, of a
+        function above, must not make it forgotten."""
+        return not self._raised and (self._error is not None or self.deferred is not None)
+
     def recover(self) -> bool:
+        if self.is_to_raise:
+            return True
         if self._error is not None and not self.goes_on:
             return False
         if not super().recover():
             return False
-        self._recovered |= self._error is not None
-        self._error = None
+        self._recovered |= self._raised
+        self._error, self._raised = None, False
         return True
 
     @abstractmethod
@@ -230,6 +239,15 @@ class Gathering(Cursor):
         if self._error is not None:
             raise self._error
 
+    def begin_to_take(self) -> None:
+        """Raises the error of the pass, if there was one, for ``take``."""
+        self._raised = self._error is not None
+        self.raise_pending()
+
+    def keep(self, error: Exception, is_raised: bool) -> None:
+        """Keeps an error, which ``take`` raises now or the next time."""
+        self._error, self._raised = error, is_raised
+
 
 class GatheringElements(Gathering):
     """A cursor whose elements come one by one."""
@@ -239,12 +257,12 @@ class GatheringElements(Gathering):
         """The next elements: count of them or more, or all that are left."""
 
     def take(self, count: int) -> list[Any]:
-        self.raise_pending()
+        self.begin_to_take()
         found: list[Any] = []
         try:
             found.extend(islice(self.elements(count), count))
         except Exception as error:
-            self._error = error
+            self.keep(error, not found)
             if not found:
                 raise
         return found
@@ -258,14 +276,14 @@ class GatheringPieces(Gathering):
         """The next elements, up to count, perhaps none; None at the end."""
 
     def take(self, count: int) -> list[Any]:
-        self.raise_pending()
+        self.begin_to_take()
         found: list[Any] = []
         try:
             while len(found) < count and (piece := self.piece(count - len(found))) is not None:
                 if piece:  # a list, or a StringTable: see PackedRecords
                     found = found + piece if found else piece
         except Exception as error:
-            self._error = error
+            self.keep(error, not found)
             if not found:
                 raise
         return found
