@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import gzip
 import operator
@@ -243,6 +242,9 @@ def test_less_of_a_file_that_inflates_to_much_more_waits_for_the_reader(tmp_path
     content = file_of(PARTS[0])
     much = gzip.compress(content * 100)
     files = [gzip.compress(content, 0), much, b"\x1f\x8b\x08", zlib.compress(content)]
-    with contextlib.suppress(tfw.DataLossError):
-        next(tfw.read_records(write(tmp_path, files), num_threads=4))
-    assert [5, 2, 5, 5] == waiting
+    paths = write(tmp_path, files)
+    next(tfw.read_records(paths, num_threads=4))
+    assert [5, 2, 5] == waiting  # three bytes may be gzip or not: the reader finds out
+    waiting.clear()
+    next(tfw.read_records(paths[:3], "GZIP", num_threads=4))
+    assert [5, 2, 5] == waiting
