@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import types
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -292,6 +293,17 @@ def test_what_cannot_be_compared_is_not_kept(value, words, tmp_path):
         dataset = Dataset.range(3).map(lambda x: (x, value)[0]).snapshot(str(tmp_path))
     assert [0, 1, 2] == values(dataset) == values(dataset)
     assert [] == os.listdir(tmp_path)
+
+
+def test_named_tuples_that_were_kept_are_named_tuples(tmp_path):
+    pair = namedtuple("Pair", "a b")
+    dataset = Dataset.from_tensor_slices(pair([1, 2], {"c": pair([3, 4], [5, 6])}))
+    dataset.save(str(tmp_path / "saved"))
+    kept = dataset.snapshot(str(tmp_path / "kept"))
+    cached = dataset.cache(str(tmp_path / "cached"))
+    for one in (kept, kept, cached, cached, Dataset.load(str(tmp_path / "saved"))):
+        assert [9, 12] == values(one.map(lambda p: p.a + p.b["c"].a + p.b["c"].b))
+        assert "Pair" == type(next(iter(one))).__name__
 
 
 def test_objects_nested_too_deeply_are_not_kept(tmp_path):

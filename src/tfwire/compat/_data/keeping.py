@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -160,6 +161,10 @@ def _flatten(element: Any, tensors: list[bytes]) -> Any:
     if isinstance(element, RaggedTensor):
         parts = (np.asarray(element.flat_values), *element.nested_row_splits)
         return {"ragged": [_flatten(part, tensors) for part in parts]}
+    if isinstance(element, tuple) and hasattr(element, "_fields"):
+        items = zip(element._fields, element, strict=True)
+        named = [[field, _flatten(value, tensors)] for field, value in items]
+        return {"named": [type(element).__name__, named]}
     if isinstance(element, tuple):
         return {"tuple": [_flatten(value, tensors) for value in element]}
     tensors.append(tfw.serialize_tensor(element))
@@ -179,8 +184,18 @@ def _unflatten(node: Any, tensors: Any) -> Any:
         return tfw.parse_tensor(tensors[number], dtype)
     if kind == "dict":
         return {key: _unflatten(value, tensors) for key, value in parts}
+    if kind == "named":
+        name, items = parts
+        fields = tuple(field for field, _ in items)
+        return _named_tuple(name, fields)(*(_unflatten(value, tensors) for _, value in items))
     values = [_unflatten(part, tensors) for part in parts]
     return _MAKE[kind](values)
+
+
+@lru_cache(maxsize=128)
+def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    """A type of named tuples with these fields, as TensorFlow makes one for a loaded structure."""
+    return namedtuple(name, fields, rename=True)
 
 
 def _ragged(parts: list[Any]) -> Any:
