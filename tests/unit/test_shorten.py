@@ -75,6 +75,7 @@ def test_limits_keep_a_prefix_of_everything(context, steps, most):
         count, total = (sum(len(v[1]) for v in each) for each in (found_steps, whole[1][name]))
         assert count + cut.values == total
         assert all(map(is_prefix, found_steps, whole[1][name]))
+        assert found_steps[:-1] == whole[1][name][: len(found_steps)][:-1]
     if most.holds(all_of):
         assert kept == whole
 
