@@ -159,6 +159,13 @@ def one_byte_of_each_range(request):
 
 
 @lie
+def a_kilobyte_of_each_range(request):
+    if request.begin is not None:
+        request.end = min(request.end, request.begin + 1000)
+    request.honest()
+
+
+@lie
 def ignores_ranges(request):
     request.begin = None
     request.honest()

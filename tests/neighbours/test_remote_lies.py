@@ -31,6 +31,7 @@ def small(monkeypatch, server):
     monkeypatch.setattr(remote_http, "_ANSWER_SECONDS", 0.4)
     monkeypatch.setattr(remote_http, "_WINDOW_SECONDS", 0.2)
     monkeypatch.setattr("tfwire._records.remote_object._TRIES", 2)
+    monkeypatch.setattr("tfwire._records.remote_object._LEAST_PART", 500)
     monkeypatch.setattr("tfwire._records.remote_source._MOST_SEARCHED", 5_000_000)
     monkeypatch.setattr("tfwire._base.workers.PATIENCE", 0.01)
     with small_ranges(monkeypatch):
@@ -106,7 +107,7 @@ RIGHT = {
     *("HEAD says an end within a record", "HEAD says twice as many bytes", "HEAD says 2^60 bytes"),
     *("HEAD says no size", "HEAD says that it is encoded", "HEAD says no ranges"),
     *("answers say any size", "answers say no version", "answers say identity"),
-    "a body that never ends",
+    *("a body that never ends", "a kilobyte of each range"),
 }
 RIGHT_IN_ORDER = RIGHT | {"ignores ranges", "ignores ranges in chunks", "HEAD says no version"}
 WRONG = [

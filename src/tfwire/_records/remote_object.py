@@ -23,6 +23,9 @@ __all__ = ["RemoteObject"]
 
 # Of one request, and the first pause between them, which doubles: six seconds in all.
 _TRIES = 6
+# A server may give less of a range than was asked for. If it gives as much as this, asking for the
+# rest is no further try.
+_LEAST_PART = 1 << 16
 _FIRST_PAUSE = 0.2
 
 Result = TypeVar("Result")
@@ -313,10 +316,11 @@ class RemoteObject:
         if not self._http:
             _add(body, await self._fs._cat_file(self._path, start=body.at, end=body.end))
             return
-        missing, at = body.left, body.at
-        await read_range(self._fs, self._path, body, self._facts)
-        if body.left:
-            raise EOFError(f"expected {missing} bytes at {at}, found {body.at - at}")
+        while body.left:
+            missing, at = body.left, body.at
+            await read_range(self._fs, self._path, body, self._facts)
+            if body.left and body.at - at < _LEAST_PART:
+                raise EOFError(f"expected {missing} bytes at {at}, found {body.at - at}")
 
     def _cat(self, begin: int, end: int) -> bytes:
         data: bytes = self._fs.cat_file(self._path, start=begin, end=end)
