@@ -310,10 +310,8 @@ def test_errors_can_be_ignored(tmp_path, path):
     assert [b"one", b"two\0", b"three"] == list(dataset.ignore_errors().as_numpy_iterator())
     with pytest.warns(UserWarning, match="left out: nothing there"):
         list(dataset.ignore_errors(log_warning=True))
-    with pytest.raises(ValueError, match="must follow map"):
-        Dataset.range(3).batch(2).ignore_errors()
-    with pytest.raises(ValueError, match="must follow map"):
-        tf.data.TFRecordDataset(path).batch(2).ignore_errors()
+    with pytest.raises(ValueError, match="cannot follow flat_map, which ends"):
+        Dataset.range(3).flat_map(Dataset.from_tensors).batch(2).ignore_errors()
 
 
 @pytest.mark.parametrize(
@@ -325,6 +323,12 @@ def test_errors_can_be_ignored(tmp_path, path):
         (lambda d, f: d.map(f).take(3).repeat(2), [1, 3, 1, 1, 3, 1]),
         (lambda d, f: d.map(f).shuffle(1), [1, 3, 1, 3]),
         (lambda d, f: d, [0, 1, 2, 3, 4, 5]),
+        (lambda d, f: d.map(f).batch(2), [[1, 3], [1, 3]]),
+        (lambda d, f: d.map(f).batch(3).map(lambda x: x[1:]).unbatch(), [3, 3]),
+        (lambda d, f: d.batch(1).map(lambda x: f(x[0])).batch(2), [[1, 3], [1, 3]]),
+        (lambda d, f: Dataset.zip((d.map(f), d)).map(lambda x, y: y), [1, 2, 4, 5]),
+        (lambda d, f: d.map(f).enumerate().map(lambda i, x: i), [1, 2, 4, 5]),
+        (lambda d, f: d.map(f).concatenate(d.map(f)).skip(3), [3, 1, 3, 1, 3]),
     ],
 )
 def test_errors_below_other_stages_can_be_ignored(build, expected):

@@ -24,6 +24,7 @@ from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._data.keeping import Keeping
+from tfwire.compat._data.tolerance import Tolerant
 from tfwire.compat._errors import Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor
 
@@ -258,7 +259,7 @@ class FurtherTransformations(Grouping, Keeping):
         return self._generated("take_while", generators.take_while, decide, given=(self._stage,))
 
     def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
-        """Leaves out elements that raise: in functions of ``map`` and ``filter``, and in records.
+        """Leaves out elements that raise.
 
         After damage in a file, reading continues with the next file, as in TensorFlow.
 
@@ -266,8 +267,8 @@ class FurtherTransformations(Grouping, Keeping):
             log_warning: Warn of each error of a function.
 
         Raises:
-            ValueError: Something below is neither these nor ``prefetch``, ``repeat``, ``shuffle``,
-                ``take`` or values in memory.
+            ValueError: Something below is ``flat_map``, ``interleave``, ``window``, ``scan``,
+                ``cache`` or another generator, which loses what follows an error.
         """
         stage = _tolerant(self._stage, bool(log_warning))
         if cardinality(stage) != UNKNOWN:
@@ -354,7 +355,9 @@ _FAULTLESS = (prefetch.Prefetch, selection.Repeat, selection.Take, shuffle.Shuff
 
 def _tolerant(stage: Stage, warns: bool) -> Stage:
     """A stage without the elements that raise; damage in records ends a file without an error."""
-    if isinstance(stage, (stages.Map, stages.Filter)):
+    if isinstance(stage, (stages.Map, stages.Filter)) and not isinstance(
+        stage, generators.Arranged
+    ):
         below = _tolerant(stage.source, warns)
         calls = (
             generators.tolerant_map if isinstance(stage, stages.Map) else generators.tolerant_filter
@@ -365,10 +368,11 @@ def _tolerant(stage: Stage, warns: bool) -> Stage:
         return stage.over(_tolerant(stage.source, warns))
     if isinstance(stage, Records):
         return stage.with_options(**{**stage.options, "on_corrupt": "stop"})
+    for below in stage.chain():
+        if isinstance(below, Replayed) and below.name != "ignore_errors":
+            raise ValueError(f"ignore_errors cannot follow {below.name}, which ends at an error")
     if stage.sources or not stage.quiet:
-        raise ValueError(
-            "ignore_errors must follow map, filter, prefetch, repeat, shuffle, take or records"
-        )
+        return Tolerant(stage, warns)
     return stage  # values in memory
 
 
