@@ -298,6 +298,18 @@ def test_an_error_comes_after_the_elements_before_it():
 # ---- Files --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sizes", [1, 3, [2, 0, 1]])
+def test_sparse_batches_are_cut_and_joined(sizes):
+    sparse = tf.SparseTensor([[0, 0], [1, 1], [2, 0]], [1, 2, 3], [3, 2])
+    rows = Dataset.from_tensor_slices(sparse)
+    for dataset in (rows.batch(2), Dataset.zip((rows, Dataset.range(4))).batch(2)):
+        batches = list(dataset.rebatch(sizes))
+        parts = [batch[0] if isinstance(batch, tuple) else batch for batch in batches]
+        found = [tf.sparse.to_dense(part).numpy() for part in parts]
+        assert [[1, 0], [0, 2], [3, 0]] == np.concatenate(found).tolist()
+    assert [] == list(rows.take(0).batch(2).rebatch(sizes))
+
+
 def test_errors_can_be_ignored(tmp_path, path):
     def parse(record):
         if not record.numpy():

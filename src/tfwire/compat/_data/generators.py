@@ -18,6 +18,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError, warn
+from tfwire._data.descriptions import description
 from tfwire._data.grouped import Intact
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.pipeline import Pipeline
@@ -171,8 +172,11 @@ def rebatched(
 ) -> Elements:
     """Batches of these sizes, again and again, of the rows of batches."""
     intact = Intact(source)
-    empty = None if spec is None else map_structure(_no_rows, spec)
-    held, begin, total = empty, 0, 0  # a batch, its first row that is left, and its rows
+    held, begin, total = (
+        _empty_batch(spec),
+        0,
+        0,
+    )  # a batch, its first row that is left, and its rows
     for size in cycle(sizes):
         parts: list[Any] = []
         missing = size
@@ -195,11 +199,20 @@ def rebatched(
     intact.raise_error()
 
 
-def _no_rows(words: str) -> Any:
-    """A batch without rows; sizes that are not known are 0."""
-    name, _, sizes = words[:-1].partition("[")
-    shape = [0, *(int(size) if size.isdecimal() else 0 for size in sizes.split(", ")[1:])]
-    return np.empty(shape, object if name == "string" else name)
+def _empty_batch(spec: Any) -> Any:
+    """A batch without rows; sizes that are not known are 0. None: the spec does not tell it."""
+    try:
+        return None if spec is None else map_structure(_no_rows, spec)
+    except ValueError:
+        return None
+
+
+def _no_rows(words: str | None) -> Any:
+    found = description(words)
+    if found is None or found.kind:
+        raise ValueError("not an array")
+    shape = [0, *(size or 0 for size in (found.sizes or ())[1:])]
+    return np.empty(shape, object if found.dtype == "string" else found.dtype)
 
 
 def scan(
