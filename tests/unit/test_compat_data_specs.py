@@ -81,6 +81,12 @@ def test_element_spec_of_a_function_is_that_of_its_first_elements():
     assert before == values(shuffled), "looking at the spec is no pass"
 
 
+def test_no_element_and_no_spec():
+    nothing = Dataset.range(0).map(lambda x: x)
+    assert Dataset.zip((nothing, Dataset.range(3))).element_spec is None
+    assert Dataset.zip({"a": nothing.batch(2), "b": Dataset.range(3)}).batch(2).element_spec is None
+
+
 def test_lengths():
     assert 5 == len(Dataset.range(5).repeat().take(5))
     with pytest.raises(TypeError, match="infinite"):

@@ -250,7 +250,7 @@ def known_spec(stage: Stage) -> Any:
     ):
         source = copy.copy(stage.source)
         source.spec = known_spec(stage.source)
-        spec = stage.over(source).spec
+        spec = None if source.spec is None else stage.over(source).spec
     else:
         spec = _of_parsed(stage) if isinstance(stage, Parse) else None
         if not _is_known(spec):
