@@ -81,6 +81,12 @@ def test_element_spec_of_a_function_is_that_of_its_first_elements():
     assert before == values(shuffled), "looking at the spec is no pass"
 
 
+def test_the_last_ragged_batch_of_scalars_may_be_shorter():
+    numbers = Dataset.range(5)
+    assert tf.TensorSpec([None], tf.int64) == numbers.ragged_batch(2).element_spec
+    assert tf.TensorSpec([2], tf.int64) == numbers.ragged_batch(2, True).element_spec
+
+
 def test_no_element_and_no_spec():
     nothing = Dataset.range(0).map(lambda x: x)
     assert Dataset.zip((nothing, Dataset.range(3))).element_spec is None

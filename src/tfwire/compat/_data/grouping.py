@@ -12,7 +12,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._data.combining import Unbatch
-from tfwire._data.descriptions import batched_text
+from tfwire._data.descriptions import batched_text, description
 from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
 from tfwire._data.prefetch import stage_elements
 from tfwire._data.structure import (
@@ -178,8 +178,18 @@ class Grouping(Generating):
         length = self._stage.length
         if length is not None:
             length = length // size if drop_remainder else -(-length // size)
+        batched = partial(_spec_of_scalars, size if drop_remainder else None)
+        spec = self._stage.spec and map_structure(batched, self._stage.spec)
         arguments = (splits, size, bool(drop_remainder))
-        return self._generated("ragged_batch", _ragged_batches, *arguments, length=length)
+        return self._generated(
+            "ragged_batch", _ragged_batches, *arguments, length=length, spec=spec
+        )
+
+
+def _spec_of_scalars(size: int | None, text: str | None) -> str | None:
+    """The text of a batch of scalars; None of others, which may become ragged."""
+    found = description(text)
+    return batched_text(text, size) if found is not None and found.sizes == () else None
 
 
 def _ragged_batches(
