@@ -330,15 +330,3 @@ def test_queue_error(tmp_path):
 
     assert "OutOfRangeError" == in_session(tf, build, error_of)[0]
     assert "NotFoundError" == in_session(tfc, build, error_of)[0]
-
-
-def test_read_up_to(path):
-    def build(v1):
-        queue = v1.train.string_input_producer([str(path)] * 2, num_epochs=1)
-        return v1.TFRecordReader().read_up_to(queue, 2)[1]
-
-    def sizes(session, fetches):
-        return [len(session.run(fetches)) for _ in range(3)]
-
-    assert [2, 1, 2] == in_session(tf, build, sizes)[0]
-    assert [2, 2, 2] == in_session(tfc, build, sizes)[0]

@@ -37,6 +37,34 @@ def test_queue_close(lib):
             assert b"a" == session.run(queue.dequeue())
 
 
+def test_queue_waits(lib):
+    """TensorFlow with a time limit, which it has not by default."""
+    v1 = lib.compat.v1
+    queue = v1.FIFOQueue(2, lib.int32, shapes=[()])
+    config = v1.ConfigProto(operation_timeout_in_ms=200)
+    for calls in (
+        [queue.dequeue()],
+        [queue.enqueue(1), queue.enqueue(2), queue.enqueue(3)],
+        [queue.enqueue_many([[1, 2, 3]])],
+        [queue.enqueue(1), queue.dequeue_many(2)],
+        [queue.enqueue(1), queue.dequeue_up_to(2)],
+    ):
+        with v1.Session(config=config) as session:
+            for call in calls[:-1]:
+                session.run(call)
+            with pytest.raises(lib.errors.DeadlineExceededError):
+                session.run(calls[-1])
+
+
+def test_queue_components(lib):
+    queue = lib.compat.v1.FIFOQueue(2, lib.int32, shapes=[()])
+    if lib is tf:
+        queue.enqueue([1, 2])
+    else:
+        with pytest.raises(lib.errors.InvalidArgumentError, match="found 2"):
+            queue.enqueue([1, 2])
+
+
 def test_uneven_tensors(lib):
     lists = [[lib.constant(1)], [lib.constant(2), lib.constant(3)]]
     if lib is tf:

@@ -248,7 +248,7 @@ def test_readers_of_other_files(tmp_path):
         _, values = v1.WholeFileReader().read_up_to(
             v1.train.string_input_producer([str(text)] * 3, num_epochs=1), 2
         )
-        assert [2, 1] == [len(one) for one in until_end(session, values)]
+        assert [1, 1, 1] == [len(one) for one in until_end(session, values)]
 
 
 def test_damage_is_told_by_the_session(tmp_path):
@@ -279,8 +279,10 @@ def test_files_without_records_do_not_hang(tmp_path):
         (lambda: v1.train.string_input_producer(["a"], num_epochs=0), ValueError, "num_epochs"),
         (lambda: v1.TFRecordReader().read(["a"]), TypeError, "string_input_producer returned"),
         (lambda: v1.FixedLengthRecordReader(0), ValueError, "record_bytes"),
-        (lambda: v1.TFRecordReader().num_records_produced, AttributeError, "instead: a count"),
-        (lambda: v1.train.string_input_producer(["a"]).enqueue, AttributeError, "instead: a data"),
+        (lambda: v1.TFRecordReader().read(v1.FIFOQueue(2, tf.int32)), TypeError, "of strings"),
+        (lambda: v1.FIFOQueue(2, tf.int32).queue_ref, AttributeError, "instead: the queue"),
+        (lambda: v1.train.QueueRunner(["a"], []), ValueError, "needs a FIFOQueue"),
+        (lambda: v1.train.string_input_producer(["a"]).enqueue, AttributeError, "tf.queue.FIFO"),
     ],
 )
 def test_wrong_arguments(build, error, words):

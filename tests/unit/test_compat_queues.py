@@ -96,3 +96,75 @@ def test_dense_tensors_of_indices_and_values(arguments, expected):
 def test_indices_that_do_not_fit(arguments):
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.sparse_to_dense(*arguments)
+
+
+# ---- FIFOQueue ----------------------------------------------------------------------------------
+def test_a_queue_that_acts_at_once_waits_for_nothing():
+    queue = tf.queue.FIFOQueue(2, [tf.int64, tf.string], shapes=[(), ()], name="q")
+    with pytest.raises(tf.errors.DeadlineExceededError, match=r"'q' has .* \(requested 1, current"):
+        queue.dequeue()
+    queue.enqueue([1, "a"])
+    with pytest.raises(tf.errors.DeadlineExceededError, match=r"of capacity 2 has 1 .* for 2"):
+        queue.enqueue_many([[2, 3], ["b", "c"]])
+    queue.enqueue([2, "b"])
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        queue.dequeue_many(3)
+    assert [[1, 2], [b"a", b"b"]] == [x.numpy().tolist() for x in queue.dequeue_many(2)]
+    queue.close()
+    with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
+        queue.dequeue()
+
+
+def test_sessions_have_queues_of_their_own():
+    """A name of TensorFlow 1 alone makes a queue of a graph by default."""
+    queue = tf.FIFOQueue(3, tf.int32)
+    add, taken = queue.enqueue(5), queue.dequeue()
+    for _ in range(2):
+        with v1.Session() as session:
+            assert session.run(add) is None
+            assert [5, 6] == session.run([taken, taken + 1])
+            add.run(session=session)
+            assert 1 == session.run(queue.size())
+
+
+def test_operations_that_add_nothing_do_not_fill_a_queue():
+    queue = v1.FIFOQueue(3, tf.int32)
+    v1.train.add_queue_runner(v1.train.QueueRunner(queue, [v1.no_op()]))
+    with v1.Session() as session, pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(queue.dequeue())
+
+
+def test_a_runner_goes_on_after_an_error_and_closes_its_queue():
+    numbers = v1.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
+    queue, failing = v1.FIFOQueue(3, tf.int32), [False, True, False, False]
+
+    def checked(number):
+        if failing.pop(0):
+            raise tf.errors.DataLossError(None, None, "of one")
+        return number
+
+    add = queue.enqueue(v1.py_func(checked, [numbers], v1.int32))
+    runner = v1.train.QueueRunner(queue, [add])
+    with v1.Session() as session:
+        assert [] == runner.create_threads(session, start=True)
+        assert 0 == session.run(queue.dequeue())
+        with pytest.raises(tf.errors.DataLossError):
+            session.run(queue.dequeue())
+        assert 2 == session.run(queue.dequeue())
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(queue.dequeue())
+        assert session.run(queue.is_closed())
+
+
+def test_a_reader_goes_on_once_its_queue_has_names(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"one\ntwo\n")
+    queue = v1.FIFOQueue(3, tf.string)
+    _, line = v1.TextLineReader().read(queue)
+    add = queue.enqueue([str(path)])
+    with v1.Session() as session:
+        for _ in range(2):
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(line)
+            session.run(add)
+            assert [b"one", b"two"] == [session.run(line) for _ in range(2)]

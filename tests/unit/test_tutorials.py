@@ -441,7 +441,7 @@ def test_segmentation():
     ("use", "replacement"),
     [
         (lambda: tf.Variable(0), "numpy arrays"),
-        (lambda: tf.train.QueueRunner(None), "dataset"),
+        (lambda: tf.RandomShuffleQueue(9, 1, [tf.int32]), "dataset"),
         (lambda: tf.contrib.slim, "library"),
         (lambda: tf.keras.utils.get_file("a", "b"), "Keras"),
         (lambda: tf.compat.v1.get_variable("x"), "numpy arrays"),

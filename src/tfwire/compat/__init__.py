@@ -84,6 +84,7 @@ from tfwire.compat._functions import (
     py_func,
     py_function,
 )
+from tfwire.compat._graph.fifo import FIFOQueue as _FIFOQueue
 from tfwire.compat._graph.iterators import (
     GraphIterator as _GraphIterator,
     graph_iterator as _graph_iterator,
@@ -223,6 +224,7 @@ __all__ = [
     "py_func",
     "py_function",
     "python_io",
+    "queue",
     "range",
     "rank",
     "read_file",
@@ -325,6 +327,7 @@ io: _Namespace = _Namespace(
     gfile=_gfile,
 )
 python_io: _Namespace = _Namespace("python_io", **_RECORDS)
+queue: _Namespace = _Namespace("queue", FIFOQueue=_FIFOQueue)
 train: _Namespace = _Namespace(
     "train",
     **{name: getattr(_train, name) for name in vars(_train)["__all__"] if name[0].isupper()},

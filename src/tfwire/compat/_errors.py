@@ -22,7 +22,9 @@ from tfwire._base.text import printable
 
 __all__ = [
     "AlreadyExistsError",
+    "CancelledError",
     "ClosedError",
+    "DeadlineExceededError",
     "DtypeError",
     "Explained",
     "FailedPreconditionError",
@@ -48,6 +50,8 @@ _NO_GRAPH = "nothing; there is no graph"
 _MODELS = "Keras, JAX or PyTorch, fed with numpy batches of tfwire.Parser(...).parse_file(...)"
 _RANDOM = "numpy.random.default_rng(seed)"
 _NUMPY = "numpy, on x.numpy()"
+_SHUFFLED = "tf.train.shuffle_batch, or dataset.shuffle"
+_PADDED = "tf.train.batch(..., dynamic_pad=True), or dataset.padded_batch"
 _PILLOW = "Pillow, on x.numpy()"
 
 # Names after ``tf.``, and what to use instead.
@@ -64,27 +68,27 @@ INSTEAD = {
     "estimator": _MODELS,
     "distribute": "dataset.shard_source(num_shards, index)",
     "contrib": "the library that took the part over",
-    "FIFOQueue": "tf.train.string_input_producer, tf.train.batch, or a dataset",
-    "QueueBase": "tf.train.string_input_producer, tf.train.batch, or a dataset",
-    "RandomShuffleQueue": "tf.train.shuffle_batch, or dataset.shuffle",
-    "PaddingFIFOQueue": "tf.train.batch(..., dynamic_pad=True), or dataset.padded_batch",
+    "FIFOQueue.from_list": "a list of queues",
+    "FIFOQueue.queue_ref": "the queue itself",
+    "QueueBase": "tf.queue.FIFOQueue",
+    "RandomShuffleQueue": _SHUFFLED,
+    "PaddingFIFOQueue": _PADDED,
+    "queue.PaddingFIFOQueue": _PADDED,
+    "queue.PriorityQueue": "heapq",
+    "queue.QueueBase": "tf.queue.FIFOQueue",
+    "queue.RandomShuffleQueue": _SHUFFLED,
     "Print": "print(x.numpy())",
-    "Queue.enqueue": "a dataset",
-    "Queue.enqueue_many": "a dataset",
+    "Queue.enqueue": "tf.queue.FIFOQueue",
+    "Queue.enqueue_many": "tf.queue.FIFOQueue",
     "Queue.size": "nothing; no thread fills it",
     "Session.graph_def": _NO_GRAPH,
     "Session.list_devices": _NO_GRAPH,
     "Session.make_callable": "session.run",
     "Session.partial_run": "session.run",
     "TensorArray": "a list, and tf.stack",
-    "TFRecordReader.num_records_produced": "a count in Python",
-    "TFRecordReader.num_work_units_completed": "a count in Python",
-    "TFRecordReader.reset": "another session, which reads from the beginning",
     "train.*": _MODELS,
-    "train.QueueRunner": "tf.train.batch, or a dataset",
     "train.SessionRunHook": "a call in the loop around session.run",
     "train.Supervisor": "tf.train.MonitoredSession",
-    "train.add_queue_runner": "tf.train.batch, or a dataset",
     "train.get_global_step": "a count in Python",
     "train.get_or_create_global_step": "a count in Python",
     "train.limit_epochs": "num_epochs= of tf.train.string_input_producer",

@@ -13,7 +13,8 @@ from typing import Any
 from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.transformations import Options
 from tfwire.compat._errors import Namespace, missing
-from tfwire.compat._graph import batches, iterators, queues
+from tfwire.compat._graph import batches, fifo, iterators, queues
+from tfwire.compat._graph.fifo import GraphFIFOQueue
 from tfwire.compat._graph.iterators import (
     Graph,
     disable_eager_execution,
@@ -42,6 +43,7 @@ from tfwire.compat._graph.session import (
 
 __all__ = [
     "ConfigProto",
+    "FIFOQueue",
     "FixedLengthRecordReader",
     "GPUOptions",
     "Graph",
@@ -70,6 +72,7 @@ __all__ = [
     "tables_initializer",
 ]
 
+FIFOQueue: type[GraphFIFOQueue] = GraphFIFOQueue
 disable_v2_behavior = disable_eager_execution
 enable_v2_behavior = enable_eager_execution
 
@@ -103,6 +106,8 @@ GPUOptions = ConfigProto
 # ---- Namespaces -------------------------------------------------------------------------------
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
+    "QueueRunner": fifo.QueueRunner,
+    "add_queue_runner": fifo.add_queue_runner,
     **{name: getattr(queues, name) for name in queues.__all__ if "Monitored" in name},
     **{name: getattr(queues, name) for name in queues.__all__ if name.islower()},
     **{name: getattr(batches, name) for name in batches.__all__},

@@ -25,6 +25,7 @@ __all__ = [
     "executing_eagerly",
     "get_default_graph",
     "graph_iterator",
+    "graphs_by_default",
     "make_initializable_iterator",
     "make_one_shot_iterator",
     "reset_default_graph",
@@ -96,6 +97,11 @@ class _Mode:
 def executing_eagerly() -> bool:
     """True if the iterators of ``tf.compat.v1.data`` give values at once."""
     return _Mode.eager is not False
+
+
+def graphs_by_default() -> bool:
+    """True unless ``enable_eager_execution`` was called: the default of TensorFlow 1."""
+    return not _Mode.eager
 
 
 def enable_eager_execution(config: Any = None, **others: Any) -> None:

@@ -60,8 +60,12 @@ class SessionSource(Explained):
         self.name = name
 
     @abstractmethod
-    def open(self, session: Any) -> Iterator[Any]:
-        """The elements, for one session."""
+    def open(self, session: Any) -> Any:
+        """What one session holds of it: its elements, or what makes them."""
+
+    def next_of(self, session: Any) -> Any:
+        """The next element, in one session."""
+        return session.draw(self)
 
 
 def start_queue_runners(

@@ -9,15 +9,17 @@ from typing import Any
 
 import tfwire as tfw
 from tfwire._base.arguments import integer
+from tfwire._base.errors import DataLossError
 from tfwire._records.compression import compression_name
 from tfwire._records.sources import check_ends
-from tfwire.compat._convert import to_numpy
+from tfwire.compat._convert import int64, string, to_numpy
 from tfwire.compat._data.lines import fixed_length_records, lines
-from tfwire.compat._errors import Explained
-from tfwire.compat._graph.batches import batch
+from tfwire.compat._errors import Explained, OutOfRangeError
+from tfwire.compat._graph.fifo import FIFOQueue
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.queues import Queue, SessionSource
-from tfwire.compat._graph.session import Deferred, Next
+from tfwire.compat._graph.session import Deferred, Evaluation, Operation
+from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 
 __all__ = [
@@ -31,55 +33,141 @@ __all__ = [
 Keyed = Iterator[tuple[bytes, bytes]]
 
 
-class _Reading(SessionSource):
-    """The records of the files of a queue, with their keys."""
+class _Reading:
+    """What a reader has read in one session: part of a file, and files before it.
 
-    def __init__(self, open_file: Callable[[str], Keyed], queue: Queue) -> None:
-        super().__init__("the reader")
-        self._open_file = open_file
-        self._queue = queue
+    Args:
+        open_file: Gives the records of a file, with their keys.
+        whole: Files have one record each: with it, a file has been read.
+    """
 
-    def open(self, session: Any) -> Iterator[Any]:
+    def __init__(self, open_file: Callable[[str], Keyed], whole: bool) -> None:
+        self._open_file, self._whole = open_file, whole
+        self._records: Any = None
+        self._error: Exception | None = None  # which has ended the records
+        self.produced = self.completed = 0
+
+    def close(self) -> None:
+        """Leaves the file that it reads, and counts from 0."""
+        if self._records is not None:
+            self._records.close()
+        self._records = self._error = None
+        self.produced = self.completed = 0
+
+    def take(self, session: Any, queue: Any, most: int) -> list[Any]:
+        """The next records, fewer at the end of a file."""
+        found: list[Any] = []
         empty = 0
-        for name in session.iterator(self._queue):
-            empty += 1
-            for key, record in self._open_file(os.fsdecode(to_numpy(name))):
-                empty = 0
-                yield Tensor(key), Tensor(record)
-            if empty > self._queue.size_of_epoch(session):
-                return  # repeated files without records
+        while len(found) < most and not (found and self._records is None):
+            if self._records is None:
+                if empty > queue.size_of_epoch(session):
+                    raise OutOfRangeError(None, None, "repeated files without records")
+                empty += 1
+                name = os.fsdecode(to_numpy(queue.next_of(session)))
+                self._records = self._open_file(name)
+            found.extend(self._next(self._records))
+        return found
+
+    def _next(self, records: Keyed) -> list[Any]:
+        """The next record of a file; none at its end."""
+        if self._error is not None:
+            raise self._error
+        try:
+            found = next(records, None)
+        except Exception as error:  # as in TensorFlow: later calls take the next file if it was
+            if self._whole or isinstance(error, DataLossError):  # opening it that failed, else
+                self._error = error  # they fail too
+            else:
+                self._records = None
+            raise
+        if found is None or self._whole:
+            self._records = None
+            self.completed += 1
+        if found is None:
+            return []
+        self.produced += 1
+        return [tuple(map(Tensor, found))]
 
 
 class ReaderBase(Explained):
     """Reads the records of files whose names a queue gives."""
 
     _tf_name = "TFRecordReader"
+    _whole = False  # each file is one record
 
     def __init__(self, open_file: Callable[[str], Keyed]) -> None:
-        self._open_file = open_file
-        self._sources: dict[Queue, _Reading] = {}
-
-    def _source(self, queue: Queue) -> _Reading:
-        if not isinstance(queue, Queue):
-            raise TypeError(
-                f"`queue` must be what string_input_producer returned, found {type(queue).__name__}"
-            )
-        if queue not in self._sources:
-            self._sources[queue] = _Reading(self._open_file, queue)
-        return self._sources[queue]
+        self._state = _State(partial(_Reading, open_file, self._whole))
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Deferred, Deferred]:
-        """The key (file name and place) and the bytes of the next record."""
-        key, value = parts(Next(self._source(queue)), (None, None))
-        return key, value
+        """The key (file name and place) and the bytes of the next record.
+
+        Args:
+            queue: What ``string_input_producer`` returned, or a FIFOQueue of strings.
+
+        Raises:
+            TypeError: It is another object.
+        """
+        return self._pair(queue, lambda reading, session: reading.take(session, queue, 1)[0])
 
     def read_up_to(
         self, queue: Any, num_records: int, name: str | None = None
     ) -> tuple[Deferred, Deferred]:
-        """The keys and the bytes of the next records of a file."""
-        key, value = self.read(queue)
-        keys, values = batch([key, value], num_records, allow_smaller_final_batch=True)
-        return keys, values
+        """The keys and the bytes of the next records of a file, fewer at its end."""
+
+        def rows(reading: _Reading, session: Any, most: Any) -> Any:
+            found = reading.take(session, queue, integer("num_records", to_numpy(most), 1))
+            return list(map(stack, zip(*found, strict=True)))
+
+        return self._pair(queue, rows, num_records)
+
+    def _pair(
+        self, queue: Any, function: Callable[..., Any], *args: Any
+    ) -> tuple[Deferred, Deferred]:
+        if not isinstance(queue, (Queue, FIFOQueue)):
+            raise TypeError(
+                "`queue` must be what string_input_producer returned, or a FIFOQueue, found "
+                f"{type(queue).__name__}"
+            )
+        if isinstance(queue, FIFOQueue) and queue.dtypes != [string]:
+            raise TypeError(f"`queue` must be one of strings, found {queue.dtypes}")
+        key, value = parts(_Read(self._state, function, *args), (None, None))
+        return key, value
+
+    def num_records_produced(self, name: str | None = None) -> Deferred:
+        """How many records a session has read."""
+        return _Read(self._state, lambda reading, session: Tensor(reading.produced, int64))
+
+    def num_work_units_completed(self, name: str | None = None) -> Deferred:
+        """How many files a session has read to their end."""
+        return _Read(self._state, lambda reading, session: Tensor(reading.completed, int64))
+
+    def reset(self, name: str | None = None) -> Deferred:
+        """An operation that leaves the file that is being read, and counts from 0."""
+        return _Read(self._state, lambda reading, session: reading.close())
+
+
+class _State(SessionSource):
+    """What a session knows the state of a reader by."""
+
+    def __init__(self, make: Callable[[], _Reading]) -> None:
+        super().__init__("the reader")
+        self._make = make
+
+    def open(self, session: Any) -> _Reading:
+        return self._make()
+
+
+class _Read(Operation):
+    """What a function makes of the state of a reader, once in a run."""
+
+    def __init__(self, state: _State, function: Callable[..., Any], *args: Any) -> None:
+        super().__init__(function, *args)
+        self._state = state
+
+    def _evaluate(self, evaluation: Evaluation) -> Any:
+        args, _ = evaluation.value(self._inputs)
+        session = evaluation.session
+        return self._function(session.iterator(self._state), session, *args)
 
 
 class TFRecordReader(ReaderBase):
@@ -97,12 +185,16 @@ class TFRecordReader(ReaderBase):
 class WholeFileReader(ReaderBase):
     """Reads each file as one record; keys are the file names."""
 
+    _whole = True
+
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_whole_file)
 
 
 class IdentityReader(ReaderBase):
     """Gives the names themselves, as keys and as records; it opens no files."""
+
+    _whole = True
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_name)

@@ -338,16 +338,15 @@ class Session(Explained):
             return element
         raise OutOfRangeError(None, None, f"{source.name} is closed and has no more elements")
 
-    def iterator(self, source: Any) -> Iterator[Any]:
-        """The rest of a source's elements in this session."""
+    def iterator(self, source: Any) -> Any:
+        """The rest of a source's elements in this session, or what makes them."""
         if source not in self._iterators:
             if source.needs_initializer:
                 raise FailedPreconditionError(
                     None, None, f"{source.name} is not initialized: run its initializer first"
                 )
             self.begin(source, source.open(self))
-        found: Iterator[Any] = self._iterators[source]
-        return found
+        return self._iterators[source]
 
     def begin(self, source: Any, elements: Iterator[Any]) -> None:
         """Starts a source over."""
