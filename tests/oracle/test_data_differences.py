@@ -200,8 +200,8 @@ def test_kept_files(tmp_path):
     for name, lib in {"theirs": tf, "ours": tfc}.items():
         lib.data.Dataset.range(2).save(str(tmp_path / name))
     assert [0, 1] == numbers(tfc.data.Dataset.load(str(tmp_path / "ours")))
-    assert 2 == tf.data.Dataset.load(str(tmp_path / "theirs")).cardinality()
-    assert -2 == tfc.data.Dataset.load(str(tmp_path / "ours")).cardinality()
+    for name, lib in {"theirs": tf, "ours": tfc}.items():
+        assert 2 == lib.data.Dataset.load(str(tmp_path / name)).cardinality()
     with pytest.raises(FileNotFoundError):
         list(tfc.data.Dataset.load(str(tmp_path / "theirs")))
     with pytest.raises(tf.errors.OpError):

@@ -199,12 +199,29 @@ def test_kept_elements_are_those_of_before(tmp_path):
 
 def test_saving_again_keeps_the_permissions(tmp_path):
     Dataset.range(4).save(str(tmp_path / "saved"))
-    (file,) = (path for path in (tmp_path / "saved").rglob("*") if path.is_file())
+    file = tmp_path / "saved" / "elements.tfrecord"
     file.chmod(0o600)
     Dataset.range(5).save(str(tmp_path / "saved"))
     assert 0o600 == file.stat().st_mode & 0o777
     assert [*range(5)] == values(Dataset.load(str(tmp_path / "saved")))
-    assert [file] == [path for path in tmp_path.rglob("*") if path.is_file()]
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert {file.name, f"{file.name}.tfwindex"} == names
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_how_many_elements_were_saved(tmp_path, compression):
+    """By an index; without one that fits the file nobody knows, and nobody fails."""
+    folder, index = str(tmp_path), tmp_path / "elements.tfrecord.tfwindex"
+    for count in (0, 3):
+        Dataset.range(count).save(folder, compression=compression)
+        loaded = Dataset.load(folder)
+        assert count == loaded.cardinality() == len(loaded.map(lambda x: x))
+    Dataset.range(5).save(folder)
+    assert [*range(5)] == values(loaded) == values(loaded.repeat(2).skip(5))
+    index.write_bytes(index.read_bytes()[:10])
+    assert -2 == Dataset.load(folder).cardinality()
+    index.unlink()
+    assert -2 == Dataset.load(folder).cardinality()
 
 
 def test_a_cache_of_a_failing_pass_keeps_nothing(tmp_path):

@@ -47,7 +47,7 @@ def test_options_are_accepted_and_others_refused():
         lambda: Dataset.from_sparse_tensor_slices,
         lambda: tf.data.experimental.CsvDataset,
         lambda: tf.data.experimental.make_batched_features_dataset,
-        lambda: tf.train.QueueRunner,
+        lambda: tf.queue.RandomShuffleQueue,
         lambda: tf.Session().partial_run,
         lambda: tf.compat.v1.train.Saver,
     ],

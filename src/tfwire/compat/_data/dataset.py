@@ -213,7 +213,8 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         with translating_files():
             os.stat(file)
         elements = partial(keeping.load, file)
-        found = cls._of(Replayed("load", (), elements, quiet=True), "load")
+        count = keeping.count_saved(file)
+        found = cls._of(Replayed("load", (), elements, length=count, quiet=True), "load")
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
 
     @classmethod

@@ -87,7 +87,8 @@ class Keeping(Generating):
         """Writes the elements to a file in the folder ``path``, for ``Dataset.load``."""
         elements = self.as_numpy_iterator()
         with translating_files():
-            for _ in _saving(stored_file(as_path(path)), _codec(compression), elements):
+            file = stored_file(as_path(path))
+            for _ in _saving(file, _codec(compression), elements, index=True):
                 pass
 
 
@@ -134,11 +135,21 @@ def _kept(path: str, compression: Any, stage: Any, epoch: str) -> Iterator[Any]:
     return _saving(path, compression, stage_elements(stage, "cache"))
 
 
-def _saving(path: str, compression: Any, elements: Iterator[Any]) -> Iterator[Any]:
+def count_saved(path: str) -> int | None:
+    """The number of elements of a file of ``save``, by its index; None if none fits the file."""
+    try:
+        return len(tfw.RecordIndex.load(path))
+    except (tfw.DataLossError, OSError, ValueError):
+        return None
+
+
+def _saving(
+    path: str, compression: Any, elements: Iterator[Any], index: bool = False
+) -> Iterator[Any]:
     """Yields elements while it writes them to a file, which replaces an earlier one at the end."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, exist_ok=True)
-    with tfw.TFRecordWriter(path, compression, atomic=True) as writer:
+    with tfw.TFRecordWriter(path, compression, atomic=True, index=index) as writer:
         for element in elements:
             writer.write(_encode(element))
             yield element
