@@ -271,7 +271,7 @@ check-threads: $(READY)
 	$(call replay,threads)
 	$(call sanitized_copy,threads-python,thread)
 	$(call sanitized_tests,threads-python,libtsan,TSAN_OPTIONS="halt_on_error=1 exitcode=66 \
-	    die_after_fork=0 log_path=$(CURDIR)/build/threads-python/race") \
+	    die_after_fork=0 suppressions=$(CURDIR)/tests/threads.supp log_path=$(CURDIR)/build/threads-python/race") \
 	    -m 'not slow and not unsanitized' -k '$(THREADED)' \
 	    || { status=$$?; cat $(CURDIR)/build/threads-python/race.*; exit $$status; }
 
