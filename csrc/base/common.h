@@ -99,7 +99,7 @@ TFWI_INLINE int64_t tfwi_saturated(uint64_t value) {
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* The core reports failure in two ways: by a status, or, within a message, by false (readers: NULL)
- * with the reason in a fault (wire/wire.h). A false or NULL without a fault means out of memory, as
+ * with the reason in a fault (wire/fault.h). A false or NULL without one means out of memory, as
  * with the allocator. Three answers look alike and are no failure:
  *
  *   - NULL or false of a kernel (parse/match.h, tfwi_varint_reader): not of the usual shape; the

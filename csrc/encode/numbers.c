@@ -9,7 +9,7 @@ TFWI_INLINE void put_template(uint8_t *p, const tfwi_scalar *s, size_t len) {
     tfwi_put_template(p, s->template, s->to_add, s->template_size, len);
 }
 
-#include "encode/numbers_loop.h"
+#include "encode/numbers_template.h"
 
 static const tfwi_writer portable = {"portable", 0, put_scalars, put_int64s};
 

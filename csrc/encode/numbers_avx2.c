@@ -31,7 +31,7 @@ TARGET TFWI_INLINE void put_template(uint8_t *p, const tfwi_scalar *s, size_t le
     }
 }
 
-#include "encode/numbers_loop.h"
+#include "encode/numbers_template.h"
 
 const tfwi_writer tfwi_writer_avx2 = {
     .name = "avx2",

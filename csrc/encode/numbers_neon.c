@@ -24,7 +24,7 @@ TFWI_INLINE void put_template(uint8_t *p, const tfwi_scalar *s, size_t len) {
     }
 }
 
-#include "encode/numbers_loop.h"
+#include "encode/numbers_template.h"
 
 /* The low 56 bits of two values, seven to a byte. As tfwi_spread_sevens, but bits that were moved
  * too far are cleared only at the end. */

@@ -9,7 +9,8 @@
 #ifndef TFWIRE_PREFIX_H
 #define TFWIRE_PREFIX_H
 
-#include "wire/wire.h"
+#include "wire/field.h"
+#include "wire/floats.h"
 
 #define TFWI_MAX_LENGTHS 4
 #define TFWI_SLACK 64 /* bytes that copies by whole words may touch past their end */

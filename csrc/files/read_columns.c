@@ -9,7 +9,7 @@
  * Nothing unusual is handled here. Damage, a record that does not fit the columns, or one that is
  * longer than the buffer ends the call at that record. All records before it are in the columns.
  */
-#include "parse/record.h"
+#include "parse/cells.h"
 #include "records/read_at.h"
 #include "records/scan.h"
 

@@ -9,10 +9,11 @@
 #include "base/memory.h"
 #include "parse/match.h"
 #include "parse/schema.h"
-#include "wire/wire.h"
+#include "wire/field.h"
+#include "wire/floats.h"
 
 struct tfwi_column {
-    uint64_t serial;     /* the state of the record's cell, see record.h */
+    uint64_t serial;     /* the state of the record's cell, see cells.h */
     tfwi_column *next;   /* learned order: the feature that came after this one */
     tfwi_bytes values;   /* of these four, count is 0: splits, steps and offsets say it */
     tfwi_int64s offsets; /* strings only */
@@ -50,7 +51,7 @@ struct tfw_columns {
     const tfw_schema *schema;
     size_t count; /* of columns; a copy, so that freeing does not need the schema */
     uint64_t records;
-    uint64_t serial;        /* of the record, see record.h */
+    uint64_t serial;        /* of the record, see cells.h */
     size_t filled;          /* cells of the record in state FILLED */
     tfwi_column *first;     /* learned order: the feature that came first */
     tfwi_column **expected; /* where the next feature of the record is guessed: first or a next */

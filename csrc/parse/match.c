@@ -117,7 +117,7 @@ static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end, const u
     return tfwi_read_varints(p, end, out, room, out_count, &none);
 }
 
-#include "parse/match_loop.h"
+#include "parse/match_template.h"
 
 static const tfwi_matcher portable = {
     .name = "portable",

@@ -12,7 +12,7 @@
 #ifndef TFWIRE_MATCH_H
 #define TFWIRE_MATCH_H
 
-#include "wire/wire.h"
+#include "wire/field.h"
 
 typedef struct tfwi_column tfwi_column;
 

@@ -33,7 +33,7 @@ TARGET TFWI_INLINE const uint8_t *read_window(const uint8_t *window, uint64_t en
 
 #include "parse/match_window.h"
 
-#include "parse/match_loop.h"
+#include "parse/match_template.h"
 
 const tfwi_matcher tfwi_matcher_avx2 = {
     .name = "avx2",

@@ -131,7 +131,7 @@ TARGET static const uint8_t *read_varints(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-#include "parse/match_loop.h"
+#include "parse/match_template.h"
 
 const tfwi_matcher tfwi_matcher_avx512 = {
     .name = "avx512",

@@ -115,7 +115,7 @@ TFWI_INLINE const uint8_t *read_window(const uint8_t *window, uint64_t ends, int
 
 #include "parse/match_window.h"
 
-#include "parse/match_loop.h"
+#include "parse/match_template.h"
 
 const tfwi_matcher tfwi_matcher_neon = {
     .name = "neon",

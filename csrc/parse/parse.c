@@ -36,7 +36,7 @@ static bool cell_floats(void *self, const uint8_t *block, size_t count) {
         if (out == NULL) {
             return false;
         }
-        tfwi_copy_floats(out, block, room);
+        tfwi_load_floats(out, block, room);
     }
     column->found += count;
     return true;

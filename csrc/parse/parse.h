@@ -2,7 +2,7 @@
 #ifndef TFWIRE_PARSE_H
 #define TFWIRE_PARSE_H
 
-#include "parse/record.h"
+#include "parse/cells.h"
 
 /* A walk over one message. */
 typedef struct tfwi_parser {

@@ -2,6 +2,7 @@
 #include "base/keys.h"
 #include "parse/parse.h"
 #include "parse/range.h"
+#include "wire/floats.h"
 #include "wire/message.h"
 
 /* A feature, and where the current message has it. */
@@ -62,7 +63,7 @@ static bool value_floats(void *self, const uint8_t *block, size_t count) {
     float values[TFWI_VARINTS_AT_ONCE];
     while (count != 0) {
         const size_t some = count < TFWI_VARINTS_AT_ONCE ? count : TFWI_VARINTS_AT_ONCE;
-        tfwi_copy_floats(values, block, some);
+        tfwi_load_floats(values, block, some);
         tfwi_range_add_floats(&s->step, values, some);
         block += 4 * some;
         count -= some;

@@ -4,6 +4,7 @@
  * buffers argument. That may be anything: Python passes slices of two arrays.
  */
 #include "parse/parse.h"
+#include "wire/floats.h"
 #include "wire/message.h"
 #include "python/pickle_strings.h"
 
@@ -65,7 +66,7 @@ static bool value_floats(void *self, const uint8_t *block, size_t count) {
     if (!TFWI_RESERVE_MORE(d->floats, count)) {
         return false;
     }
-    tfwi_copy_floats(d->floats.of + d->floats.count, block, count);
+    tfwi_load_floats(d->floats.of + d->floats.count, block, count);
     d->floats.count += count;
     return true;
 }

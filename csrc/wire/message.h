@@ -4,7 +4,7 @@
 #ifndef TFWIRE_MESSAGE_H
 #define TFWIRE_MESSAGE_H
 
-#include "wire/wire.h"
+#include "wire/field.h"
 
 /* ---- Map entries ---------------------------------------------------------------------------- */
 

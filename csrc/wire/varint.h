@@ -1,10 +1,60 @@
-/* Varints, written: sizes and bytes. wire.h reads them. */
+/* Varints, read and written: one at a time, and many as in packed lists. */
 #ifndef TFWIRE_VARINT_H
 #define TFWIRE_VARINT_H
 
-#include "base/common.h"
+#include "wire/fault.h"
 
 #define TFWI_MAX_VARINT 10 /* bytes of a varint */
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* A varint of any length up to max_len bytes; bits above the 64th are dropped. */
+const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_t max_len,
+                                     uint64_t *out_value, tfwi_fault *fault);
+
+TFWI_INLINE const uint8_t *tfwi_read_varint(const uint8_t *p, const uint8_t *end,
+                                            uint64_t *out_value, tfwi_fault *fault) {
+    if (TFWI_LIKELY(p != end && *p < 0x80)) {
+        *out_value = *p;
+        return p + 1;
+    }
+    return tfwi_read_long_varint(p, end, TFWI_MAX_VARINT, out_value, fault);
+}
+
+/* Values for which memory is reserved at a time: a packed block of n bytes holds between n / 10 and
+ * n values. */
+#define TFWI_VARINTS_AT_ONCE 512
+
+/* Reads varints of [p, end) into out, up to end and at most room of them; returns where it stopped,
+ * and how many it wrote. */
+const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
+                                 size_t *out_count, tfwi_fault *fault);
+
+/* The same, faster: reads beyond end, but not beyond limit. Returns NULL when it cannot, without
+ * a fault: tfwi_read_varints then finds the reason, or succeeds. */
+typedef const uint8_t *tfwi_varint_reader(const uint8_t *p, const uint8_t *end,
+                                          const uint8_t *limit, int64_t *out, size_t room,
+                                          size_t *out_count);
+
+/* How packed blocks are read. */
+typedef struct tfwi_blocks {
+    tfwi_varint_reader *varints; /* may be NULL */
+    const uint8_t *limit;        /* the end of the memory that may be read */
+} tfwi_blocks;
+
+TFWI_INLINE const uint8_t *tfwi_read_block(const tfwi_blocks *blocks, const uint8_t *p,
+                                           const uint8_t *end, int64_t *out, size_t room,
+                                           size_t *out_count, tfwi_fault *fault) {
+    if (blocks->varints != NULL) {
+        const uint8_t *next = blocks->varints(p, end, blocks->limit, out, room, out_count);
+        if (TFWI_LIKELY(next != NULL)) {
+            return next;
+        }
+    }
+    return tfwi_read_varints(p, end, out, room, out_count, fault);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 TFWI_INLINE size_t tfwi_varint_size(uint64_t v) {
 #if defined(__GNUC__) || defined(__clang__)

@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 
-#include "wire/wire.h"
+#include "wire/field.h"
 
 /* What to do; bits. */
 enum disguise {

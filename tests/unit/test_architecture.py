@@ -195,7 +195,7 @@ def test_core_keeps_its_manners(path):
 
 @pytest.mark.parametrize("folder", ["parse", "encode", "python"])
 def test_tags_are_written_by_their_fields(folder):
-    """As TFWI_TAG(field, type) of wire/wire.h: 0x0a says nothing to most readers."""
+    """As TFWI_TAG(field, type) of wire/field.h: 0x0a says nothing to most readers."""
     for path in (CSRC / folder).glob("*.[ch]"):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
         assert path.name == "opcodes.h" or not re.search(r"\b0x(0a|12|1a)\b", text), path.name

@@ -15,12 +15,12 @@ NAMED_TWICE = {
         *("vec_add", "vec_factors", "vec_fold", "vec_lane_sum", "vec_load", "vec_low"),
         *("vec_product", "vec_state", "vec_sum"),
     },
-    "each scanner, for records/scan_loop.h": {"LENGTH_FIRST"},
-    "each matcher, for parse/match_loop.h": {
+    "each scanner, for records/scan_template.h": {"LENGTH_FIRST"},
+    "each matcher, for parse/match_template.h": {
         *("join_bits", "prefix_is", "read_number", "read_varint", "read_varints"),
         *("read_window", "widen", "window_ends"),
     },
-    "each writer of numbers, for encode/numbers_loop.h": {"put_template", "put_varint"},
+    "each writer of numbers, for encode/numbers_template.h": {"put_template", "put_varint"},
     "each sink of wire/message.h": {
         *("value_bytes", "value_floats", "value_int64", "value_restart", "value_varints"),
     },

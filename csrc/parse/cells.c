@@ -1,5 +1,5 @@
-/* A record while it is parsed into columns: finding its features, filling and judging its cells. */
-#include "parse/record.h"
+/* The cells of a record: finding those of its features, filling and judging them. */
+#include "parse/cells.h"
 
 /* ---- Finding and filling -------------------------------------------------------------------- */
 

@@ -1,31 +1,5 @@
-/* Reading the rare or long parts of the wire format. */
-#include "wire/wire.h"
-
-const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text) {
-    *fault = (tfwi_fault){.status = TFW_E_WIRE, .at = at, .text = text};
-    return NULL;
-}
-
-bool tfwi_out_of_memory(tfwi_fault *fault) {
-    *fault = (tfwi_fault){.status = TFW_E_MEMORY, .text = "out of memory"};
-    return false;
-}
-
-const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_t max_len,
-                                     uint64_t *out_value, tfwi_fault *fault) {
-    size_t present = (size_t)(end - p);
-    size_t limit = present < max_len ? present : max_len;
-    uint64_t value = 0;
-    for (size_t i = 0; i < limit; i++) {
-        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-        if (p[i] < 0x80) {
-            *out_value = value;
-            return p + i + 1;
-        }
-    }
-    return tfwi_malformed(fault, p,
-                          limit == max_len ? "a varint is too long" : "ends inside a varint");
-}
+/* Reading the fields that are rare, and groups. */
+#include "wire/field.h"
 
 static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
                                tfwi_fault *fault) {
@@ -110,19 +84,4 @@ const uint8_t *tfwi_read_any_field(const uint8_t *p, const uint8_t *end, tfwi_fi
         return skip_group(p, end, out_field->tag >> 3, fault);
     }
     return read_payload(p, end, out_field, fault);
-}
-
-const uint8_t *tfwi_read_varints(const uint8_t *p, const uint8_t *end, int64_t *out, size_t room,
-                                 size_t *out_count, tfwi_fault *fault) {
-    size_t count = 0;
-    while (p != end && count < room) {
-        uint64_t value;
-        p = tfwi_read_varint(p, end, &value, fault);
-        if (p == NULL) {
-            return NULL;
-        }
-        out[count++] = (int64_t)value;
-    }
-    *out_count = count;
-    return p;
 }

@@ -1,5 +1,5 @@
-/* A record while it is parsed into columns. Only this file and record.c know how cells are marked;
- * others ask by the functions below.
+/* The cells of a record while it is parsed into columns. Only this file and cells.c know how cells
+ * are marked; others ask by the functions below.
  *
  * In each column the record's cell is in one of three states, told by the column's serial and that
  * of the columns:
@@ -15,7 +15,7 @@
  *     tfwi_record_end      the record counts
  *
  * filled counts the FILLED cells: if it is the number of columns, there is nothing to finish
- * (tfwi_record_is_filled). The loops of match_loop.h count in a variable of their own, in a
+ * (tfwi_record_is_filled). The loops of match_template.h count in a variable of their own, in a
  * register, and add it at their end; likewise they move expected, below.
  *
  * The column of a feature list (sequence.c) is ABSENT or OPEN, never FILLED. Each of its steps has
@@ -33,8 +33,8 @@
  *
  * Features are expected in the order of the record before: expected points to the guess, which is
  * corrected there when it was wrong, and then to the next of the column found. */
-#ifndef TFWIRE_RECORD_H
-#define TFWIRE_RECORD_H
+#ifndef TFWIRE_CELLS_H
+#define TFWIRE_CELLS_H
 
 #include "parse/columns.h"
 
@@ -140,4 +140,4 @@ TFWI_INLINE bool tfwi_count_fits(const tfwi_column *column, uint64_t count) {
 /* Whether the cell's values are what the schema says: TFW_OK, TFW_E_KIND or TFW_E_COUNT. */
 int tfwi_cell_check(const tfwi_column *column, int64_t *out_expected, int64_t *out_found);
 
-#endif /* TFWIRE_RECORD_H */
+#endif /* TFWIRE_CELLS_H */

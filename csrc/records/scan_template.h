@@ -9,8 +9,8 @@
  * and after it has defined LENGTH_FIRST: true where a checksum costs more than a branch that is
  * predicted badly.
  */
-#ifndef TFWIRE_SCAN_LOOP_H
-#define TFWIRE_SCAN_LOOP_H
+#ifndef TFWIRE_SCAN_TEMPLATE_H
+#define TFWIRE_SCAN_TEMPLATE_H
 
 #include "records/scan.h"
 
@@ -81,4 +81,4 @@ TARGET static size_t search_header(const uint8_t *data, size_t count, uint64_t l
     return count;
 }
 
-#endif /* TFWIRE_SCAN_LOOP_H */
+#endif /* TFWIRE_SCAN_TEMPLATE_H */

@@ -5,8 +5,8 @@
  *     put_template(p, s, len)     the prefix of a scalar of len bytes; touches less than a block
  *                                 past it
  */
-#ifndef TFWIRE_NUMBERS_LOOP_H
-#define TFWIRE_NUMBERS_LOOP_H
+#ifndef TFWIRE_NUMBERS_TEMPLATE_H
+#define TFWIRE_NUMBERS_TEMPLATE_H
 
 #include "encode/numbers.h"
 
@@ -51,4 +51,4 @@ TARGET static uint8_t *put_int64s(const void *values, size_t count, uint8_t *p) 
     return p;
 }
 
-#endif /* TFWIRE_NUMBERS_LOOP_H */
+#endif /* TFWIRE_NUMBERS_TEMPLATE_H */

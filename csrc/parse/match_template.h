@@ -9,10 +9,10 @@
  *                                      bits; 16 bytes can be read
  *     read_varints                     a tfwi_varint_reader
  */
-#ifndef TFWIRE_MATCH_LOOP_H
-#define TFWIRE_MATCH_LOOP_H
+#ifndef TFWIRE_MATCH_TEMPLATE_H
+#define TFWIRE_MATCH_TEMPLATE_H
 
-#include "parse/record.h"
+#include "parse/cells.h"
 
 #define NO_MATCH SIZE_MAX
 
@@ -55,9 +55,9 @@ TARGET TFWI_INLINE size_t store_floats(tfwi_column *column, size_t first, const 
     }
     uint8_t *out = column->values.of + first * sizeof(float);
     if (len == sizeof(float)) {
-        tfwi_copy_floats(out, p, 1);
+        tfwi_load_floats(out, p, 1);
     } else {
-        tfwi_copy_floats(out, p, len / sizeof(float));
+        tfwi_load_floats(out, p, len / sizeof(float));
     }
     return len / sizeof(float);
 }
@@ -143,7 +143,7 @@ TARGET TFWI_INLINE const uint8_t *store_usual(tfwi_column *column, uint64_t cell
         return TFWI_LIKELY(single && value <= end) ? value : NULL;
     }
     if (TFWI_LIKELY(t->shape == TFWI_SHAPE_ONE_FLOAT)) {
-        tfwi_copy_floats(column->values.of + cell * sizeof(float), value, 1);
+        tfwi_load_floats(column->values.of + cell * sizeof(float), value, 1);
         value += sizeof(float);
         return TFWI_LIKELY(value <= end) ? value : NULL;
     }
@@ -458,4 +458,4 @@ TARGET static const uint8_t *match_steps(tfwi_column *column, uint64_t cell, con
     }
 }
 
-#endif /* TFWIRE_MATCH_LOOP_H */
+#endif /* TFWIRE_MATCH_TEMPLATE_H */
