@@ -2,7 +2,7 @@
 
 As a program, for what can only be tried in a process of its own::
 
-    python iterators_with_threads.py interrupt NAME TRIES SEED FOLDER
+    python iterators_with_threads.py interrupt TRIES SEED FOLDER NAME...
     python iterators_with_threads.py exit FOLDER
 """
 
@@ -23,6 +23,7 @@ from pathlib import Path
 import tfwire as tfw
 from gated_files import REGULAR_FILES
 from tfwire import Dataset, TFRecordDataset
+from tfwire._base import shared_iterator, workers
 
 LIMIT = 30  # seconds after which something hangs
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
@@ -206,54 +207,63 @@ def within_limit(function, *arguments):
 # ---- As a program -------------------------------------------------------------------------------
 
 
-def interrupt(name, tries, seed, folder):
-    """Interrupts an iterator at random moments; what comes of it must be an interrupt or nothing,
-    and the iterator can be closed afterwards, by any thread."""
+def interrupt(tries, seed, folder, names):
+    """Interrupts iterators of each kind at random moments; what comes of it must be an interrupt or
+    nothing, and the iterator can be closed afterwards, by any thread."""
     path, chance = write(Path(folder) / "interrupted"), random.Random(seed)
+    workers.PATIENCE, shared_iterator._WAITS = 0.1, (0.01, 0.1)
     GatedPipe.kept = []
     # Python loses an interrupt that arrives when a thread object is dropped, in the callback of the
     # WeakSet that has it. A set keeps all threads.
     threading._dangling = set(threading._dangling)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each try keeps a pipe open
+    gc.freeze()  # what was imported is not looked at each time
     interrupted = 0
-    for _ in range(tries):
-        elements = None
-        waits = name in PIPES or chance.random() < 0.3
-        places = 20 if "repeated" in name else 40  # elements that reach the gate
-        gate = Gate(chance.randrange(places) if waits else None)
-        delay = chance.random() * 10 ** chance.uniform(-5, -2)
-        noticed = threading.Event()
-        sender = threading.Thread(
-            target=interrupt_soon, args=(delay, gate if waits else None, noticed)
-        )
+    for name in names * tries:
         try:
-            sender.start()
-            elements = ITERATORS[name](gate, path)
-            for _element in elements:
-                pass
-            while sender.is_alive():
-                time.sleep(0.0001)
-            time.sleep(0.01)
-        except KeyboardInterrupt:
-            interrupted += 1
-            noticed.set()
-        gate_open_later = threading.Timer(0.2, gate.opened.set)
-        gate_open_later.start()
-        sender.join()
-        if elements is not None:
-            close = chance.choice([elements.close, functools.partial(list, elements)])
-            within_limit(close)
-            within_limit(elements.close)
-            assert [] == list(elements)
-        gate.opened.set()
-        gate_open_later.cancel()
-        elements = close = None
+            interrupted += interrupted_once(name, path, chance)
+        except BaseException:
+            print(name, file=sys.stderr)
+            raise
         gc.collect()  # not during the next try: Python loses an interrupt that hits a finalizer
     for thread in set(threading.enumerate()) - {threading.current_thread()}:
         if thread.is_alive():  # one that was interrupted in start() never is
             thread.join(LIMIT)  # one that writes to a pipe while Python ends would say so
     print(interrupted)
+
+
+def interrupted_once(name, path, chance):
+    """Whether the interrupt came while there was an iterator."""
+    elements, interrupted = None, False
+    waits = name in PIPES or chance.random() < 0.3
+    places = 20 if "repeated" in name else 40  # elements that reach the gate
+    gate = Gate(chance.randrange(places) if waits else None)
+    delay = chance.random() * 10 ** chance.uniform(-5, -2)
+    noticed = threading.Event()
+    sender = threading.Thread(target=interrupt_soon, args=(delay, gate if waits else None, noticed))
+    try:
+        sender.start()
+        elements = ITERATORS[name](gate, path)
+        for _element in elements:
+            pass
+        while sender.is_alive():
+            time.sleep(0.0001)
+        time.sleep(0.01)
+    except KeyboardInterrupt:
+        interrupted = True
+        noticed.set()
+    gate_open_later = threading.Timer(0.02, gate.opened.set)
+    gate_open_later.start()
+    sender.join()
+    if elements is not None:
+        close = chance.choice([elements.close, functools.partial(list, elements)])
+        within_limit(close)
+        within_limit(elements.close)
+        assert [] == list(elements)
+    gate.opened.set()
+    gate_open_later.cancel()
+    return interrupted
 
 
 def interrupt_soon(delay, gate, noticed):
@@ -262,7 +272,7 @@ def interrupt_soon(delay, gate, noticed):
     time.sleep(delay)
     os.kill(os.getpid(), signal.SIGINT)
     # A signal that comes when Python is about to wait in C is noticed with the next one.
-    if not noticed.wait(3):
+    if not noticed.wait(0.1):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGWINCH)
 
 
@@ -283,6 +293,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     signal.signal(signal.SIGWINCH, lambda number, frame: None)
     if sys.argv[1] == "interrupt":
-        interrupt(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+        interrupt(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5:])
     else:
         leave(sys.argv[2])

@@ -13,6 +13,7 @@ import tfwire as tfw
 from iterators_with_threads import DATASETS, ITERATORS, PIPES, Gate, within_limit
 from marks import FORKS_BESIDE_THREADS
 from paths import DOCS
+from products import diagonals
 from reading import open_files
 from reference import file_of
 from tfwire._base import shared_iterator, workers
@@ -85,19 +86,12 @@ def brought(name, state, path):
     return elements, gate, state(elements, gate)
 
 
-everywhere = [
-    pytest.mark.parametrize("name", ITERATORS),
-    pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__),
-]
+# What happens by day in a third of the states, another one for each event, happens by night in all.
+def in_states(event):
+    return pytest.mark.parametrize(("name", "state"), diagonals(event, 3, ITERATORS, STATES))
 
 
-def in_every_state(test):
-    for mark in everywhere:
-        test = mark(test)
-    return test
-
-
-@in_every_state
+@in_states(0)
 def test_closing_ends_it_and_never_waits_for_ever(name, state, path):
     """By another thread, twice; a consumer that waits is woken, if it is not inside a read or a
     function of the user's itself."""
@@ -115,7 +109,7 @@ def test_closing_ends_it_and_never_waits_for_ever(name, state, path):
         assert len(consumer.found) <= 3
 
 
-@in_every_state
+@in_states(1)
 def test_threads_end_when_it_is_dropped(name, state, path):
     elements, gate, consumer = brought(name, state, path)
     del elements
@@ -147,7 +141,7 @@ def told_or_right(elements, left):
 
 
 @FORKS_BESIDE_THREADS
-@in_every_state
+@in_states(2)
 def test_a_fork_is_safe(name, state, path):
     """In the child next is right or an error, and closing and dropping are no error; the parent
     goes on."""
@@ -169,8 +163,9 @@ def test_a_fork_is_safe(name, state, path):
     opened(gate, consumer)
 
 
-@pytest.mark.parametrize("state", [new, running, waiting, closed], ids=lambda state: state.__name__)
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize(
+    ("name", "state"), diagonals(0, 2, DATASETS, [new, running, waiting, closed])
+)
 def test_a_state_can_be_loaded_while_threads_are_at_work(name, state, path):
     elements, gate, consumer = brought(name, state, path)
     other = DATASETS[name](Gate(), path)
