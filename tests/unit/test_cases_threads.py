@@ -10,9 +10,15 @@ from cases.replay import load
 from tfwire._parsing import units
 
 THREADS = (1, 2, 3, 8)
-SPLIT = 8  # tests, for several processes
+SPLIT = 3  # tests, for several processes
 REST = pytest.mark.unsanitized("the first part runs all of the code")
-PARTS = [0, *(pytest.param(part, marks=REST) for part in range(1, SPLIT))]
+in_parts = pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=REST) for part in range(1, SPLIT))]
+)
+FEW = (1, 3)  # by day
+numbers_of_threads = pytest.mark.parametrize(
+    "threads", [FEW, pytest.param(THREADS, marks=pytest.mark.slow)], ids=["few", "all"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,36 +34,39 @@ def small_units(monkeypatch):
     monkeypatch.setattr(units, "_UNIT_BYTES", 1)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_files_of_the_case_table(groups, tmp_path, part):
+@in_parts
+@numbers_of_threads
+def test_files_of_the_case_table(groups, tmp_path, part, threads):
     """The cases with values that share a specification, one after another in a file."""
     path = tmp_path / "x"
     for group in groups[part::SPLIT]:
         tfw.write_records(path, files.messages_of(group.good))
         expected = files.answered(group.good)
-        for num_threads in THREADS:
+        for num_threads in threads:
             assert (expected, None, []) == files.parse(group, path, num_threads)
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("every", [5, pytest.param(2, marks=pytest.mark.slow)])
-def test_errors_of_the_case_table(groups, tmp_path, part, every):
-    """Each fifth case with an error, in the slow tests each second, between cases with values,
+@in_parts
+@numbers_of_threads
+def test_errors_of_the_case_table(groups, tmp_path, part, threads):
+    """Each 15th case with an error, in the slow tests each second, between cases with values,
     which are in other units."""
     path = tmp_path / "x"
+    every = 15 if threads == FEW else 2
     for group in groups[part::SPLIT]:
         before, after = group.good[:2], group.good[2:4]
         for bad in group.bad[::every]:
             tfw.write_records(path, files.messages_of([*before, bad, *after]))
             expected = files.parse(group, path, 1)
             assert [] == files.unlike_the_table(group, before, bad, expected), (bad, expected)
-            for num_threads in THREADS[1:]:
+            for num_threads in threads[1:]:
                 assert expected == files.parse(group, path, num_threads), bad
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
-@pytest.mark.parametrize("part", PARTS)
-def test_what_is_left_out_of_the_case_table(groups, tmp_path, part):
+@in_parts
+@numbers_of_threads
+def test_what_is_left_out_of_the_case_table(groups, tmp_path, part, threads):
     """All cases that share a specification; the records that do not fit are left out."""
     path = tmp_path / "x"
     for group in groups[part::SPLIT]:
@@ -69,7 +78,7 @@ def test_what_is_left_out_of_the_case_table(groups, tmp_path, part):
             numbers = [one[-1] for one in expected.left_out]
             assert [n for n, case in enumerate(cases) if case in group.bad] == numbers
             assert files.answered(group.good) == expected.batches
-        for num_threads in THREADS[1:]:
+        for num_threads in threads[1:]:
             assert expected == files.parse(group, path, num_threads, on_parse_error="skip")
 
 
