@@ -676,8 +676,8 @@ TFW_API int tfw_pad(const void *values, size_t value_count, const int64_t *split
 /* ---- Shuffling ------------------------------------------------------------------------------ */
 
 /* Exchanges elements of a buffer for incoming ones, one after the other: element i of others with
- * element slots[i] of held, and likewise the number that belongs to each. An element has 8 or 16
- * bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was
+ * element slots[i] of held, and likewise the number that belongs to each. An element has 4, 8 or
+ * 16 bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was
  * exchanged. */
 TFW_API int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *others,
                          int64_t *other_numbers, size_t element_size, const int64_t *slots,

@@ -76,9 +76,8 @@ TFWI_INLINE bool load_cell(const tfw_input *in, uint64_t cell, range *v, range *
     return bytes->begin <= bytes->end && bytes->end <= in->byte_count; /* negative ones are large */
 }
 
-TFWI_INLINE size_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range bytes) {
-    size_t text_len = (size_t)(bytes.end - bytes.begin);
-    return tfwi_feature_bound(f, kind, (size_t)(v.end - v.begin), text_len);
+TFWI_INLINE uint64_t bound_of(const tfwi_prefix *f, int32_t kind, range v, range bytes) {
+    return tfwi_feature_bound(f, kind, v.end - v.begin, bytes.end - bytes.begin);
 }
 
 /* Writes one Feature: the values of a cell. On failure out->at stays. */
@@ -121,7 +120,7 @@ static int put_steps(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, i
     if (!load_range(p->in.steps, record, p->in.cell_count, &steps)) {
         return TFW_E_ARGUMENT;
     }
-    if (!tfwi_has_room(out, 2 * p->entry.max_size)) {
+    if (!tfwi_has_room(out, 2 * (uint64_t)p->entry.max_size)) {
         return TFW_NEED_SPACE;
     }
     tfwi_output inner = {out->at + p->entry.guess, out->end - p->entry.max_size};
@@ -176,8 +175,8 @@ static int put_section(tfwi_section *s, uint64_t record, tfwi_output *out) {
 }
 
 /* The most bytes that a record can take, for the caller to make room. */
-static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t record) {
-    size_t bound = 0;
+static uint64_t record_bound(const tfwi_section *sections, size_t count, uint64_t record) {
+    uint64_t bound = 0;
     for (const tfwi_section *s = sections; s < sections + count; s++) {
         bound += TFWI_SECTION_BOUND;
         for (const tfwi_plan *p = s->plans; p < s->plans + s->count; p++) {
@@ -186,7 +185,7 @@ static size_t record_bound(const tfwi_section *sections, size_t count, uint64_t 
             if (s->is_lists && !load_range(p->in.steps, record, p->in.cell_count, &cells)) {
                 continue;
             }
-            bound += 2 * p->entry.max_size;
+            bound += 2 * (uint64_t)p->entry.max_size;
             for (uint64_t cell = cells.begin; cell < cells.end; cell++) {
                 range v, bytes;
                 if (!load_cell(&p->in, cell, &v, &bytes)) {
@@ -238,10 +237,9 @@ static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_secti
     }
     TFWI_SET(error, record, (int64_t)record);
     if (status == TFW_NEED_SPACE) {
-        size_t need = record_bound(b->sections, b->section_count, record);
-        bool overflows = tfwi_add_overflows(need, b->headroom, &need) ||
-                         tfwi_add_overflows(need, b->tailroom, &need);
-        TFWI_SET(error, expected, overflows || need > INT64_MAX ? INT64_MAX : (int64_t)need);
+        const uint64_t need = record_bound(b->sections, b->section_count, record);
+        const size_t frame = b->headroom + b->tailroom; /* encode has checked that they fit */
+        TFWI_SET(error, expected, tfwi_saturated(need + frame < need ? UINT64_MAX : need + frame));
     } else {
         TFWI_SET(error, feature, (int32_t)s->at_fault);
         TFWI_SET(error, list, s->is_lists);

@@ -13,7 +13,6 @@
 /* Checks an input as far as that needs no look at the records. */
 static int check_input(const tfw_input *in, uint64_t records, bool is_list, tfw_error *error) {
     uint64_t cells = in->splits != NULL || is_list ? in->cell_count : records;
-    size_t values;
     if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no such kind");
     }
@@ -36,8 +35,7 @@ static int check_input(const tfw_input *in, uint64_t records, bool is_list, tfw_
     if (!is_list && cells < records) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "splits end before the records");
     }
-    if (in->splits == NULL && (tfwi_mul_overflows((size_t)cells, (size_t)in->count, &values) ||
-                               values > in->value_count)) {
+    if (in->splits == NULL && in->count != 0 && cells > in->value_count / in->count) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "more records than values");
     }
     return TFW_OK;
@@ -68,8 +66,10 @@ static size_t plan_words(const tfw_input *in, bool templates) {
 }
 
 static void make_plan(tfwi_plan *p, const tfw_input *in, bool templates, uint64_t *memory) {
+    static const uint64_t nothing;
     size_t name_len = (size_t)in->name_len;
     p->in = *in;
+    p->in.values = in->values != NULL ? in->values : &nothing; /* offsets are added to it */
     tfwi_prefix_init(&p->entry, in->name, name_len, in->kind, memory);
     memory += tfwi_prefix_text_words(name_len);
     tfwi_prefix_init_step(&p->step, in->kind, memory);
@@ -108,17 +108,16 @@ static void find_runs(tfwi_section *s) {
 void *tfwi_make_plans(tfwi_section sections[2], const tfw_input *const inputs[2],
                       uint64_t records) {
     bool templates = records >= TEMPLATE_RECORDS;
-    size_t plans = 0;
-    size_t words = 0;
+    uint64_t plans = 0, words = 0; /* a size_t of 32 bits might not hold their sizes */
     for (size_t s = 0; s < 2; s++) {
         plans += sections[s].count;
         for (size_t i = 0; i < sections[s].count; i++) {
             words += plan_words(&inputs[s][i], templates);
         }
     }
-    size_t size = plans * (sizeof(tfwi_plan) + sizeof(tfwi_scalar) + sizeof(tfwi_scalar *)) +
-                  words * sizeof(uint64_t);
-    tfwi_plan *next = tfwi_calloc(1, size);
+    uint64_t size = plans * (sizeof(tfwi_plan) + sizeof(tfwi_scalar) + sizeof(tfwi_scalar *)) +
+                    words * sizeof(uint64_t);
+    tfwi_plan *next = size <= SIZE_MAX ? tfwi_calloc(1, (size_t)size) : NULL;
     if (next == NULL) {
         return NULL;
     }

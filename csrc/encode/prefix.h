@@ -92,16 +92,17 @@ typedef struct tfwi_output {
     uint8_t *end;
 } tfwi_output;
 
-TFWI_INLINE bool tfwi_has_room(const tfwi_output *out, size_t need) {
-    return (size_t)(out->end - out->at) >= need;
+TFWI_INLINE bool tfwi_has_room(const tfwi_output *out, uint64_t need) {
+    return (uint64_t)(out->end - out->at) >= need;
 }
 
-/* The most bytes that count values take with their prefix; strings: of text_len bytes in all. */
-TFWI_INLINE size_t tfwi_feature_bound(const tfwi_prefix *f, int32_t kind, size_t count,
-                                      size_t text_len) {
-    size_t values = kind == TFW_FLOAT   ? 4 * count
-                    : kind == TFW_INT64 ? TFWI_MAX_VARINT * count
-                                        : text_len + (1 + TFWI_MAX_VARINT) * count;
+/* The most bytes that count values take with their prefix; strings: of text_len bytes in all. It
+ * may be more than a size_t of 32 bits holds. */
+TFWI_INLINE uint64_t tfwi_feature_bound(const tfwi_prefix *f, int32_t kind, uint64_t count,
+                                        uint64_t text_len) {
+    uint64_t values = kind == TFW_FLOAT   ? 4 * count
+                      : kind == TFW_INT64 ? TFWI_MAX_VARINT * count
+                                          : text_len + (1 + TFWI_MAX_VARINT) * count;
     return f->max_size + values + TFWI_SLACK;
 }
 

@@ -35,7 +35,7 @@ int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *other
         exchange(held, held_numbers, others, other_numbers, slots, count, 16);
         return TFW_OK;
     default:
-        return tfwi_fail(error, TFW_E_ARGUMENT, "elements of other than 8 or 16 bytes");
+        return tfwi_fail(error, TFW_E_ARGUMENT, "elements of other than 4, 8 or 16 bytes");
     }
 }
 
@@ -46,7 +46,7 @@ int tfw_gather(tfw_span *spans, size_t count, uint8_t *out, size_t capacity, siz
         if (length != 0) {
             memcpy(out + at, (const uint8_t *)(uintptr_t)spans[i].offset, length);
         }
-        spans[i].offset = (uintptr_t)(out + at);
+        spans[i].offset = (uintptr_t)out + at; /* out may be NULL */
         at += length;
     }
     *out_count = i;

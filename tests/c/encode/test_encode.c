@@ -252,6 +252,7 @@ static void test_inputs_that_cannot_be_are_refused(void) {
     expect_fault(in, false);
     expect_fault(int_input("i", 5), false); /* more records than values */
     expect_fault(int_input("i", UINT64_MAX / 2 + 1), false);
+    expect_fault(int_input("i", (uint64_t)UINT32_MAX + 1), false); /* 0 as a size of 32 bits */
     in = text_input("b", 1);
     in.offsets = NULL;
     expect_fault(in, false);
@@ -270,6 +271,27 @@ static void test_inputs_that_cannot_be_are_refused(void) {
     in = int_input("i", 1);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_encode(&in, 1, UINT64_MAX, 2, 0, 0, out, sizeof out, spans, &done,
                                         &len, &error));
+}
+
+/* UBSan of clang stops where something is added to NULL, even 0. */
+static void test_columns_without_a_buffer(void) {
+    static const int64_t none[] = {0, 0, 0, 0, 0}, splits[] = {0, 1, 3};
+    tfw_input in[] = {text_input("", 1), text_input("", 2), text_input("", 0), int_input("", 0),
+                      float_input("", 0)};
+    for (size_t i = 0; i < 5; i++) {
+        in[i].name = NULL;
+        in[i].values = NULL;
+        in[i].byte_count = 0;
+        in[i].value_count = i < 3 ? 4 : 0;
+        in[i].offsets = i < 3 ? none : NULL;
+        in[i].splits = i == 2 ? splits : NULL;
+        in[i].cell_count = 2;
+    }
+    CHECK_EQ(TFW_OK, encode(in, 5, 2));
+    CHECK_EQ(2, done);
+    CHECK_EQ(TFW_OK, encode(&in[2], 1, 2));
+    CHECK_RECORD("\n\x0a\n\x08\n\0\x12\x04\n\x02\n\0", 0);
+    CHECK_RECORD("\n\x0c\n\x0a\n\0\x12\x06\n\x04\n\0\n\0", 1);
 }
 
 static void test_more_inputs_that_cannot_be(void) {
@@ -365,6 +387,7 @@ int main(void) {
     RUN(test_lengths_of_every_size_follow_each_other);
     RUN(test_splits_and_offsets_that_lie_are_refused);
     RUN(test_inputs_that_cannot_be_are_refused);
+    RUN(test_columns_without_a_buffer);
     RUN(test_more_inputs_that_cannot_be);
     RUN(test_failures_without_an_error_object);
     RUN(test_long_keys_and_long_strings);

@@ -106,11 +106,33 @@ static void test_only_what_there_is_room_for_is_gathered(void) {
     guarded_free(page);
 }
 
+static void test_strings_of_no_bytes_need_no_memory(void) {
+    tfw_span spans[2] = {span_of(""), {0, 0}};
+    size_t count = 0;
+    CHECK_EQ(TFW_OK, tfw_gather(spans, 2, NULL, 0, &count));
+    CHECK_EQ(2u, count);
+    CHECK_EQ(0u, spans[0].offset);
+}
+
+/* The element sizes that the header names, and no others. */
+static void test_sizes_of_elements(void) {
+    uint8_t held[64] = {0}, others[64] = {0};
+    int64_t numbers[2] = {0};
+    const int64_t slot = 0;
+    for (size_t size = 0; size <= 64; size++) {
+        const bool known = size == 4 || size == 8 || size == 16;
+        CHECK_EQ(known ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_exchange(held, numbers, 1, others, numbers + 1, size, &slot, 1, NULL));
+    }
+}
+
 int main(void) {
     RUN(test_a_slot_drawn_again_gives_what_the_draw_before_put_there);
     RUN(test_some_or_none);
     RUN(test_arguments_that_lie_change_nothing);
     RUN(test_strings_are_gathered_in_their_order);
     RUN(test_only_what_there_is_room_for_is_gathered);
+    RUN(test_strings_of_no_bytes_need_no_memory);
+    RUN(test_sizes_of_elements);
     return check_report("shuffle");
 }
