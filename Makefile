@@ -100,7 +100,7 @@ $(BIN)/pyright: $(READY)
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes \
            -Wmissing-prototypes -Werror
-TEST_FLAGS = -std=c11 -g -O1 -pthread -DTFW_TEST_FAULTS -Icsrc -Itests/c
+TEST_FLAGS = -std=c11 -g -O1 -pthread -DTFW_TEST_FAULTS -D_FILE_OFFSET_BITS=64 -Icsrc -Itests/c
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # $(call c_objects,folder,compiler and flags): compiles the library.
@@ -129,7 +129,7 @@ check-clang:
 	$(call c_tests,clang,clang,$(SANITIZE) -DTFW_TEST_QUICK,)
 
 # The ARM kernels are executed, not only compiled: those of a full CPU, on the corpus too; of one
-# without CRC32 and PMULL, of one without NEON, and none. s390x is big-endian.
+# without CRC32 and PMULL, of one without NEON, and none. armhf has 32 bits, s390x is big-endian.
 check-cross:
 	$(call c_tests,aarch64,aarch64-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-aarch64-static)
 	$(call fuzz_targets,aarch64,aarch64-linux-gnu-gcc,-static tests/fuzz/driver.c)
@@ -137,6 +137,7 @@ check-cross:
 	for cpu in 0x400 0x300 0; do export TFWIRE_TEST_CPU=$$cpu; echo "ARM features: $$cpu"; \
 	    for test in $(CROSS_TESTS); do qemu-aarch64-static build/aarch64/$$test || exit 1; done; \
 	done
+	$(call c_tests,armhf,arm-linux-gnueabihf-gcc,-static -DTFW_TEST_QUICK,qemu-arm-static)
 	$(call c_tests,s390x,s390x-linux-gnu-gcc,-static -DTFW_TEST_QUICK,qemu-s390x-static)
 
 # What calls a kernel that is chosen by the sum of TFWI_CPU_ bits (csrc/base/cpu.h); without the tests
@@ -152,7 +153,7 @@ check-musl:
 WINE = WINEDEBUG=-all WINEPREFIX=$(CURDIR)/build/wine /usr/lib/wine/wine64
 check-windows: C_TESTS := $(filter-out arrow/test_export arrow/test_stream records/test_large,$(C_TESTS))
 check-windows:
-	$(call c_tests,windows,x86_64-w64-mingw32-gcc-posix,-static -DTFW_TEST_QUICK -D_FILE_OFFSET_BITS=64,$(WINE),.exe)
+	$(call c_tests,windows,x86_64-w64-mingw32-gcc-posix,-static -DTFW_TEST_QUICK,$(WINE),.exe)
 
 # What MSVC lacks: clang in its place reads the headers of MinGW, in which tests/c/as_msvc.h leaves
 # nothing of GNU. Only compiled; deprecated names are those of strerror and the like.

@@ -36,7 +36,8 @@
  * 10. Sizes. Parameters that are sizes or counts of what lies in memory are size_t; offsets in
  *    files, lengths and numbers of records are uint64_t. Arrays of them are int64_t, as the arrays
  *    of columns are (tfw_walk, tfw_fetch, tfw_exchange), and so are the fields of a tfw_error.
- * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes.
+ * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes. Where
+ *    addresses have 32 bits, a record of 4 GiB or more is TFW_E_TOO_LARGE.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
  * tfw_span, and tfw_read_columns and tfw_read_unit call both. The text between the CDEF marks is

@@ -327,10 +327,10 @@ static bool all_null(const exporter *e, const tfwi_table_field *field, bool step
     for (size_t i = 0; null && i < field->partition_count; i++) {
         const tfw_partition *partition = &field->partitions[i];
         null = partition->kind == TFW_UNIFORM_ROW_LENGTH ||
-               is_null(nulls_of(e, field, partition->column, steps), at);
+               is_null(nulls_of(e, field, (size_t)partition->column, steps), at);
     }
     for (size_t i = 0; null && i < field->index_count; i++) {
-        null = is_null(nulls_of(e, field, field->index_columns[i], steps), at);
+        null = is_null(nulls_of(e, field, (size_t)field->index_columns[i], steps), at);
     }
     return null;
 }

@@ -165,7 +165,7 @@ static int make_short_tuple(tfwi_unpickler *u, size_t count) {
         return TFWI_UNKNOWN;
     }
     size_t first = u->items.count - count;
-    return make_tuple(u, first, u->items.of[first].at);
+    return make_tuple(u, first, (size_t)u->items.of[first].at);
 }
 
 static int push_mark(tfwi_unpickler *u, size_t at) {

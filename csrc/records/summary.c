@@ -2,11 +2,11 @@
 #include "records/frame.h"
 
 static void add_batch(tfw_summary *summary, const tfw_batch *batch) {
-    const size_t last = batch->count - 1;
+    const size_t count = (size_t)batch->count, last = count - 1;
     const tfw_span *span = &batch->spans[last];
-    summary->records += batch->count;
+    summary->records += count;
     summary->payload_bytes += batch->payload_bytes;
-    tfw_span_lengths(batch->spans, batch->count, &summary->shortest, &summary->longest);
+    tfw_span_lengths(batch->spans, count, &summary->shortest, &summary->longest);
     summary->next_record =
         1 + (batch->numbers != NULL ? batch->numbers[last] : batch->first_record + last);
     summary->next_offset = batch->offset + span->offset + span->length + TFW_FOOTER_SIZE;
@@ -20,8 +20,8 @@ int tfw_reader_summarize(tfw_reader *reader, uint64_t max_bytes, unsigned flags,
         tfw_batch batch;
         status = tfw_reader_next(reader, 0, &batch, error);
         if (status == TFW_OK && tally != NULL) {
-            status = tfw_tally_spans(tally, batch.data, batch.data_len, batch.spans, batch.count,
-                                     flags, error);
+            status = tfw_tally_spans(tally, batch.data, (size_t)batch.data_len, batch.spans,
+                                     (size_t)batch.count, flags, error);
         }
         if (status == TFW_OK) {
             add_batch(summary, &batch);

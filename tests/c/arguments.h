@@ -16,6 +16,11 @@ static const uint64_t EDGES[] = {
 
 enum { NUM_EDGES = sizeof EDGES / sizeof EDGES[0] };
 
+/* Sizes of 32 bits: the largest for all that are larger. */
+static inline size_t size_edge(size_t i) {
+    return EDGES[i] < SIZE_MAX ? (size_t)EDGES[i] : SIZE_MAX;
+}
+
 #define FOR_EDGES(i) for (size_t i = 0; i < NUM_EDGES; i++)
 
 /* pickle.dumps({}, 5) */

@@ -143,7 +143,7 @@ static inline int model_check(const file *f, size_t at, uint64_t limit, unsigned
         return TFW_E_LENGTH_CRC;
     }
     length = tfwi_load64(f->data + at);
-    if (length > (limit != 0 ? limit : INT64_MAX - 16)) {
+    if (length > tfwi_length_limit(limit)) {
         return TFW_E_TOO_LARGE;
     }
     if (length + TFWI_FRAME_SIZE > left) {

@@ -123,7 +123,7 @@ static void shares_at_the_edges_stay_inside(void) {
         FOR_EDGES(k) {
             const bool inside = EDGES[i] == 0 && EDGES[k] == 0;
             CHECK_EQ(inside ? TFW_OK : TFW_E_ARGUMENT,
-                     tfw_arrow_array_share(array, EDGES[i], EDGES[k], &shared, NULL));
+                     tfw_arrow_array_share(array, size_edge(i), size_edge(k), &shared, NULL));
             tfw_arrow_array_free(shared);
         }
     }

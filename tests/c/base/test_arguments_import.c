@@ -32,11 +32,11 @@ static void columns_at_the_edges(void) {
             array.null_count = field == 2 ? edge : 0;
             const bool is_read = field != 1 || edge <= 0 || edge > INT64_MAX / 64;
             int status = is_read ? import_one(&t, &type, &array, 1,
-                                              field == 3 ? (size_t)EDGES[i] : 100)
+                                              field == 3 ? size_edge(i) : 100)
                                  : TFW_OK;
             CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
             if (is_read) {
-                CHECK(strcmp("", tfw_import_name(t.import, (size_t)EDGES[i])) == 0 ||
+                CHECK(strcmp("", tfw_import_name(t.import, size_edge(i))) == 0 ||
                       EDGES[i] == 0);
                 CHECK(strcmp("", tfw_import_message(t.import)) == 0);
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_import_schema(t.import, &t.columns, NULL));

@@ -7,7 +7,7 @@ static void names_of_anything(void) {
     FOR_EDGES(i) {
         CHECK(tfw_status_name((int)EDGES[i]) != NULL);
         CHECK_EQ(i != 0 && EDGES[i] > 8,
-                 tfw_crc32c_kernel_name((size_t)EDGES[i], &supported) == NULL && EDGES[i] > 8);
+                 tfw_crc32c_kernel_name(size_edge(i), &supported) == NULL && EDGES[i] > 8);
         CHECK_EQ(EDGES[i] & UINT32_MAX,
                  tfw_crc32c_unmask(tfw_crc32c_mask((uint32_t)EDGES[i])));
         CHECK_EQ(5, tfw_crc32c_combine(0, 5, EDGES[i])); /* zeros before zeros change nothing */
@@ -64,17 +64,17 @@ static void readers_at_the_edges(void) {
                 continue;
             }
             for (int round = 0; round < 3; round++) {
-                int status = tfw_reader_next(reader, (size_t)EDGES[i], &batch, NULL);
+                int status = tfw_reader_next(reader, size_edge(i), &batch, NULL);
                 CHECK(status <= TFW_END);
             }
-            CHECK(tfw_reader_skipped(reader, (size_t)EDGES[i], &region, 1) <= 1);
-            CHECK(tfw_reader_skipped(reader, (size_t)EDGES[i], NULL, 0) <= 1);
-            CHECK_EQ(0, tfw_reader_flips(reader, (size_t)EDGES[i], &flip, 1));
+            CHECK(tfw_reader_skipped(reader, size_edge(i), &region, 1) <= 1);
+            CHECK(tfw_reader_skipped(reader, size_edge(i), NULL, 0) <= 1);
+            CHECK_EQ(0, tfw_reader_flips(reader, size_edge(i), &flip, 1));
             CHECK(tfw_reader_skipped_total(reader, &bytes) <= 1);
             CHECK_EQ(0, tfw_reader_flips_total(reader, &bytes));
             CHECK_EQ(EDGES[i] > INT64_MAX ? TFW_E_ARGUMENT : TFW_OK,
                      tfw_reader_seek(reader, EDGES[i], EDGES[k], NULL));
-            CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, (size_t)EDGES[k], NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, size_edge(k), NULL));
             tfw_reader_next(reader, 0, &batch, NULL);
             tfw_summary summary = {.shortest = UINT64_MAX};
             int summed = tfw_reader_summarize(reader, EDGES[k], 0, &summary, NULL, NULL);
@@ -100,13 +100,13 @@ static void fed_readers_at_the_edges(void) {
         size_t len;
         CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
         CHECK_EQ(EDGES[i] == 0 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_reader_commit(reader, (size_t)EDGES[i], NULL)); /* nothing was reserved */
+                 tfw_reader_commit(reader, size_edge(i), NULL)); /* nothing was reserved */
         if (EDGES[i] != 0) {
-            CHECK_EQ(TFW_NEED_INPUT, tfw_reader_next(reader, (size_t)EDGES[i], &batch, NULL));
+            CHECK_EQ(TFW_NEED_INPUT, tfw_reader_next(reader, size_edge(i), &batch, NULL));
             CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &len, NULL));
             memset(room, 0, len);
             CHECK_EQ(EDGES[i] <= len ? TFW_OK : TFW_E_ARGUMENT,
-                     tfw_reader_commit(reader, (size_t)EDGES[i], NULL));
+                     tfw_reader_commit(reader, size_edge(i), NULL));
         }
         int moved = EDGES[i] > INT64_MAX ? TFW_E_ARGUMENT : TFW_OK;
         CHECK_EQ(moved, tfw_reader_seek(reader, EDGES[i], EDGES[i], NULL));
@@ -158,22 +158,22 @@ static void stretches_at_the_edges(void) {
             const tfw_stretch s = {.size = sizeof s, .fd = fd, .offset = EDGES[i],
                                    .stop = EDGES[k], .buffer = malloc(FRAMED), .capacity = FRAMED};
             tfw_stretch other = s;
-            int status = tfw_read_ahead(&other, (size_t)EDGES[k], &count, NULL);
+            int status = tfw_read_ahead(&other, size_edge(k), &count, NULL);
             CHECK(count <= 1 && (count == 0) == (other.end == 0));
             CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
             other = s;
-            status = tfw_read_columns(t.columns, NULL, &other, (size_t)EDGES[k], 0, NULL, &count,
+            status = tfw_read_columns(t.columns, NULL, &other, size_edge(k), 0, NULL, &count,
                                       NULL);
             CHECK_EQ(0, count); /* it is no Example */
             CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
-            other = (tfw_stretch){.size = sizeof s, .fd = -1, .begin = (size_t)EDGES[i],
-                                  .end = (size_t)EDGES[k], .capacity = 0};
+            other = (tfw_stretch){.size = sizeof s, .fd = -1, .begin = size_edge(i),
+                                  .end = size_edge(k), .capacity = 0};
             status = tfw_read_columns(t.columns, NULL, &other, 1, 0, NULL, &count, NULL);
             const bool empty = EDGES[i] == 0 && EDGES[k] == 0;
             CHECK_EQ(empty ? TFW_END : TFW_E_ARGUMENT, status);
             CHECK_EQ(empty ? TFW_NEED_SPACE : TFW_E_ARGUMENT,
                      tfw_read_ahead(&other, 1, &count, NULL));
-            other.size = (size_t)EDGES[i];
+            other.size = size_edge(i);
             other.begin = 1;
             CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(&other, 1, &count, NULL));
             free(s.buffer);
@@ -251,21 +251,21 @@ static void columns_at_the_edges(void) {
     tfw_column columns[2];
     table_open(&t);
     FOR_EDGES(i) {
-        const uint64_t edge = EDGES[i];
+        const size_t edge = size_edge(i);
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_columns_bind(t.columns, (size_t)edge, &number, 1, NULL));
+                 tfw_columns_bind(t.columns, edge, &number, 1, NULL));
         tfw_columns_bind(t.columns, 0, &number, edge, NULL); /* whatever the caller says */
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_bind(t.columns, 0, NULL, edge, NULL));
         CHECK_EQ(TFW_OK, tfw_columns_bind_all(t.columns, memory, 1, NULL));
         CHECK_EQ(edge <= SIZE_MAX / 8 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_columns_begin(t.columns, memory, none, (size_t)edge, NULL));
+                 tfw_columns_begin(t.columns, memory, none, edge, NULL));
         CHECK_EQ(TFW_OK, tfw_columns_finish(t.columns, lent, columns, NULL));
         CHECK_EQ(edge == 1 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_columns_peek(t.columns, (size_t)edge, &column, NULL));
+                 tfw_columns_peek(t.columns, edge, &column, NULL));
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_donate(t.lists, 0, NULL, edge, NULL));
-        CHECK(edge == 1 || tfw_columns_take(t.columns, (size_t)edge, &column, NULL) < 0);
+        CHECK(edge == 1 || tfw_columns_take(t.columns, edge, &column, NULL) < 0);
         tfw_columns_truncate(t.columns, edge);
         CHECK_EQ(0, tfw_columns_records(t.columns));
         tfw_columns_clear(t.columns);
@@ -334,14 +334,14 @@ static void inputs_at_the_edges(void) {
         }
         /* More records than there are values, and no more memory than stated. */
         CHECK_EQ(edge < PAYLOAD / 8 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_encode(&good, 1, edge, 1, 0, 0, out, 512, spans, &done, &len, NULL));
-        tfw_encode(NULL, 0, edge, 64, 0, 0, out, 512, spans, &done, &len, NULL);
+                 tfw_encode(&good, 1, size_edge(i), 1, 0, 0, out, 512, spans, &done, &len, NULL));
+        tfw_encode(NULL, 0, size_edge(i), 64, 0, 0, out, 512, spans, &done, &len, NULL);
         FOR_EDGES(k) {
-            int status = tfw_encode(&good, 1, 0, 2, (size_t)edge, (size_t)EDGES[k], out, 64, spans,
+            int status = tfw_encode(&good, 1, 0, 2, size_edge(i), size_edge(k), out, 64, spans,
                                     &done, &len, NULL);
             CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
             CHECK(len <= 64);
-            tfw_encode_sequence(&good, 1, NULL, 0, 0, 2, (size_t)edge, (size_t)EDGES[k], out, 64,
+            tfw_encode_sequence(&good, 1, NULL, 0, 0, 2, size_edge(i), size_edge(k), out, 64,
                                 spans, &done, &len, NULL);
             CHECK(len <= 64);
         }
@@ -366,8 +366,8 @@ static void rows_at_the_edges(void) {
     FOR_EDGES(i) {
         FOR_EDGES(k) {
             size_t done = 9, size = 9;
-            int status = tfw_rows_encode(rows, stream, sizeof NO_FEATURES, 0, (size_t)EDGES[i],
-                                         (size_t)EDGES[k], out, 64, &span, 1, &done, &size, NULL);
+            int status = tfw_rows_encode(rows, stream, sizeof NO_FEATURES, 0, size_edge(i),
+                                         size_edge(k), out, 64, &span, 1, &done, &size, NULL);
             CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
             CHECK(size <= 64);
         }
@@ -385,7 +385,7 @@ static void slots_at_the_edges(void) {
         CHECK_EQ(slot == 0 || slot == 1 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_exchange(held, held_numbers, 2, others, other_numbers, 8, &slot, 1, NULL));
         const int64_t first = 0;
-        const size_t size = (size_t)EDGES[i];
+        const size_t size = size_edge(i);
         CHECK_EQ(size == 4 ? TFW_OK : TFW_E_ARGUMENT,
                  size == 8 || size == 16 ? TFW_E_ARGUMENT
                                          : tfw_exchange(held, held_numbers, 2, others,

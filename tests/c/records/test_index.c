@@ -175,7 +175,7 @@ static void absurd_lengths_are_errors(void) {
         file f = file_random(6, 3, 50);
         file_append_header(&f, lengths[i]);
         int fd = file_open(&f);
-        int status = lengths[i] > INT64_MAX - 16 ? TFW_E_TOO_LARGE : TFW_E_TRUNCATED;
+        int status = lengths[i] > tfwi_length_limit(0) ? TFW_E_TOO_LARGE : TFW_E_TRUNCATED;
         for (size_t buffer_len = 12; buffer_len < 10000; buffer_len *= 3) {
             walked w = walk_all(fd, f.len, LOG_MAX, buffer_len);
             check_walk(&f, &w, 3, status);

@@ -343,8 +343,10 @@ static void damage_is_put_into_words(void) {
                "payload checksum is 0xa282ead8 but the footer says 0xa282ea00");
     f.len = 0;
     file_append_header(&f, UINT64_MAX);
-    check_text(f.data, 12, TFW_E_TOO_LARGE,
-               "record of 18446744073709551615 bytes, above the limit of 9223372036854775791");
+    char text[TFW_ERROR_TEXT_SIZE];
+    snprintf(text, sizeof text, "record of 18446744073709551615 bytes, above the limit of %llu",
+             (unsigned long long)tfwi_length_limit(0));
+    check_text(f.data, 12, TFW_E_TOO_LARGE, text);
     free(f.data);
 }
 
