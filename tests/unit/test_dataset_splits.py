@@ -11,6 +11,7 @@ import pytest
 
 import tfwire as tfw
 from dataset_files import SPEC, number_of, numbered_files
+from products import diagonals
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.batches import threaded
 
@@ -72,9 +73,9 @@ def texts(dataset):
     return list(map(repr, dataset))
 
 
-@pytest.mark.parametrize("num_shards", [1, 2, 3, 7])
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    ("name", "stage", "num_shards"), diagonals(0, 4, SOURCES, STAGES, [1, 2, 3, 7])
+)
 def test_shards_divide_what_was_chosen(files, name, stage, num_shards):
     def make():
         return STAGES[stage](SOURCES[name](files))
@@ -113,8 +114,7 @@ def test_equal_shards(files, name, rule):
     assert set(together) <= set(expected)
 
 
-@pytest.mark.parametrize("num_shards", [1, 3])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("name", "num_shards"), diagonals(0, 2, SOURCES, [1, 3]))
 def test_a_shard_of_chosen_elements_goes_on_at_every_place(files, name, num_shards):
     def make():
         return SOURCES[name](files).skip(4).take(20).shard_source(num_shards, num_shards // 2)
