@@ -56,8 +56,8 @@ def same(expected, found):
         np.testing.assert_equal(one, other)
 
 
-@pytest.mark.parametrize("buffer_size", [1, 2, 17, 100, 299, 300, 5000])
-@pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
+@pytest.mark.parametrize("buffer_size", [1, 17, 299, 300, 5000])
+@pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_batches_are_those_of_records_that_are_objects(files, buffer_size, batch_size):
     batches = TFRecordDataset(files).shuffle(buffer_size, 3, False).batch(batch_size)
     assert COUNT == packs(batches.parse_example(SPEC))

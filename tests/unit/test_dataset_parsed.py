@@ -11,6 +11,7 @@ import pytest
 
 import tfwire as tfw
 from dataset_files import SPEC, numbered_files
+from products import diagonals
 from tfwire import TFRecordDataset
 from tfwire._records.batch_reader import BatchReader
 
@@ -64,12 +65,19 @@ def small_units(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:.*left out:tfwire.TfwireWarning")
 @pytest.mark.usefixtures("small_units")
-@pytest.mark.parametrize("threads", [(1, 1), (1, 3), (2, 1)])
-@pytest.mark.parametrize(("size", "drop_remainder"), [(4, False), (7, True), (200, False)])
-@pytest.mark.parametrize("name", ["plain", "gzip", "mixed", "damaged", "shuffled", "no files"])
-def test_every_place_is_gone_on_from(sources, name, size, drop_remainder, threads):
+@pytest.mark.parametrize(
+    ("name", "batches", "threads"),
+    diagonals(
+        0,
+        3,
+        ["plain", "gzip", "mixed", "damaged", "shuffled", "no files"],
+        [(4, False), (7, True), (200, False)],
+        [(1, 1), (1, 3), (2, 1)],
+    ),
+)
+def test_every_place_is_gone_on_from(sources, name, batches, threads):
     """With any other number of threads, also twice."""
-    source, (first, second) = sources[name], threads
+    source, (size, drop_remainder), (first, second) = sources[name], batches, threads
     expected = texts(batches_of(source, size, 1, drop_remainder))
     elements = iter(batches_of(source, size, first, drop_remainder))
     for place in range(len(expected) + 1):
