@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -50,12 +51,18 @@ def file_of(records, options=None):
     return out.getvalue()
 
 
+@cache
+def objects_of_records():
+    """RECORDS as they are, and compressed."""
+    return {"/a": file_of(RECORDS), "/gz": file_of(RECORDS, "GZIP")}
+
+
 @contextmanager
 def serving_records():
     """A server with RECORDS as /a, and as /gz."""
     with ObjectServer() as server:
-        server.add("/a", file_of(RECORDS))
-        server.add("/gz", file_of(RECORDS, "GZIP"))
+        for path, data in objects_of_records().items():
+            server.add(path, data)
         yield server
 
 

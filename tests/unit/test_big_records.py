@@ -85,10 +85,18 @@ def test_zeros_have_the_checksum_that_was_computed():
         assert tfw.crc32c(bytes(size)) == crc_of_zeros(size)
 
 
+def test_the_neighbours_of_a_record_above_2_gib_are_read_by_number(path):
+    with TFRecordFile(path) as file:
+        assert [50_000, ABOVE_2_GIB, 7] == file.index.lengths.tolist()
+        assert SMALL == file[[0, 2]]
+
+
+@pytest.mark.slow
 def test_a_record_above_2_gib_is_read_by_number(path):
     check_random_access(path, ABOVE_2_GIB)
 
 
+@pytest.mark.slow
 def test_a_record_above_2_gib_is_intact(path):
     report = tfw.verify_file(path)
     assert (3, True, ABOVE_2_GIB) == (report.num_records, report.intact, report.longest)

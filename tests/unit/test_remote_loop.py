@@ -21,7 +21,7 @@ from tfwire._records.urls import ObjectPath
 
 pytestmark = pytest.mark.usefixtures("small")
 
-NUMBERS = list(range(0, len(RECORDS), 2))  # none is the next of another
+NUMBERS = list(range(0, len(RECORDS), 4))  # none is the next of another
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_requests_are_tried_again(records, server, fault):
         return fault if tried[end] <= 2 else None
 
     server.faults = faults
-    assert [RECORDS[i] for i in NUMBERS] == records[NUMBERS]
+    assert [RECORDS[i] for i in NUMBERS[:20]] == records[NUMBERS[:20]]
 
 
 def test_an_error_comes_after_the_records_before_it(records, server):
