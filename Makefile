@@ -40,9 +40,14 @@ DEVELOPMENT = PYTHONDEVMODE=1 PYTHONMALLOC=default
 # Four processes at most: some tests need gigabytes.
 SIDE_BY_SIDE = --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
+# The folders of tests/ that need neither TensorFlow nor a neighbour, without those of the command; and
+# the files there by their names, of which no two are alike.
+ROOMS = $(addprefix tests/,api arrow base compat data examples house parsing records/* view)
+tests_named = $(foreach name,$(1),$(wildcard $(ROOMS:%=%/test_$(name).py)))
+
 # What forks by the thousand runs apart: a process that has collected all tests is large, and takes
 # three times as long to fork.
-FORKING = tests/unit/test_append.py tests/unit/test_publishing.py
+FORKING = tests/records/writing/test_append.py tests/records/shards/test_publishing.py
 test: $(NATIVE) check-c
 	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE) $(FORKING)
 	$(DEVELOPMENT) $(BIN)/python -m pytest -q -m 'not slow' $(SIDE_BY_SIDE) $(FORKING:%=--ignore=%)
@@ -217,7 +222,7 @@ check-kernels: $(NATIVE)
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -c 'import tfwire; tfwire.crc32c(b"")' 2>/dev/null \
 	        || { echo "kernel $$kernel: not supported here"; continue; }; \
 	    TFWIRE_CRC32C=$$kernel $(BIN)/python -m pytest -q -m 'not slow' \
-	        tests/unit/test_checksum.py tests/unit/test_records.py tests/unit/test_corruption.py || exit 1; \
+	        tests/base/test_checksum.py tests/records/reading/test_records.py tests/records/reading/test_corruption.py || exit 1; \
 	done
 
 # The C tests and the corpus on lesser CPUs of this kind: no features; SSE4.2 and PCLMUL; AVX2, BMI2
@@ -241,8 +246,8 @@ check-valgrind: $(NATIVE)
 	    --errors-for-leak-kinds=definite,possible build/valgrind/{}
 	PYTHONMALLOC=malloc $(VALGRIND) --undef-value-errors=no --leak-check=no \
 	    $(BIN)/python -m pytest -q -x -m 'not slow' -p no:cacheprovider \
-	    --hypothesis-profile=emulated tests/unit/test_golden.py tests/unit/test_sequence.py \
-	    tests/unit/test_spans.py tests/unit/test_example.py
+	    --hypothesis-profile=emulated tests/examples/test_golden.py tests/parsing/test_sequence.py \
+	    tests/base/test_spans.py tests/examples/test_example.py
 
 # $(call sanitized_copy,folder,sanitizers): a copy of the project with a sanitized core, so that the
 # tree keeps its fast module.
@@ -277,7 +282,7 @@ check-threads: $(READY)
 	    || { status=$$?; cat $(CURDIR)/build/threads-python/race.*; exit $$status; }
 
 # Measures peak memory, which under ASan is not ours.
-BOMB = tests/unit/test_compression.py::test_a_bomb_takes_little_memory
+BOMB = tests/records/files/test_compression.py::test_a_bomb_takes_little_memory
 
 # The Python tests over a sanitized core: those of the package, and of the command the one that calls
 # what others do not. Without those that call no C, or none that others do not, those of records of
@@ -285,21 +290,20 @@ BOMB = tests/unit/test_compression.py::test_a_bomb_takes_little_memory
 # start processes by the hundred, or weigh them. ASan sees nothing of what lies in Python's pools, and
 # takes twice as long without them: only what reads short byte strings runs so.
 # By night all run so, also those outside of C.
-UNSANITIZED = big_records c_library huge_records iterator_states% packaging publishing%
+UNSANITIZED = big_records c_library huge_records iterator_states* packaging publishing*
 OUTSIDE_C = architecture c_names docs doc_output docstrings earlier_calls endless_inputs interpreters \
             sharded_arguments signatures system tutorials view_media
-SANITIZED = $(filter-out $(patsubst %,tests/unit/test_%.py,$(UNSANITIZED) $(OUTSIDE_C)), \
-    $(wildcard tests/unit/test_*.py)) tests/cli/test_cli_stats.py
+SANITIZED = $(filter-out $(call tests_named,$(UNSANITIZED) $(OUTSIDE_C)),$(wildcard $(ROOMS:%=%/test_*.py))) \
+    tests/cli/test_cli_stats.py
 ALLOCATOR = pymalloc
-SHORT_STRINGS = $(filter tests/unit/test_parse%.py,$(SANITIZED)) \
-    $(patsubst %,tests/unit/test_%.py,cases columns decode_raw example golden infer_schema sequence spans tensors)
+SHORT_STRINGS = $(call tests_named,parse* cases columns decode_raw example golden infer_schema sequence spans tensors)
 check-sanitized: $(READY)
 	$(call sanitized_copy,sanitized,address$(comma)undefined)
 	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONMALLOC=malloc) -m 'not slow and not unsanitized' $(SHORT_STRINGS)
 	$(call sanitized_tests,sanitized,libasan libubsan,ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONMALLOC=$(ALLOCATOR)) -m 'not slow and not unsanitized' --deselect $(BOMB) \
-	        --deselect tests/unit/test_docs.py::test_every_file_that_is_named_exists \
+	        --deselect tests/house/test_docs.py::test_every_file_that_is_named_exists \
 	        $(filter-out $(SHORT_STRINGS),$(SANITIZED))
 
 lint: $(BIN)/pyright $(NATIVE)
@@ -346,7 +350,7 @@ $(ENGINES:%=.venv-%/.ready): .venv-%/.ready: pyproject.toml
 # of all. The module of the tree serves both. CPython is looked for on PATH and among those of pyenv.
 PYENV_ROOT ?= $(HOME)/.pyenv
 LEAST = $(shell sed -nE 's/^  "(cffi|numpy|protobuf|isal)>=([0-9.]+).*/\1==\2/p' pyproject.toml)
-BOUND_TESTS = $(patsubst %,tests/unit/test_%.py,checksum columns decode_raw encode features golden index \
+BOUND_TESTS = $(call tests_named,checksum columns decode_raw encode features golden index \
     json messages numpy_scalars odd_arrays parse parse_arguments tensors train)
 
 # $(call find_python,minor versions, in order): the first that can make an environment, or nothing.
@@ -528,7 +532,7 @@ differential: $(NATIVE)
 # The Python tests on hostile input, 100,000 cases each.
 campaign: $(NATIVE)
 	mkdir -p build/fuzz/log
-	$(BIN)/python -m pytest -q tests/unit/test_hostile.py tests/cli/test_cli_hostile.py -m 'not slow' --hypothesis-profile=campaign \
+	$(BIN)/python -m pytest -q tests/api/test_hostile.py tests/cli/test_cli_hostile.py -m 'not slow' --hypothesis-profile=campaign \
 	    --hypothesis-show-statistics > build/fuzz/log/campaign.txt || { tail -n 60 build/fuzz/log/campaign.txt; exit 1; }
 	grep passing build/fuzz/log/campaign.txt
 

@@ -23,7 +23,7 @@ import numpy as np
 import tfwire as tfw
 from tfwire._records import remote_file, remote_source
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 RECORD_BYTES = 150_000  # of W3: a JPEG each
 PARTS = 10
@@ -34,7 +34,7 @@ def serve(connection: Any, count: int, latency: float, rate: float) -> None:
     import io
     import os
 
-    from object_server import ObjectServer
+    from helpers.remote.object_server import ObjectServer
 
     payload = os.urandom(RECORD_BYTES)
     with ObjectServer() as server:

@@ -64,9 +64,8 @@ def check_tests(source: Path, python: Path, arguments: list[str]) -> None:
     """Without `src` on the path: what is tested is what is installed."""
     run(python, "-m", "pip", "install", "--quiet", "pip>=25.1", cwd=source)
     run(python, "-m", "pip", "install", "--quiet", "--group", "test", cwd=source)
-    chosen = arguments or [f"tests/unit/test_{name}.py" for name in QUICK]
-    paths = "pythonpath=tests tests/helpers"
-    pytest = [python, "-m", "pytest", "-q", "-m", "not slow", "-o", paths]
+    chosen = arguments or [only(source / "tests", f"**/test_{name}.py") for name in QUICK]
+    pytest = [python, "-m", "pytest", "-q", "-m", "not slow", "-o", "pythonpath=tests"]
     output = run(*pytest, *chosen, cwd=source)
     print(output.splitlines()[-1])
 

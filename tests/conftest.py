@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import Any
 
-import pytest
 from hypothesis import settings
-
-from reading import Bytes, read_outcome
-from reference import Outcome
-from tfwire._records import native_batches
 
 
 def _no_fsync(fd: int) -> None:
@@ -31,22 +25,3 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.collect()  # counts what is left, on which it depends how often Python collects by itself
-
-
-@pytest.fixture(params=["file", "long reads", "object", "small reads"])
-def outcome_of(request, tmp_path, monkeypatch):
-    """A function that reads bytes as a file, as one of records that all count as long, as a file
-    object, and a few bytes at a time."""
-    if request.param == "long reads":
-        monkeypatch.setattr(native_batches, "LONG", 1)
-
-    def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
-        if request.param in ("file", "long reads"):
-            path = tmp_path / "data"
-            path.unlink(missing_ok=True)  # file systems sync what is truncated and written anew
-            path.write_bytes(data)
-            return read_outcome(path, compression_type, **options)
-        size = None if request.param == "object" else 7
-        return read_outcome(Bytes(data, size), compression_type, **options)
-
-    return read

@@ -11,7 +11,7 @@ import numpy as np
 
 import tfwire as tfw
 from cases.results import build_spec, plain_dict
-from paths import CASES
+from helpers.paths import CASES
 
 
 class Io:

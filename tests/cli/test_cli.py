@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import tfwire
-from command import ENVIRONMENT, tfwire_command
+from helpers.command import ENVIRONMENT, tfwire_command
 from tfwire.cli import _COMMANDS
 from tfwire.images import crop_or_pad
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 import tfwire as tfw
-from command import tfwire_command
+from helpers.command import tfwire_command
 from tfwire.cli._speed import READERS, Subject
 
 ROWS = [{"id": i, "name": f"name {i}", "x": [0.5 * i, 1.0]} for i in range(3000)]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT
+from helpers.command import ENVIRONMENT
 
 PLAIN = {"NO_COLOR": "", "TERM": "xterm"}
 

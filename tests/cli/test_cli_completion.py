@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from command import ENVIRONMENT
-from paths import ROOT
+from helpers.command import ENVIRONMENT
+from helpers.paths import ROOT
 from tfwire.cli import _COMMANDS, main
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from command import tfwire_command, tfwire_main
+from helpers.command import tfwire_command, tfwire_main
 
 ROWS = [
     {"label": 1, "name": "cät", "tags": ["a", "b"], "weight": 0.1},

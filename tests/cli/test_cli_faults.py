@@ -10,9 +10,9 @@ import sys
 import pytest
 
 import tfwire as tfw
-from command import tfwire_main
-from command_words import READING, words_of
-from reference import frame
+from helpers.command import tfwire_main
+from helpers.command_words import READING, words_of
+from helpers.reference import frame
 from tfwire._base.text import printable
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]

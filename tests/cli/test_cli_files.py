@@ -17,8 +17,8 @@ import zlib
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, heed_interrupts, tfwire_command
-from reference import flip, frame
+from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command
+from helpers.reference import flip, frame
 from tfwire.cli import _COMMANDS
 
 RECORDS = [b"", b"one", *(bytes([i]) * 37 * i for i in range(5)), os.urandom(70_000)]

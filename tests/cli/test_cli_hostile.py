@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_main
-from reference import frame, header
+from helpers.command import ENVIRONMENT, tfwire_main
+from helpers.reference import frame, header
 from tfwire import train
 
 # What a terminal obeys or does not show, and what text formats escape.

@@ -6,7 +6,7 @@ import fsspec
 import pytest
 
 import tfwire as tfw
-from command import tfwire_main
+from helpers.command import tfwire_main
 from tfwire._records.markers import MARKER
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import tfwire as tfw
-from command import tfwire_command
+from helpers.command import tfwire_command
 
 FILES = {f"in-{k}": [b"%d of %d" % (i, k) * (i % 9) for i in range(300)] for k in range(3)}
 RECORDS = [record for records in FILES.values() for record in records]

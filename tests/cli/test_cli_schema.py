@@ -6,7 +6,7 @@ import re
 import pytest
 
 import tfwire as tfw
-from command import tfwire_command, tfwire_main
+from helpers.command import tfwire_command, tfwire_main
 
 ROWS = [
     {"label": 1, "name": "cat", "x": [0.5, 1.5]},

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import text_format
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_command
+from helpers.command import ENVIRONMENT, tfwire_command
 from tfwire import train
 
 EXAMPLES = [tfw.encode_example({"i": i, "name": f"record {i}", "w": [i / 2]}) for i in range(20)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_command, tfwire_main
+from helpers.command import ENVIRONMENT, tfwire_command, tfwire_main
 from tfwire._parsing.random_sample import RecordSample
 from tfwire._records.batch_reader import BatchReader
 from tfwire.cli import main

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, heed_interrupts, tfwire_command
-from command_words import words_of
+from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command
+from helpers.command_words import words_of
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
 

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT, heed_interrupts
+from helpers.command import ENVIRONMENT, heed_interrupts
+from helpers.threads import wait_for
+from helpers.view.viewing import get, jpeg, links
 from tfwire.cli import main
-from threads import wait_for
-from viewing import get, jpeg, links
 
 LABEL = b"label".hex()
 HOSTILE = "<script>document.title='owned'</script>\x1b]0;x\x07\u202e\"'"

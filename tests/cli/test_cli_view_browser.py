@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from browser import CHROMIUM, Browser
+from helpers.view.browser import CHROMIUM, Browser
+from helpers.view.viewing import jpeg
 from tfwire.cli import main
-from viewing import jpeg
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from command import ENVIRONMENT
-from reference import header
+from helpers.command import ENVIRONMENT
+from helpers.reference import header
+from helpers.threads import wait_for
+from helpers.view.viewing import get, links
 from tfwire.cli import main
-from threads import wait_for
-from viewing import get, links
 
 
 def link(body, word):

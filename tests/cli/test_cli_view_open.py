@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 import tfwire as tfw
-from browser import CHROMIUM, Browser
-from command import ENVIRONMENT, heed_interrupts
+from helpers.command import ENVIRONMENT, heed_interrupts
+from helpers.threads import wait_for
+from helpers.view.browser import CHROMIUM, Browser
+from helpers.view.viewing import get
 from tfwire.view._browser import in_browser
-from threads import wait_for
-from viewing import get
 
 # A browser that notes its command line, and follows the pages as browsers do.
 BROWSER = r"""

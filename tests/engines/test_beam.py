@@ -34,7 +34,7 @@ from beam_files import (
 )
 
 import tfwire as tfw
-from counted_files import (
+from helpers.records.counted_files import (
     CASES,
     FEATURES as COUNTED_FEATURES,
     expected_count,

@@ -11,8 +11,8 @@ import pytest
 
 import tfwire as tfw
 import tfwire.beam
-from documents import run_page
-from paths import ROOT
+from helpers.documents import run_page
+from helpers.paths import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -29,7 +29,7 @@ from beam_files import (
 )
 
 import tfwire as tfw
-from search import search
+from helpers.search import search
 from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

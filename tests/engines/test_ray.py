@@ -9,7 +9,7 @@ import pytest
 import ray
 
 import tfwire as tfw
-from counted_files import CASES, COUNT, expected_count, write_counted_files
+from helpers.records.counted_files import CASES, COUNT, expected_count, write_counted_files
 from tfwire.ray import TFRecordDatasink, TFRecordDatasource, read_tfrecord, write_tfrecord
 
 # Ray's own, about its own.

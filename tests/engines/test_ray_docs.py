@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from documents import blocks, page_text
-from paths import ROOT, SOURCE
+from helpers.documents import blocks, page_text
+from helpers.paths import ROOT, SOURCE
 
 PAGE = "".join(block[1] for block in blocks(page_text("ray.md"), "ray"))
 EXAMPLES = sorted(f"examples/{path.name}" for path in (ROOT / "examples").glob("ray_*.py"))

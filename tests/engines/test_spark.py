@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 import tfwire as tfw
-from counted_files import CASES, expected_count, write_counted_files
-from faults import RAISED, every, fail, fill
-from paths import SOURCE
+from helpers.paths import SOURCE
+from helpers.processes.faults import RAISED, every, fail, fill
+from helpers.records.counted_files import CASES, expected_count, write_counted_files
 from tfwire.spark import SparkSource
 
 # Spark's own, about its own.

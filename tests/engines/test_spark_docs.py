@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from documents import blocks, page_text
-from paths import ROOT, SOURCE
+from helpers.documents import blocks, page_text
+from helpers.paths import ROOT, SOURCE
 
 pytestmark = pytest.mark.skipif(find_spec("pysail") is not None, reason="Sail has no local[2]")
 PAGE = "".join(block[1] for block in blocks(page_text("spark.md"), "pyspark", "spark"))

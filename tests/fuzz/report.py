@@ -63,7 +63,7 @@ def campaign_table(folder: Path) -> list[str]:
         pattern = r"::(\w+):\n(?:.*\n)*? *- (\d+) passing, 0 failing"
         for name, count in re.findall(pattern, log.read_text()):
             cases[name] += int(count)
-    head = ["| test of tests/unit/test_hostile.py | cases |", "|---|---|"]
+    head = ["| test of tests/api/test_hostile.py | cases |", "|---|---|"]
     return head + [f"| {name} | {cases[name]:,} |" for name in sorted(cases)]
 
 

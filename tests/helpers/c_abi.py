@@ -1,14 +1,14 @@
 """The layout of the C library's public structs and the values of its constants, as text.
 
-``PYTHONPATH=src python tests/helpers/c_abi.py`` renews csrc/libtfwire.abi.
+``PYTHONPATH=src:tests python -m helpers.c_abi`` renews csrc/libtfwire.abi.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-CSRC = Path(__file__).resolve().parents[2] / "csrc"
+from helpers.paths import CSRC
+
 RECORDED = CSRC / "libtfwire.abi"
 TITLE = """\
 # What programs are compiled with, on 64-bit systems: the public structs with their sizes and the

@@ -10,9 +10,13 @@ import tempfile
 from pathlib import Path
 
 import tfwire
+from helpers.paths import TESTS
 
 # Wherever the tests found the package, from whatever folder the command runs in.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tfwire.__file__).parents[1])}
+SOURCE = Path(tfwire.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
+# For programs that import helpers.
+WITH_HELPERS = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS)))}
 
 
 def heed_interrupts():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from paths import DOCS
+from helpers.paths import DOCS
 
-# Pages whose every print says in a comment what it prints (tests/unit/test_doc_output.py).
+# Pages whose every print says in a comment what it prints (tests/house/test_doc_output.py).
 PRINTING = [
     "../README.md",
     "index.md",

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import tfwire as tfw
-from reference import Damage, Outcome, Region
+from helpers.reference import Damage, Outcome, Region
 
 
 def read_outcome(paths: Any, compression_type: Any = "auto", **options: Any) -> Outcome:

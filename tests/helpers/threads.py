@@ -5,7 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-import iterators_with_threads as kinds
+from helpers.data import iterators_with_threads as kinds
 
 
 def wait_for(condition):

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-from arrow_data import ffi, opened
+from helpers.arrow.structs import ffi, opened
 
 _NAMES = {
     "struct ArrowSchema *": b"arrow_schema",

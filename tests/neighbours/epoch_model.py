@@ -14,7 +14,7 @@ from typing import Any
 from epoch_cases import CHOOSERS, NUMBERED, SIZES, TOTAL, Case, Fault, build, flat, is_kept
 
 import tfwire as tfw
-from pipeline_models import batches
+from helpers.data.pipeline_models import batches
 
 ERROR = "error"  # the last of what is given, instead of an element
 KEEPS_NUMBERS = {*CHOOSERS, "map", "parse", "prefetch"}

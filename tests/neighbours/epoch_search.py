@@ -3,7 +3,7 @@
 Every sequence that a loader delivers is compared. As a program, it searches for so many seconds and
 prints how many runs of each kind it made::
 
-    PYTHONPATH=src:tests/helpers python tests/neighbours/epoch_search.py SEED SECONDS
+    PYTHONPATH=src:tests python tests/neighbours/epoch_search.py SEED SECONDS
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from command import ENVIRONMENT, tfwire_main
+from helpers.command import ENVIRONMENT, tfwire_main
 
 ENDINGS = ["parquet", "arrow"]
 

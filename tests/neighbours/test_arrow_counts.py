@@ -11,7 +11,13 @@ import pytest
 from pyarrow import dataset
 
 import tfwire as tfw
-from counted_files import CASES, COUNT, FEATURES, expected_count, write_counted_files
+from helpers.records.counted_files import (
+    CASES,
+    COUNT,
+    FEATURES,
+    expected_count,
+    write_counted_files,
+)
 from tfwire.arrow import open_reader, read_table
 from tfwire.polars import scan_tfrecord
 

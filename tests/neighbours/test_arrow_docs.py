@@ -1,7 +1,7 @@
 """The code of docs/arrow.md."""
 
 import tfwire as tfw
-from documents import run_page
+from helpers.documents import run_page
 
 
 def test_arrow(tmp_path, monkeypatch):

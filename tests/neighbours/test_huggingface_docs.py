@@ -4,7 +4,7 @@ import pytest
 from builders import use_folder
 
 import tfwire as tfw
-from documents import run_page
+from helpers.documents import run_page
 
 
 def test_datasets(tmp_path, monkeypatch):

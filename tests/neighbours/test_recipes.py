@@ -1,16 +1,13 @@
 """The code of docs/recipes-tables.md, for the packages that are there. Each runs in a process of
 its own: Lance warns at every fork after it, and others leave threads."""
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
-from paths import PACKAGE, ROOT
-
-SEARCHED = [PACKAGE.parent, ROOT / "tests", ROOT / "tests" / "helpers"]
+from helpers.command import WITH_HELPERS
 
 
 @pytest.fixture
@@ -21,14 +18,12 @@ def run(tmp_path):
         for name in neighbours:
             if find_spec(name) is None:
                 pytest.skip(f"{name} is not installed")
-        page = (
-            f"from documents import run_page; found = run_page('recipes-tables.md', *{neighbours})"
-        )
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SEARCHED))}
+        page = "from helpers.documents import run_page\n"
+        page += f"found = run_page('recipes-tables.md', *{neighbours})"
         result = subprocess.run(
             [sys.executable, "-c", f"{page}\nglobals().update(found)\n{checks}"],
             cwd=tmp_path,
-            env=environment,
+            env=WITH_HELPERS,
             capture_output=True,
             text=True,
             timeout=300,

@@ -10,8 +10,8 @@ import fsspec
 import pytest
 
 import tfwire as tfw
-from lying_server import LIES, LyingServer
-from object_server import file_of, small_ranges
+from helpers.remote.lying_server import LIES, LyingServer
+from helpers.remote.object_server import file_of, small_ranges
 from tfwire._records import remote_http
 
 RECORDS = [random.Random(i).randbytes(1000) for i in range(400)]

@@ -18,7 +18,7 @@ from upath import UPath
 
 import tfwire as tfw
 import tfwire.sharding
-from object_server import ObjectServer, file_of
+from helpers.remote.object_server import ObjectServer, file_of
 from tfwire._records import remote_object, remote_source
 from tfwire._records.remote_sink import RemoteShardSink
 

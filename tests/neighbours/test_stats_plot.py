@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from command import tfwire_main
+from helpers.command import tfwire_main
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")

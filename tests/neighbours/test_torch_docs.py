@@ -1,6 +1,6 @@
 """The code for torch of docs/datasets.md."""
 
-from documents import run_page
+from helpers.documents import run_page
 
 
 def test_datasets(tmp_path, monkeypatch):

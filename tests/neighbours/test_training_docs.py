@@ -1,15 +1,13 @@
 """The code of docs/training.md, for the packages that are there. Each in a process of its own."""
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
-from paths import PACKAGE, ROOT
+from helpers.command import WITH_HELPERS
 
-SEARCHED = [PACKAGE.parent, ROOT / "tests", ROOT / "tests" / "helpers"]
 EXACT = """
 from itertools import chain
 
@@ -31,8 +29,7 @@ def run(tmp_path):
             if find_spec(name) is None:
                 pytest.skip(f"{name} is not installed")
         page = f"from documents import run_page; found = run_page('training.md', *{neighbours})"
-        path = os.pathsep.join(map(str, SEARCHED))
-        environment = {**os.environ, "PYTHONPATH": path, "KERAS_BACKEND": "jax"}
+        environment = {**WITH_HELPERS, "KERAS_BACKEND": "jax"}
         result = subprocess.run(
             [sys.executable, "-c", f"{page}\nglobals().update(found)\n{checks}"],
             cwd=tmp_path,

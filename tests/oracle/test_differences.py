@@ -25,7 +25,7 @@ from tensorflow.core.framework import tensor_pb2
 import tfwire as tfw
 from cases import wire
 from cases.differences import PATTERNS
-from pictures import others, pngs
+from helpers.view.pictures import others, pngs
 from tfwire import compat, images
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"

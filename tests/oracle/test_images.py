@@ -11,7 +11,7 @@ from compared import LIBRARIES, check, outcome
 from PIL import Image
 
 import tfwire.compat as tfc
-from pictures import others, pngs
+from helpers.view.pictures import others, pngs
 from tfwire.images import decode
 
 PNGS, OTHERS = pngs(), others()

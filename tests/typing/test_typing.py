@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from paths import PACKAGE, ROOT
+from helpers.paths import PACKAGE, ROOT
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.glob("*/*.py"))

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 
 import tfwire
-from paths import DOCS
+from helpers.paths import DOCS
 
 sys.path.insert(0, str(DOCS))
 api = import_module("make_api")

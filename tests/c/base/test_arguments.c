@@ -1,6 +1,6 @@
 /* Every function of tfwire.h with every flag, with nothing, and with numbers at the edges: an error
  * or a result, but no access outside of what it was given. Buffers have exactly the size stated, so
- * that the sanitizer sees more. tests/unit/test_architecture.py asks for every function here. */
+ * that the sanitizer sees more. tests/house/test_architecture.py asks for every function here. */
 #include "arguments.h"
 #include "columns.h"
 

@@ -1,0 +1,185 @@
+"""Messages that tell a newcomer where, what was expected and what was found."""
+
+import io
+import os
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import tfwire as tfw
+from helpers.arguments.public_functions import EXAMPLE, FEATURES, FUNCTIONS, OPENING, unchecked
+from tfwire import checksum
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    tfw.write_records(path, [b"cat", b"dog"])
+    return path
+
+
+def test_a_writer_that_was_not_closed_is_not_called_closed(path):
+    writers = [tfw.TFRecordWriter(path)]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        writers.clear()
+    assert [f"<TFRecordWriter {path!r}> was not closed"] == [str(each.message) for each in found]
+
+
+def test_appending_to_a_text_advises_no_word_that_writers_refuse(path):
+    path.write_text("no records at all, just a text")
+    with pytest.raises(tfw.DataLossError, match="readers detect others") as raised:
+        tfw.TFRecordWriter(path, append=True)
+    assert "begins like text" in str(raised.value)
+
+
+@pytest.mark.parametrize("records", [5, None, io.BytesIO])
+def test_what_is_no_iterable_of_records_is_named(path, records):
+    refused = pytest.raises(TypeError, match="expected an iterable of records, found")
+    with tfw.TFRecordWriter(path) as writer, refused:
+        writer.write_many(records)
+    with pytest.raises(TypeError, match="expected an iterable of records, found"):
+        tfw.Receipt.of(records)
+
+
+@pytest.mark.parametrize("crc", ["4waSgw==", b"1", 1.0, None, -1, 1 << 32])
+def test_what_is_no_crc_is_named(crc):
+    with pytest.raises((TypeError, ValueError), match=r"^crc must be"):
+        checksum.base64_crc32c(crc)
+
+
+def test_a_position_past_the_end_tells_how_long_the_file_is(path):
+    start = tfw.RecordPosition(5, 10**9)
+    with pytest.raises(tfw.DataLossError, match="the file has 38 bytes; the file was cut"):
+        list(tfw.read_records(path, start=start))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux")
+@pytest.mark.parametrize("num_threads", [0, 1, 2])
+def test_a_read_that_fails_names_its_file(num_threads):
+    path = "/proc/self/mem"  # EIO at its beginning
+    if num_threads:
+        parser = tfw.Parser({"x": tfw.VarLenFeature(tfw.int64)})
+        records = parser.parse_file(path, batch_size=1, num_threads=num_threads)
+    else:
+        records = tfw.read_records(path)
+    with pytest.raises(OSError, match="/proc/self/mem"):
+        list(records)
+
+
+# ---- Every argument of every function: a message names it, and what was found --------------------
+
+# What a function is about: the message says what was expected and found, if not this name. A name
+# of a dtype, or a default value, is of a feature, whose name is in the message.
+DATA = {"serialized", "row", "rows", "columns", "context", "feature_lists", "example", "message"}
+DATA |= {"json_examples", "input_bytes", "tensor", "tensors", "record", "records", "value"}
+DATA |= {"shape", "default_value", "value_key", "options", "example_name", "state", "indices"}
+
+
+class Wrong:
+    """What no argument may be."""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tfw.write_records("data", [EXAMPLE] * 5)
+    index = tfw.RecordIndex.build("data")
+    index.save()
+    index.write_text("text")
+    tfw.write_schema(FEATURES, "schema.json")
+
+
+def contents():
+    """All files, with what they hold."""
+    return {path.name: path.read_bytes() for path in Path().iterdir()}
+
+
+def test_every_argument_of_every_function_is_in_the_table():
+    assert [] == sorted(set(unchecked()))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_arguments_of_the_table_are_right(files, name):
+    function, arguments = FUNCTIONS[name]
+    function(**arguments)
+
+
+HOSTILE = "\x1b[31m\u202e\x9b\r"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_a_message_repeats_of_an_argument_does_not_command_a_terminal(files, name):
+    function, arguments = FUNCTIONS[name]
+    messages = []
+    for argument in arguments:
+        for wrong in (HOSTILE, f"s3x://{HOSTILE}", {"a": HOSTILE}, {HOSTILE: 5}):
+            try:
+                function(**{**arguments, argument: wrong})
+            except Exception as error:
+                messages.append(str(error).replace("\n", ""))
+    assert all(map(str.isprintable, messages)), messages
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [(name, key) for name, (_, keys) in FUNCTIONS.items() for key in keys]
+)
+def test_a_wrong_argument_is_named(files, name, argument):
+    function, arguments = FUNCTIONS[name]
+    before = contents()
+    with pytest.raises((TypeError, ValueError)) as raised:
+        function(**{**arguments, argument: Wrong()})
+    assert name in OPENING or before == contents()
+    message = str(raised.value)
+    assert "0x" not in message
+    if argument not in DATA:
+        assert re.search(rf"\b{argument}\b", message)
+    assert re.search(r"\bWrong\b", message)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "known"),
+    [
+        ("read_records", "on_corrupt", ["raise", "skip", "tail", "stop"]),
+        ("read_records", "compression_type", ["auto", "GZIP", "ZLIB"]),
+        ("Parser.parse_file", "on_corrupt", ["raise", "skip", "stop"]),
+        ("Parser.parse_file", "on_parse_error", ["raise", "skip"]),
+        ("Parser", "bytes_as", ["object", "column"]),
+        ("SequenceParser", "bytes_as", ["object", "column"]),
+        ("encode_columns", "bytes_as", ["object", "column"]),
+        ("shard_source", "rule", ["even", "drop", "pad"]),
+        ("TFRecordDataset", "on_corrupt", ["raise", "skip", "stop"]),
+        ("TFRecordDataset", "compression_type", ["GZIP", "ZLIB"]),
+        ("verify_file", "compression_type", ["auto", "GZIP", "ZLIB"]),
+    ],
+)
+def test_a_wrong_word_lists_the_known_ones(files, name, argument, known):
+    function, arguments = FUNCTIONS[name]
+    with pytest.raises(ValueError, match=argument) as raised:
+        function(**{**arguments, argument: "nonsense"})
+    assert "nonsense" in str(raised.value)
+    assert all(word in str(raised.value) for word in known)
+
+
+TEXT_PATHS = {"TFRecordWriter", "write_records"}  # TensorFlow's writer takes no bytes either
+PATHS = {"path", "paths", "out_path", "index_path", "filenames", "folder", "pattern"}
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if PATHS & set(FUNCTIONS[n][1])])
+def test_a_null_character_in_a_path_is_refused_by_name(files, name):
+    """The operating system would say "embedded null byte", and not where."""
+    function, arguments = FUNCTIONS[name]
+    before = contents()
+    for argument in PATHS & set(arguments):
+        for path in ("da\0ta{shard}", b"da\0ta{shard}", Path("da\0ta{shard}")):
+            given = [path] if isinstance(arguments[argument], list) else path
+            if isinstance(path, bytes) and name in TEXT_PATHS:
+                continue
+            with pytest.raises(
+                ValueError, match=rf"{argument}.* must not hold a null char"
+            ) as raised:
+                function(**{**arguments, argument: given})
+            assert "\0" not in str(raised.value)
+    assert before == contents()

@@ -1,0 +1,88 @@
+"""Memory beyond the interpreter and the outputs stays small for a file of any size."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from helpers.paths import SOURCE
+
+MEASURE = """
+import resource, sys
+import tfwire as tfw
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+path = sys.argv[1]
+parser = tfw.Parser({"id": tfw.FixedLenFeature([], tfw.int64),
+                     "name": tfw.FixedLenFeature([], tfw.string),
+                     "values": tfw.VarLenFeature(tfw.float32)})
+next(tfw.read_records(path)); next(iter(parser.parse_file(path)))
+before = peak()
+records = sum(1 for _ in tfw.read_records(path))
+parsed = sum(len(batch["id"]) for batch in parser.parse_file(path))
+threads = sum(len(batch["id"]) for batch in parser.parse_file(path, num_threads=2))
+print(records, parsed, threads, peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in other units")
+def test_reading_and_parsing_take_little_memory(tmp_path):
+    """128 MiB of records: far less than that, and less than 64 MiB, beyond what a start takes."""
+    path = tmp_path / "large.tfrecord"
+    count, block = 0, 1 << 14
+    with tfw.TFRecordWriter(path) as writer:
+        while path.stat().st_size < 1 << 27:
+            ids = np.arange(count, count + block)
+            columns = {"id": ids, "name": ["goat"] * block, "values": np.ones((block, 200), "f")}
+            writer.write_columns(columns)
+            count += block
+    output = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(path)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    *counts, kib = map(int, output.split())
+    assert [count] * 3 == counts
+    assert kib < 64 * 1024
+
+
+FAULTS = """
+import resource, sys
+import tfwire as tfw
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+with tfw.TFRecordFile(sys.argv[1]) as records:
+    for _ in range(3):
+        records[range(1000)]
+    before = faults()
+    for _ in range(20):
+        records[range(1000)]
+    print(faults() - before)
+"""
+
+
+@pytest.mark.unsanitized("its allocator is another")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about memory that glibc keeps")
+def test_lists_of_records_take_the_memory_of_those_before(tmp_path):
+    """3 MB a list, which is 780 pages of the system."""
+    path = tmp_path / "records"
+    tfw.write_records(path, [bytes(3000)] * 1000)
+    output = subprocess.run(
+        [sys.executable, "-c", FAULTS, str(path)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert int(output) < 20 * 100

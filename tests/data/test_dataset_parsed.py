@@ -1,0 +1,196 @@
+"""Files to batches to parse, in C: its states are places in the files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from helpers.data.files import SPEC, numbered_files
+from helpers.products import diagonals
+from tfwire import TFRecordDataset
+from tfwire._records.batch_reader import BatchReader
+
+SIZES = [70, 0, 9, 31, 1]
+TOTAL = sum(SIZES)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
+
+
+@pytest.fixture(scope="module")
+def sources(files, tmp_path_factory):
+    """Paths and options of a dataset, by kind."""
+    folder = tmp_path_factory.mktemp("others")
+    compressed = [str(folder / f"{i}.gz") for i in range(len(files))]
+    damaged = [str(folder / f"{i}.damaged") for i in range(len(files))]
+    for path, other, broken in zip(files, compressed, damaged, strict=True):
+        tfw.write_records(other, tfw.read_records(path), "GZIP")
+        data = bytearray(Path(path).read_bytes())
+        for at in range(45, len(data), 29 * 9):
+            data[at] ^= 1
+        Path(broken).write_bytes(data)
+    return {
+        "plain": (files, {}),
+        "gzip": (compressed, {"compression_type": "GZIP"}),
+        "mixed": ([files[0], compressed[2], files[3]], {"compression_type": "auto"}),
+        "damaged": (damaged, {"on_corrupt": "skip"}),
+        "shuffled": (files, {"shuffle_files": True, "seed": 4}),
+        "no files": ([], {}),
+    }
+
+
+def batches_of(source, size, num_threads, drop_remainder=False):
+    paths, options = source
+    dataset = TFRecordDataset(paths, **options).batch(size, drop_remainder)
+    return dataset.parse_example(SPEC, num_threads=num_threads)
+
+
+def texts(elements):
+    return [element["n"].tolist() for element in elements]
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    """Units of a few batches, so that small files have many."""
+    monkeypatch.setattr("tfwire._parsing.units._UNIT_BYTES", 400)
+    monkeypatch.setattr("tfwire._parsing.units._PARALLEL_UNIT_BYTES", 700)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out:tfwire.TfwireWarning")
+@pytest.mark.usefixtures("small_units")
+@pytest.mark.parametrize(
+    ("name", "batches", "threads"),
+    diagonals(
+        0,
+        3,
+        ["plain", "gzip", "mixed", "damaged", "shuffled", "no files"],
+        [(4, False), (7, True), (200, False)],
+        [(1, 1), (1, 3), (2, 1)],
+    ),
+)
+def test_every_place_is_gone_on_from(sources, name, batches, threads):
+    """With any other number of threads, also twice."""
+    source, (size, drop_remainder), (first, second) = sources[name], batches, threads
+    expected = texts(batches_of(source, size, 1, drop_remainder))
+    elements = iter(batches_of(source, size, first, drop_remainder))
+    for place in range(len(expected) + 1):
+        state = json.loads(json.dumps(elements.state_dict()))
+        resumed = iter(batches_of(source, size, second, drop_remainder))
+        resumed.load_state_dict(state)
+        again = iter(batches_of(source, size, first, drop_remainder))
+        again.load_state_dict(resumed.state_dict())  # before anything is read
+        assert texts(itertools.islice(again, 1)) == expected[place : place + 1]
+        third = iter(batches_of(source, size, second, drop_remainder))
+        third.load_state_dict(again.state_dict())
+        assert texts(third) == expected[place + 1 :]
+        assert texts(resumed) == expected[place:]
+        next(elements, None)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
+    """But for a unit of some megabytes."""
+    count, path = 200_000, tmp_path / "a"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_columns({"n": np.arange(count)})
+    make = TFRecordDataset(path).batch(500).parse_example
+    elements = iter(make(SPEC, num_threads=num_threads))
+    given = [next(elements)["n"] for _ in range(300)]
+    state = elements.state_dict()
+    elements.close()
+    started = []
+    begin = BatchReader.__init__
+
+    def noted(self, *args, **options):
+        started.append(options["start"].record_index)
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(BatchReader, "__init__", noted)
+    resumed = iter(make(SPEC, num_threads=num_threads))
+    resumed.load_state_dict(state)
+    assert np.concatenate([*given, *(batch["n"] for batch in resumed)]).tolist() == [*range(count)]
+    assert 300 * 500 - (4 << 20) // 29 < started[-1] <= 300 * 500
+
+
+@pytest.mark.usefixtures("small_units")
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_states_before_an_error(files, tmp_path, num_threads):
+    """Each goes on there, up to the same error."""
+    data = bytearray(b"".join(Path(path).read_bytes() for path in files))
+    data[30 * 80 + 14] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    source = (tmp_path / "a", {})
+    elements, states, given = iter(batches_of(source, 4, num_threads)), [], []
+    for _ in range(20):
+        states.append(elements.state_dict())
+        given += texts([next(elements)])
+    with pytest.raises(tfw.DataLossError, match="record 80"):
+        given.extend(map(np.ndarray.tolist, (batch["n"] for batch in elements)))
+    assert list(range(80)) == list(itertools.chain(*given))
+    for place, state in enumerate(states):
+        resumed = iter(batches_of(source, 4, num_threads))
+        resumed.load_state_dict(state)
+        rest = []
+        with pytest.raises(tfw.DataLossError, match="record 80"):
+            rest.extend(texts([batch]) for batch in resumed)
+        assert [batch for (batch,) in rest] == given[place:]
+
+
+# ---- Records and vectors of records, however they were made --------------------------------------
+def example(number):
+    return tfw.encode_example({"n": [number]})
+
+
+FEATURES = {"n": tfw.FixedLenFeature([], tfw.int64)}
+ROWS = [[0, 1], [2, 3], [4, 5]]
+VECTORS = np.array([[example(number) for number in row] for row in ROWS], object)
+MAKERS = {
+    "slices": lambda: tfw.Dataset.from_tensor_slices(VECTORS),
+    "generator": lambda: tfw.Dataset.from_generator(lambda: iter(VECTORS)),
+    "lists": lambda: tfw.Dataset.from_generator(lambda: iter(VECTORS.tolist())),
+    "map": lambda: tfw.Dataset.range(3).map(lambda row: VECTORS[row]),
+    "batch": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2),
+    "repeated": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2).repeat(1),
+    "mapped": lambda: tfw.Dataset.from_generator(lambda: VECTORS.ravel()).batch(2).map(np.copy),
+    "even": lambda: tfw.Dataset.from_tensor_slices(VECTORS.ravel()).batch(2, drop_remainder=True),
+}
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_vectors_of_records(make, num_threads):
+    parsed = make().parse_example(FEATURES, num_threads=num_threads)
+    assert ROWS == texts(parsed)
+    assert [ROWS[:2], ROWS[2:]] == texts(parsed.batch(2))
+    assert [ROWS[:2]] == texts(parsed.batch(2, drop_remainder=True))
+    assert {2: [ROWS[2]], 1: ROWS[1:]} == {n: texts(parsed.skip(n)) for n in (2, 1)}
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_record_of_every_vector(make, num_threads):
+    """They are records again, and are not taken for the batches that they come from."""
+    rows = make().map(lambda row: row[1])
+    parsed = rows.parse_example(FEATURES, num_threads=num_threads)
+    assert [1, 3, 5] == [int(element["n"]) for element in parsed]
+    assert [[1, 3], [5]] == texts(parsed.batch(2))
+    assert [[1, 3], [5]] == texts(rows.batch(2).parse_example(FEATURES))
+
+
+def test_shapes_of_parsed_vectors():
+    told = {name: make().parse_example(FEATURES)._stage.spec for name, make in MAKERS.items()}
+    assert {"n": "int64[2]"} == told["slices"] == told["even"]
+    assert {"n": "int64[?]"} == told["batch"] == told["repeated"]
+    assert all(told[name] is None for name in ("generator", "lists", "map", "mapped"))
+
+
+def test_arrays_of_records_are_no_vectors():
+    with pytest.raises(ValueError, match="scalar or vector"):
+        list(tfw.Dataset.from_tensor_slices(VECTORS[None]).parse_example(FEATURES))

@@ -1,0 +1,447 @@
+"""Iterators over datasets that go on where others stood."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import itertools
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import tfwire as tfw
+from helpers.command import ENVIRONMENT
+from helpers.data.files import numbered_files
+from tfwire import Dataset, TFRecordDataset
+
+SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
+SIZES = (21, 0, 7, 12, 1)
+TOTAL = sum(SIZES)
+SEED = 77777
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of Examples {"n": 0..}, plain, compressed and damaged."""
+    folder = tmp_path_factory.mktemp("files")
+    numbers = itertools.count()
+    for i, size in enumerate(SIZES):
+        records = tfw.encode_examples([{"n": next(numbers)} for _ in range(size)])
+        tfw.write_records(folder / f"plain-{i}", records)
+        tfw.write_records(folder / f"gzip-{i}", records, "GZIP")
+        data = bytearray((folder / f"plain-{i}").read_bytes())
+        for at in range(29 + 16, len(data), 29 * 9):
+            data[at] ^= 1
+        (folder / f"damaged-{i}").write_bytes(data)
+    return folder
+
+
+def files(folder, kind):
+    return [str(folder / f"{kind}-{i}") for i in range(len(SIZES))]
+
+
+def parsed(dataset):
+    """Without batches, so that what follows sees numbers."""
+    return dataset.parse_example(SPEC).map(lambda row: int(row["n"]))
+
+
+SOURCES = {
+    "plain": lambda folder: parsed(TFRecordDataset(files(folder, "plain"))),
+    "records": lambda folder: TFRecordDataset(files(folder, "plain")),
+    "cycle": lambda folder: TFRecordDataset(files(folder, "plain"), num_parallel_reads=3),
+    "gzip": lambda folder: parsed(TFRecordDataset(files(folder, "gzip"), "GZIP")),
+    "damaged": lambda folder: parsed(TFRecordDataset(files(folder, "damaged"), on_corrupt="skip")),
+    "damaged cycle": lambda folder: TFRecordDataset(
+        files(folder, "damaged"), num_parallel_reads=2, on_corrupt="skip"
+    ),
+    "indexed": lambda folder: TFRecordDataset(files(folder, "plain"), indexed=True),
+    "arrays": lambda folder: Dataset.from_tensor_slices(np.arange(TOTAL)),
+    "generator": lambda folder: Dataset.from_generator(lambda: range(TOTAL)),
+    "zip": lambda folder: Dataset.zip(
+        Dataset.range(TOTAL).shuffle(9, seed=SEED), TFRecordDataset(files(folder, "plain"))
+    ),
+}
+
+STAGES = st.one_of(
+    st.tuples(st.just("shuffle"), st.sampled_from([1, 2, 7, 20, 1000]), st.integers(0, 3)),
+    st.tuples(st.just("steady"), st.sampled_from([3, 30]), st.integers(0, 3)),
+    st.tuples(st.just("shuffle_batch"), st.integers(1, 4), st.integers(5, 30), st.integers(1, 5)),
+    st.tuples(st.just("repeat"), st.integers(0, 3)),
+    st.tuples(st.just("take"), st.integers(-1, 40)),
+    st.tuples(st.just("skip"), st.integers(0, 20)),
+    st.tuples(st.just("shard"), st.integers(1, 4)),
+    st.tuples(st.just("batch"), st.integers(1, 9), st.booleans()),
+    st.tuples(st.just("prefetch"), st.integers(1, 4)),
+    st.tuples(st.just("map"), st.integers(1, 3)),
+    st.tuples(st.just("filter")),
+    st.tuples(st.just("shard_source"), st.integers(1, 3)),
+)
+
+
+def build(folder, source, stages):
+    """A pipeline, made anew: nothing of it is shared with another."""
+    dataset = SOURCES[source](folder)
+    for name, *arguments in stages:
+        if name == "steady":
+            size, seed = arguments
+            dataset = dataset.shuffle(size, seed, reshuffle_each_iteration=False)
+        elif name == "shuffle_batch":
+            size, capacity, least = arguments
+            dataset = dataset.shuffle_batch(size, capacity, least, 3, True)
+        elif name in ("shard", "shard_source"):
+            dataset = getattr(dataset, name)(arguments[0], arguments[0] // 2)
+        elif name == "map":
+            dataset = dataset.map(lambda *element: (*element, 1), *arguments)
+        elif name == "filter":
+            dataset = dataset.filter(lambda *element: len(repr(element)) % 3)
+        else:
+            dataset = getattr(dataset, name)(*arguments)
+    return dataset
+
+
+ERROR = "cannot be batched"
+
+
+def some(iterator, count=200):
+    """The next elements, as text; batches of different shapes cannot be batched."""
+    found = []
+    try:
+        found.extend(map(repr, itertools.islice(iterator, count)))
+    except ValueError:
+        found.append(ERROR)
+    return found
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    source=st.sampled_from(sorted(SOURCES)),
+    stages=st.lists(STAGES, max_size=4),
+    first=st.integers(0, 50),
+    second=st.integers(0, 30),
+    epoch=st.integers(0, 1),
+)
+def test_what_is_left_is_the_same(folder, source, stages, first, second, epoch):
+    """For any pipeline and any place in it, also when a resumed iterator is resumed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged records
+        dataset = build(folder, source, stages)
+        for _ in range(epoch):
+            iter(dataset).close()
+        whole = iter(dataset)
+        if ERROR in some(whole, first):
+            return
+        try:
+            state = json.loads(json.dumps(whole.state_dict()))
+        except ValueError:  # the error is next, or comes after what a shuffle holds
+            assert ERROR == some(whole)[-1]
+            return
+        rest = some(whole)
+        resumed = iter(build(folder, source, stages))
+        resumed.load_state_dict(state)
+        if ERROR in rest:
+            assert rest == some(resumed)
+            return
+        assert rest[:second] == some(resumed, second)
+        again = iter(build(folder, source, stages))
+        again.load_state_dict(json.loads(json.dumps(resumed.state_dict())))
+        assert rest[second:] == some(again, 200 - second)
+
+
+def test_an_error_of_what_is_left_comes_with_the_next_element():
+    """And not from the state, before anything is asked for."""
+
+    def make():
+        return iter(Dataset.from_tensor_slices(np.arange(3)).batch(2).batch(2).skip(1))
+
+    resumed = make()
+    resumed.load_state_dict(make().state_dict())
+    with pytest.raises(ValueError, match="different shapes"):
+        next(resumed)
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+def test_every_place_of_a_shuffled_repeated_pipeline(folder, source):
+    make = functools.partial(
+        build, folder, source, [("shuffle", 10, 1), ("repeat", 2), ("prefetch", 2)]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = some(iter(make()))
+        whole = iter(make())
+        for place in range(len(expected) + 1):
+            resumed = iter(make())
+            resumed.load_state_dict(whole.state_dict())
+            assert expected[place : place + 15] == some(resumed, 15)
+            next(whole, None)
+
+
+def test_another_process_goes_on(folder):
+    """Also where the seed was drawn by the first one."""
+    code = (
+        "import json, sys, tfwire as tfw\n"
+        "ds = tfw.TFRecordDataset(sys.argv[1:]).shuffle(20).repeat(2)\n"
+        "elements = iter(ds)\n"
+        "state = sys.stdin.read()\n"
+        "if state: elements.load_state_dict(json.loads(state))\n"
+        "else: [next(elements) for _ in range(30)]\n"
+        "state = json.dumps(elements.state_dict())\n"
+        "print(json.dumps([state, [e.hex() for e in elements]]))\n"
+    )
+
+    def run(state):
+        command = [sys.executable, "-c", code, *files(folder, "plain")]
+        output = subprocess.run(
+            command, input=state, capture_output=True, text=True, env=ENVIRONMENT, check=True
+        )
+        return json.loads(output.stdout)
+
+    state, rest = run("")
+    assert rest == run(state)[1]
+    assert 2 * TOTAL - 30 == len(rest)
+
+
+def test_iterators_do_not_disturb_each_other(folder):
+    """Of two over one dataset, each goes its own way through the epochs."""
+    dataset = TFRecordDataset(files(folder, "plain")).shuffle(50, seed=1).repeat(3)
+    first = iter(dataset)
+    some(first, 10)
+    state = first.state_dict()
+    second = some(iter(dataset))
+    assert second[:10] != some(iter(dataset), 10)
+    rest = some(first)
+    resumed = iter(TFRecordDataset(files(folder, "plain")).shuffle(50, seed=1).repeat(3))
+    resumed.load_state_dict(state)
+    assert rest == some(resumed)
+
+
+def test_states_are_small(folder):
+    dataset = TFRecordDataset(files(folder, "plain")).batch(4).parse_example(SPEC).repeat()
+    elements = iter(dataset)
+    some(elements, 5)
+    assert len(json.dumps(elements.state_dict())) < 600
+
+
+def test_the_state_of_another_pipeline_or_file_is_refused(folder, tmp_path):
+    paths = files(folder, "plain")
+    state = iter(TFRecordDataset(paths).batch(3)).state_dict()
+    others = [
+        TFRecordDataset(paths),
+        TFRecordDataset(paths).batch(4),
+        TFRecordDataset(paths).batch(3).take(1),
+        TFRecordDataset(paths[1:]).batch(3),
+        TFRecordDataset(files(folder, "gzip"), "GZIP").batch(3),
+    ]
+    for dataset in others:
+        with pytest.raises(ValueError, match="another pipeline"):
+            iter(dataset).load_state_dict(state)
+    for wrong in ({}, {**state, "version": 9}, None, "state"):
+        with pytest.raises(ValueError, match="version"):
+            iter(TFRecordDataset(paths).batch(3)).load_state_dict(wrong)
+
+
+TAMPERED = {
+    "arrays": Dataset.from_tensor_slices(np.arange(TOTAL)),
+    "range": Dataset.range(TOTAL),
+    "zip of ranges": Dataset.zip(Dataset.range(9).take(5), Dataset.range(9).skip(1)),
+    "repeated": Dataset.from_generator(lambda: range(TOTAL)).take(50).repeat(2),
+    "buffer": Dataset.range(TOTAL).shuffle(5, seed=SEED),
+    "none skipped": Dataset.range(TOTAL).shard(2, 1).batch(2).prefetch(2),
+}
+
+
+def tampered(state):
+    """A state with one of its parts replaced, for every part."""
+    for wrong in (-3, 2**63, "x", 1.5, None, [], {}, [-3]):
+        other_seed = state == SEED and isinstance(wrong, int)
+        fewer_elements = isinstance(state, list) and wrong == []
+        if not (other_seed or fewer_elements):
+            yield wrong
+    if isinstance(state, dict):
+        yield from ({**state, key: part} for key in state for part in tampered(state[key]))
+    if isinstance(state, list):
+        for i, item in enumerate(state):
+            optional = isinstance(item, list)  # None: the end of a file, or of a repetition
+            parts = (part for part in tampered(item) if not (optional and part is None))
+            yield from ([*state[:i], part, *state[i + 1 :]] for part in parts)
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")  # of damaged records
+@pytest.mark.parametrize("name", [*TAMPERED, *sorted(SOURCES)])
+def test_damaged_states_are_refused(folder, name):
+    """Whatever part of it is something else. The iterator is not changed by the attempt."""
+    dataset = TAMPERED[name] if name in TAMPERED else SOURCES[name](folder)
+    elements = iter(dataset)
+    some(elements, 3)
+    state = json.loads(json.dumps(elements.state_dict()))
+    damaged = [
+        {**state, part: wrong}
+        for part in ("at", "epoch", "given")
+        for wrong in tampered(state[part])
+    ]
+    assert len(damaged) > 20
+    for wrong in damaged:
+        with pytest.raises(ValueError, match="state"):
+            elements.load_state_dict(wrong)
+    elements.load_state_dict(state)
+
+
+def test_files_may_have_moved(folder, tmp_path):
+    elements = iter(TFRecordDataset(folder / "plain-0"))
+    some(elements, 13)
+    moved = tmp_path / "plain-0"
+    moved.write_bytes((folder / "plain-0").read_bytes())
+    resumed = iter(TFRecordDataset(moved))
+    resumed.load_state_dict(elements.state_dict())
+    assert some(elements) == some(resumed)
+
+
+def test_what_cannot_be_read_again_is_named(folder, tmp_path):
+    with open(folder / "plain-0", "rb") as file:
+        elements = iter(TFRecordDataset([file]).batch(3))
+        next(elements)
+        with pytest.raises(ValueError, match="BufferedReader cannot be resumed"):
+            elements.state_dict()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe, not a regular file, cannot be resumed"):
+        iter(TFRecordDataset(tmp_path / "pipe")).state_dict()
+
+
+def test_an_error_comes_after_the_elements_before_it(tmp_path):
+    """And where the iterator stood before can be saved and resumed."""
+    tfw.write_records(tmp_path / "cut", [b"%d" % i for i in range(10)])
+    data = (tmp_path / "cut").read_bytes()
+    (tmp_path / "cut").write_bytes(data[:-1])
+    found = []
+    elements = iter(TFRecordDataset(tmp_path / "cut").batch(4))
+    with pytest.raises(tfw.DataLossError):
+        found.extend(batch.tolist() for batch in elements)
+    assert [[b"0", b"1", b"2", b"3"], [b"4", b"5", b"6", b"7"], [b"8"]] == found
+
+
+def test_an_error_to_come_is_kept():
+    """Elements are taken many at a time: the error after them must not get lost with a state."""
+
+    def make():
+        dataset = Dataset.range(7)
+        for _ in range(2):
+            dataset = dataset.shuffle_batch(2, 5, 1, seed=0, allow_smaller_final_batch=True)
+        return iter(dataset)
+
+    expected = some(make())
+    assert ERROR == expected[-1]
+    for place in range(len(expected)):
+        whole, resumed = make(), make()
+        some(whole, place)
+        resumed.load_state_dict(json.loads(json.dumps(whole.state_dict())))
+        assert expected[place:] == some(resumed)
+
+
+def test_a_closed_iterator_has_no_elements(folder):
+    elements = iter(TFRecordDataset(files(folder, "plain")).prefetch(2))
+    next(elements)
+    elements.close()
+    elements.close()
+    assert [] == list(elements)
+
+
+def spoil(part):
+    """Changes everything in a state."""
+    if isinstance(part, dict):
+        for key in part:
+            spoil(part[key])
+            part[key] = "spoilt"
+    elif isinstance(part, list):
+        for item in part:
+            spoil(item)
+        part[:] = ["spoilt"] * len(part)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        lambda files: Dataset.range(60).shuffle(7, seed=1).map(int).shuffle(5, seed=2),
+        lambda files: TFRecordDataset(files).shuffle(9, seed=1),
+        lambda files: TFRecordDataset(files, num_parallel_reads=2).shuffle(9, seed=1).batch(4),
+        lambda files: TFRecordDataset(files, indexed=True).shuffle(99, seed=1),
+    ],
+    ids=["shuffles", "records", "cycle", "indexed"],
+)
+def test_a_state_may_be_changed_once_it_was_saved_or_loaded(folder, pipeline):
+    def begin():
+        return iter(pipeline(files(folder, "plain")))
+
+    expected, elements = list(map(str, begin())), begin()
+    given = [str(next(elements)) for _ in range(6)]
+    saved = elements.state_dict()
+    resumed = begin()
+    resumed.load_state_dict(copy.deepcopy(saved))
+    loaded = copy.deepcopy(saved)
+    again = begin()
+    again.load_state_dict(loaded)
+    spoil(saved)
+    spoil(loaded)
+    for iterator in (elements, resumed, again):
+        last = begin()
+        last.load_state_dict(iterator.state_dict())
+        assert given + list(map(str, last)) == expected
+        assert given + list(map(str, iterator)) == expected
+
+
+def test_an_iterator_closes_itself_at_the_end_of_with():
+    """Also when the block fails; what it held is not given any more."""
+    dataset = Dataset.range(3).prefetch(2)
+    with iter(dataset) as elements:
+        assert 0 == next(elements)
+    assert [] == list(elements)
+    elements = iter(dataset)
+    with contextlib.suppress(KeyError), elements as same:
+        assert same is elements
+        raise KeyError
+    assert [] == list(elements)
+
+
+def test_a_state_after_an_error_has_the_error_as_its_cause():
+    elements = iter(tfw.Dataset.range(3).map(lambda x: 1 // (1 - int(x))))
+    before = elements.state_dict()
+    next(elements)
+    with pytest.raises(ZeroDivisionError):
+        next(elements)
+    with pytest.raises(ValueError, match="interrupted") as raised:
+        elements.state_dict()
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    again = iter(tfw.Dataset.range(3).map(lambda x: 1 // (1 - int(x))))
+    again.load_state_dict(before)
+    assert 1 == next(again)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_state_is_known_until_the_next_element_is_an_error(tmp_path, indexed, threads):
+    """Threads are past it long before."""
+    path = numbered_files(tmp_path, [40])[0]
+    with open(path, "r+b") as file:
+        file.seek(-6, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-6, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
+
+    def batches():
+        dataset = TFRecordDataset(path, indexed=indexed).batch(3)
+        return iter(dataset.parse_example(SPEC, num_threads=threads))
+
+    elements, given = batches(), 0
+    while given < 36:
+        given += len(next(elements)["n"])
+        state = elements.state_dict()
+    resumed = batches()
+    resumed.load_state_dict(json.loads(json.dumps(state)))
+    assert [36, 37, 38] == next(resumed)["n"].tolist()
+    with pytest.raises(tfw.DataLossError):
+        list(resumed)

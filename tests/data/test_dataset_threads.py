@@ -1,0 +1,233 @@
+"""Datasets that parse and map in several threads: the same elements, states, errors and ends."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import tfwire as tfw
+from helpers.threads import threads_of_tfwire, wait_for
+from tfwire import Dataset, TFRecordDataset
+from tfwire._data.batches import Parse, threaded
+
+SPEC = {
+    "n": tfw.FixedLenFeature([], tfw.int64),
+    "name": tfw.FixedLenFeature([], tfw.string),
+    "x": tfw.VarLenFeature(tfw.float32),
+}
+COUNT = 900
+THREADS = [2, 3, 8]
+
+
+@pytest.fixture(autouse=True)
+def no_garbage():
+    """Iterators that other tests have dropped are gone, and their threads."""
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder, found = tmp_path_factory.mktemp("records"), []
+    for ids in np.array_split(np.arange(COUNT), 3):
+        rows = [{"n": i, "name": b"%d" % i, "x": [i / 2] * (i % 3)} for i in ids.tolist()]
+        found.append(str(folder / f"from-{ids[0]}"))
+        tfw.write_records(found[-1], rows)
+    return found
+
+
+# Pipelines with a given number of threads.
+PIPELINES = {
+    "files": lambda paths, n: TFRecordDataset(paths).batch(7).parse_example(SPEC, num_threads=n),
+    "parsed first": lambda paths, n: (
+        TFRecordDataset(paths).parse_example(SPEC, num_threads=n).batch(64, True)
+    ),
+    "shuffled": lambda paths, n: (
+        TFRecordDataset(paths).shuffle(90, 3).batch(7).parse_example(SPEC, num_threads=n)
+    ),
+    "in turn": lambda paths, n: (
+        TFRecordDataset(paths, num_parallel_reads=2)
+        .batch(50, drop_remainder=True)
+        .parse_example(SPEC, num_threads=n)
+    ),
+    "by number": lambda paths, n: (
+        TFRecordDataset(paths, indexed=True)
+        .shuffle(COUNT, 3)
+        .repeat(2)
+        .batch(40)
+        .parse_example(SPEC, num_threads=n)
+    ),
+    "shuffled batches": lambda paths, n: (
+        TFRecordDataset(paths).batch(20).shuffle(9, 3).parse_example(SPEC, num_threads=n)
+    ),
+    "a user's function": lambda paths, n: (
+        TFRecordDataset(paths).map(bytes).batch(30).parse_example(SPEC, num_threads=n)
+    ),
+    "one batch": lambda paths, n: (
+        TFRecordDataset(paths).shuffle(9, 3).batch(2000).parse_example(SPEC, num_threads=n)
+    ),
+    "mapped": lambda paths, n: (
+        TFRecordDataset(paths[:1]).parse_example(SPEC).map(number_of, n).shuffle(30, 3).batch(20)
+    ),
+}
+
+
+def number_of(example):
+    return example["n"]
+
+
+def shown(batches):
+    """Batches in a form that compares."""
+    return [pickle.dumps(batch) for batch in batches]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
+    def make(num_threads):
+        return iter(PIPELINES[name](paths, num_threads))
+
+    one = shown(make(1))
+    assert len(one) > 0
+    for number in THREADS:
+        assert one == shown(make(number))
+    half = len(one) // 2
+    # Among them positions inside what a thread made at once; to the end from the middle.
+    for given in {*range(min(len(one), 9)), half, len(one) - 1, len(one)}:
+        for before, after in ((1, 2), (2, 1), (2, 3)):
+            elements = make(before)
+            for _ in range(given):
+                next(elements)
+            state = json.loads(json.dumps(elements.state_dict()))
+            elements.close()
+            with make(after) as resumed:
+                resumed.load_state_dict(state)
+                most = len(one) if given == half else 20
+                assert one[given:][:most] == shown(itertools.islice(resumed, most))
+    assert wait_for(lambda: not threads_of_tfwire())
+
+
+def test_stages_that_parse_do_not_take_the_position_of_another(tmp_path):
+    """Each record is an Example that holds another one."""
+    inner = [tfw.encode_example({"n": n}) for n in range(400)]
+    tfw.write_records(tmp_path / "nested", [{"inner": message} for message in inner])
+
+    def make(num_threads):
+        outer = (
+            TFRecordDataset(tmp_path / "nested")
+            .shuffle(4, seed=1)
+            .batch(2)
+            .parse_example({"inner": tfw.FixedLenFeature([], tfw.string)}, num_threads=num_threads)
+        )
+        messages = outer.map(lambda batch: batch["inner"][0])
+        return iter(messages.batch(3).parse_example({"n": tfw.FixedLenFeature([], tfw.int64)}))
+
+    one = shown(make(1))
+    for given in range(1, 12):
+        elements = make(2)
+        for _ in range(given):
+            next(elements)
+        resumed = make(2)
+        resumed.load_state_dict(elements.state_dict())
+        assert one[given:] == shown(resumed)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pipeline_gets_its_threads_later(name, paths):
+    """As tfwire.torch and tfwire.grain do; the order of a seed stays."""
+    dataset = PIPELINES[name](paths, 1)
+    one = shown(dataset)
+    assert one == shown(PIPELINES[name](paths, 1))
+    elements = iter(threaded(PIPELINES[name](paths, 1), 2))
+    assert one == [pickle.dumps(next(elements)), *shown(elements)]
+    assert threaded(dataset, 1) is dataset
+
+
+def test_all_stages_of_a_zip_get_threads(paths):
+    pairs = Dataset.zip(
+        PIPELINES["files"](paths, 1), PIPELINES["shuffled"](paths, 1), Dataset.range(COUNT)
+    )
+    with_threads = threaded(pairs, 2)
+    parsing = [stage for stage in with_threads._stage.chain() if isinstance(stage, Parse)]
+    assert [2, 2] == [stage.arguments[2] for stage in parsing]
+    assert shown(pairs) == shown(with_threads)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("bad", [0, 1, 299, 555, COUNT - 1])
+@pytest.mark.parametrize("kind", ["parse", "corrupt"])
+def test_what_comes_before_an_error_does_not_depend_on_threads(paths, tmp_path, kind, bad, shuffle):
+    records = list(tfw.read_records(paths))
+    if kind == "parse":
+        records[bad] = tfw.encode_example({"n": 1})
+    damaged = tmp_path / "damaged"
+    tfw.write_records(damaged, records)
+    if kind == "corrupt":
+        data = bytearray(damaged.read_bytes())
+        data[sum(len(record) + 16 for record in records[:bad]) + 12] ^= 1
+        damaged.write_bytes(data)
+
+    def outcome(num_threads):
+        dataset = TFRecordDataset([damaged])
+        dataset = dataset.shuffle(20, seed=1) if shuffle else dataset
+        found = []
+        elements = iter(dataset.batch(10).parse_example(SPEC, num_threads=num_threads))
+        try:
+            for batch in elements:
+                found.append(pickle.dumps(batch))
+        except tfw.Error as error:
+            assert [] == list(elements)
+            return found, type(error), str(error)
+        raise AssertionError("no error")
+
+    assert outcome(1) == outcome(2) == outcome(3)
+    assert wait_for(lambda: not threads_of_tfwire())
+
+
+def test_a_function_runs_in_several_threads_at_once():
+    together = threading.Barrier(3, timeout=60)
+    dataset = Dataset.range(30).map(lambda x: together.wait() * 0 + x, num_parallel_calls=3)
+    assert list(range(30)) == [int(x) for x in dataset]
+
+
+def test_a_stop_iteration_of_a_function_is_an_error():
+    def stop(x):
+        raise StopIteration
+
+    for calls in (None, 2):
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            list(Dataset.range(3).map(stop, calls))
+
+
+@pytest.mark.parametrize("calls", [None, 1, -1])
+def test_a_function_is_called_by_the_caller(calls):
+    dataset = Dataset.range(5).map(lambda x: threading.get_ident(), calls)
+    assert {threading.get_ident()} == set(dataset)
+
+
+def test_wrong_numbers_of_threads_are_refused(paths):
+    for number in (0, -1):
+        with pytest.raises(ValueError, match="num_threads"):
+            TFRecordDataset(paths).parse_example(SPEC, num_threads=number)
+        with pytest.raises(ValueError, match="num_threads"):
+            threaded(TFRecordDataset(paths), number)
+    for number in (0, -2):
+        with pytest.raises(ValueError, match="num_parallel_calls"):
+            Dataset.range(3).map(abs, number)
+    with pytest.raises(TypeError, match="found list"):
+        threaded(paths, 2)
+
+
+@pytest.mark.parametrize("given", [0, -1, 2**40, "1", None])
+def test_a_damaged_state_is_refused(paths, given):
+    dataset = PIPELINES["shuffled"](paths, 2)
+    state = iter(dataset).state_dict()
+    depth = dataset._stage.source.depth
+    for place in ({"before": None, "given": given}, {"before": 3, "given": 1}):
+        at = {"depth": depth, **place}
+        with pytest.raises(ValueError, match="damaged"):
+            iter(PIPELINES["shuffled"](paths, 2)).load_state_dict({**state, "at": at})

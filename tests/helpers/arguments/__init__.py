@@ -1,0 +1,1 @@
+"""Arguments of every public function: right ones, and ones that change or lie."""

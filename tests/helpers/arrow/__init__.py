@@ -1,0 +1,1 @@
+"""Arrow data without a library of Arrow's."""

@@ -1,0 +1,1 @@
+"""Datasets, random pipelines and iterators with threads."""

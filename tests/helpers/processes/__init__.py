@@ -1,0 +1,1 @@
+"""The process and its system: calls that fail, interrupts, other platforms."""

@@ -1,0 +1,1 @@
+"""Record files of every kind, and plain models of what readers make of them."""

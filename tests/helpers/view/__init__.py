@@ -1,0 +1,1 @@
+"""What a viewer of records shows, and a browser to look at it."""

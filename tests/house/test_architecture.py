@@ -1,0 +1,385 @@
+"""What may include or import what, and what the sources may contain."""
+
+import ast
+import pickle
+import re
+from collections import defaultdict
+from graphlib import TopologicalSorter
+from importlib import import_module
+
+import pytest
+
+from helpers.paths import CSRC, PACKAGE, ROOT, TESTS
+
+# csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
+# Examples (wire, parse, encode) know nothing of each other; only arrow/, files/ and python/ may
+# know both.
+C_FOLDERS = {
+    "base": set(),
+    "crc32c": {"base"},
+    "records": {"base", "crc32c"},
+    "wire": {"base"},
+    "parse": {"base", "wire"},
+    "encode": {"base", "wire"},
+    "files": {"base", "crc32c", "records", "wire", "parse"},
+    "arrow": {"base", "crc32c", "records", "wire", "parse"},
+    "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
+}
+PUBLIC = ["tfwire.h", "tfwire_arrow.h", "tfwire_python.h"]
+C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
+
+# src/tfwire/: what the modules of a package, or a public module, may import beside their own
+# package. "tfwire" is the public API, imported as a user does. Records and Examples know nothing of
+# each other; the root registers the encoder of Examples with the writers.
+PYTHON_ROOMS = {
+    "_base": set(),
+    "_records": {"_base"},
+    "_examples": {"_base"},
+    "_parsing": {"_base", "_records", "_examples"},
+    "_data": {"_base", "_records", "_examples", "_parsing"},
+    "checksum": {"_base"},
+    "images": {"_base"},
+    "arrow": {"_base", "_records", "_parsing"},
+    "view": {"_base", "_records", "_examples", "_parsing"},
+    "torch": {"_base", "_records", "_examples", "_parsing", "_data"},
+    "grain": {"_base", "_records", "_parsing", "_data"},
+    "huggingface": {"_base", "_records", "_parsing", "arrow"},
+    "polars": {"_base", "arrow"},
+    "beam": {"_base", "_records", "_parsing", "arrow"},
+    "ray": {"_base", "arrow"},
+    "spark": {"_base", "_records", "_parsing", "arrow"},
+    "compat": {"tfwire", "_base", "_records", "_examples", "_parsing", "_data", "images"},
+    "cli": {
+        *("tfwire", "_base", "_records", "_examples", "_parsing"),
+        *("arrow", "checksum", "images", "view"),
+    },
+}
+# Public modules that belong to the room of a package.
+ROOM_OF_MODULE = {"train": "_examples", "sharding": "_records"}
+
+# tests/: the folders are rooms of src/tfwire; the others, and what they are for.
+TEST_FOLDERS = {
+    "api": "what holds for every public function",
+    "c": "the tests of csrc, in C",
+    "cases": "messages and specifications with what TensorFlow makes of them",
+    "engines": "Beam, Ray and Spark, as their users run them",
+    "fuzz": "targets, models and corpora",
+    "golden": "files that TensorFlow wrote",
+    "helpers": "what tests share",
+    "house": "what holds for the sources, the documentation and the packages",
+    "neighbours": "other libraries, as their users run them",
+    "oracle": "comparison with TensorFlow",
+    "typing": "programs for type checkers",
+}
+
+# Names of classes and functions that two modules define, with the reason. Other names are unique.
+NAMED_TWICE = {
+    "TensorFlow's names: tfwire.compat has its form of what tfwire has": {
+        *("Dataset", "TFRecordDataset", "TFRecordWriter", "RaggedTensor", "SparseTensor"),
+        *("decode_raw", "parse_tensor", "serialize_tensor", "map_structure"),
+    },
+    "TensorFlow's names of several modules; and split, the parts of a batch": {"join", "split"},
+    "tf.Session, and the parser's state in C": {"Session"},
+    "Python's": {"__getattr__"},
+}
+
+# Files of more than 500 lines, with the reason.
+LONG_FILES = {
+    "csrc/tfwire.h": "one header to include, to install and for cffi to read; most of it comments",
+    "csrc/crc32c/crc32c_tables.h": "generated",
+}
+
+# Files that hold code for one instruction set say so in their name.
+INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8|neon)"
+
+
+def folder_of(path):
+    return path.relative_to(CSRC).parts[0]
+
+
+def name_of(path):
+    return path.relative_to(CSRC).as_posix()
+
+
+def includes(path):
+    return re.findall(r'^#include "([^"]+)"', path.read_text(encoding="ascii"), re.MULTILINE)
+
+
+def imports(path, types=True):
+    """The tfwire modules that a file imports, wherever in the file, also those for types alone."""
+    found = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not types:
+        tree.body = [node for node in tree.body if not is_for_types(node)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tfwire"):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {node.module} - {"tfwire"}
+        elif isinstance(node, ast.Import):
+            found.update(a.name for a in node.names if a.name.startswith("tfwire"))
+    return found
+
+
+def is_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def test_c_sources_are_ascii():
+    """And no line is longer than 100 columns."""
+    for path in [*C_SOURCES, *(ROOT / "tests" / "c").rglob("*.[ch]")]:
+        for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+            assert len(line) <= 100, f"{path.name}:{number}"
+
+
+def test_files_are_short():
+    long = set()
+    for folder in ("csrc", "src", "tests", "benchmarks", "examples", "docs", "packaging"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".c", ".h", ".py", ".pyi"):
+                lines = path.read_text(encoding="utf-8").count("\n")
+                long |= {path.relative_to(ROOT).as_posix()} if lines > 500 else set()
+    assert set(LONG_FILES) == long
+
+
+def test_every_c_folder_has_a_rule():
+    assert set(C_FOLDERS) == {path.name for path in CSRC.iterdir() if path.is_dir()} - {
+        "__pycache__"
+    }
+    assert PUBLIC == sorted(path.name for path in CSRC.glob("*.[ch]"))
+
+
+def test_the_names_of_c_sources_are_unique():
+    """Object files may lie in one folder, and a name says which file is meant."""
+    for pattern in ("*.c", "*.h"):
+        stems = [path.stem for path in CSRC.rglob(pattern)]
+        assert sorted(set(stems)) == sorted(stems)
+
+
+def test_every_function_meets_edge_arguments():
+    """A function of the header that is new gets its place in tests/c/base/test_arguments*.c."""
+    header = "".join((CSRC / name).read_text(encoding="ascii") for name in PUBLIC)
+    functions = set(re.findall(r"TFW_API [^;(]*?\b(tfw_\w+)\(", header))
+    paths = (ROOT / "tests" / "c" / "base").glob("test_arguments*.c")
+    tested = "".join(path.read_text(encoding="ascii") for path in paths)
+    assert len(functions) > 50
+    assert set() == {name for name in functions if f"{name}(" not in tested}
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
+def test_c_files_include_what_their_folder_may_know(path):
+    """Headers included by headers count: each of them is a file of its own here."""
+    if path.name in PUBLIC:
+        assert includes(path) == ([] if path.name == "tfwire.h" else ["tfwire.h"])
+        return
+    allowed = C_FOLDERS[folder_of(path)] | {folder_of(path)}
+    for name in includes(path):
+        assert (CSRC / name).is_file(), name
+        python = folder_of(path) == "python" and name == "tfwire_python.h"
+        arrow = folder_of(path) == "arrow" and name == "tfwire_arrow.h"
+        assert name == "tfwire.h" or python or arrow or name.split("/")[0] in allowed, name
+
+
+def test_c_headers_include_each_other_in_no_circle():
+    """And each is guarded by its name."""
+    graph = {name_of(path): includes(path) for path in C_SOURCES if path.suffix == ".h"}
+    assert set(graph) == set(TopologicalSorter(graph).static_order())
+    for path in C_SOURCES:
+        if path.suffix == ".h":
+            guard = re.search(r"^#ifndef (\w+)", path.read_text(encoding="ascii"), re.MULTILINE)
+            assert guard[1] in (f"TFWIRE_{path.stem}_H".upper(), f"{path.stem}_H".upper()), path
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
+def test_core_keeps_its_manners(path):
+    """It never prints, aborts, reads the environment or knows of Python; memory only through the
+    allocator of base/memory.c; intrinsics only in files named for their instruction set; what
+    differs between systems only in base/system.c."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
+    assert not re.search(r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(", text)
+    assert "Python.h" not in text
+    if path.name != "memory.c":
+        assert not re.search(r"\b(malloc|calloc|realloc|free)\s*\(", text)
+    if name_of(path) not in ("base/memory.c", "base/memory.h", "records/window.c"):
+        assert not re.search(r"tfwi_realloc\((?!NULL)", text)  # arrays grow by TFWI_RESERVE
+    if not re.search(rf"_{INSTRUCTION_SETS}\.[ch]$", path.name):
+        assert not re.search(r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_", text)
+    if path.name != "system.c":
+        assert not re.search(r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(", text)
+        assert not re.search(r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>", text)
+
+
+@pytest.mark.parametrize("folder", ["parse", "encode", "python"])
+def test_tags_are_written_by_their_fields(folder):
+    """As TFWI_TAG(field, type) of wire/field.h: 0x0a says nothing to most readers."""
+    for path in (CSRC / folder).glob("*.[ch]"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
+        assert path.name == "opcodes.h" or not re.search(r"\b0x(0a|12|1a)\b", text), path.name
+
+
+def test_only_native_imports_the_native_module():
+    users = {
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if any(name.startswith("tfwire._native") for name in imports(path))
+    }
+    assert {"native.py"} == users
+
+
+def room_of_module(name):
+    """The room that a module or package of the root belongs to."""
+    return ROOM_OF_MODULE.get(name, name)
+
+
+def room_of(path):
+    """The room that a file belongs to."""
+    return room_of_module(path.relative_to(PACKAGE).with_suffix("").parts[0])
+
+
+def test_every_python_room_has_a_rule():
+    rooms = {room_of(path) for path in PACKAGE.rglob("*.py")}
+    assert set(PYTHON_ROOMS) == rooms - {"__init__", "__main__", "_exports", "_version"}
+
+
+def test_folders_of_tests_are_rooms():
+    """Whoever changes a room finds its tests by the name of the folder, and a test by its own."""
+    rooms = {path.name for path in TESTS.iterdir() if path.is_dir()} - set(TEST_FOLDERS)
+    assert set() == rooms - {room.removeprefix("_") for room in PYTHON_ROOMS} - {"__pycache__"}
+    names = [path.name for room in rooms for path in (TESTS / room).rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
+    assert [] == [path.name for path in TESTS.glob("test_*.py")]
+
+
+@pytest.mark.parametrize("room", PYTHON_ROOMS)
+def test_python_files_import_what_their_room_may_know(room):
+    """Imports inside functions count, and every arrow of the table is one that somebody needs."""
+    public, needed = import_module("tfwire").__all__, set()
+    for path in PACKAGE.rglob("*.py"):
+        if room_of(path) == room:
+            for name in imports(path):
+                found = room_of_module(name.partition(".")[2].split(".")[0])
+                is_name = found in public and found not in PYTHON_ROOMS
+                needed.add("tfwire" if is_name or not found else found)
+    assert needed - {room, "_native", "_version", "__version__"} == PYTHON_ROOMS[room]
+
+
+@pytest.mark.parametrize("table", [C_FOLDERS, PYTHON_ROOMS], ids=["csrc", "src"])
+def test_arrows_point_one_way(table):
+    order = list(TopologicalSorter(table).static_order())
+    assert set(table) <= set(order)
+
+
+def test_no_python_module_is_in_a_circle():
+    """Imports inside functions count, those for type checkers alone do not: nothing is loaded by
+    them. tfwire.compat is one namespace: its parts may ask for it."""
+    modules = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        modules[".".join(("tfwire", *(part for part in parts if part != "__init__")))] = path
+    arrows = {
+        name: {found for found in imports(path, types=False) if found in modules} - {name, "tfwire"}
+        for name, path in modules.items()
+    }
+    arrows = {name: found - set(name.rsplit(".", 1)[:1]) for name, found in arrows.items()}
+    while leaves := {name for name, found in arrows.items() if not found & set(arrows)}:
+        arrows = {name: found for name, found in arrows.items() if name not in leaves}
+    assert set() == set(arrows)
+
+
+def test_classes_and_functions_are_named_once():
+    """A name says which one is meant. Private functions are their module's own affair."""
+    homes = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            private = isinstance(node, ast.FunctionDef) and re.match("_(?!_)", node.name)
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not private:
+                homes[node.name].add(path)
+    twice = {name for name, found in homes.items() if len(found) > 1}
+    assert set().union(*NAMED_TWICE.values()) == twice
+
+
+def test_private_constants_of_one_name_have_one_value():
+    """A name says of what: _BLOCK_BYTES, _RECORDS_PER_FETCH."""
+    values = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                for target in getattr(node, "targets", None) or [node.target]:
+                    if re.fullmatch("_[A-Z0-9_]+", ast.unparse(target)):
+                        values[ast.unparse(target)].add(ast.unparse(node.value))
+    assert {} == {name: found for name, found in values.items() if len(found) > 1}
+
+
+def test_neighbours_are_not_imported_by_the_core():
+    """Optional packages are imported inside functions only; protobuf in the modules made of it,
+    which are imported only where messages are used; a neighbour in the module of its name."""
+    made_of_protobuf = {
+        "_examples/protobuf.py",
+        "train.py",
+        "_examples/json_examples.py",
+        "_parsing/schema_files.py",
+        "_parsing/schema_pbtxt.py",
+    }
+    optional = {"tensorflow", "torch", "grain", "pyarrow", "fsspec", "PIL", "google", "jax", "isal"}
+    optional |= {"datasets"}
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                roots = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                roots = {(node.module or "").split(".")[0]}
+            else:
+                continue
+            allowed = (
+                {"google"} if name in made_of_protobuf else {name.removesuffix(".py").split("/")[0]}
+            )
+            assert set() == roots & optional - allowed, name
+
+
+def test_public_names_are_importable_and_typed():
+    """__init__.py finds in its stub, as text, what Python does."""
+    tfwire = import_module("tfwire")
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    stubbed = [each.asname for node in imports for each in node.names if each.asname]
+    assert sorted(stubbed) == tfwire.__all__
+    assert len(stubbed) > 60
+    for name in tfwire.__all__:
+        assert getattr(tfwire, name).__doc__, name
+
+
+def test_public_classes_are_of_tfwire():
+    """Their pickles, reprs and tracebacks survive a move."""
+    tfwire = import_module("tfwire")
+    for name in tfwire.__all__:
+        found = getattr(tfwire, name)
+        if isinstance(found, type):
+            assert "tfwire" == found.__module__, name
+            assert found is pickle.loads(pickle.dumps(found))
+
+
+def test_versions_agree():
+    header = (CSRC / "tfwire.h").read_text(encoding="ascii")
+    version = import_module("tfwire").__version__
+    assert f'#define TFW_VERSION_STRING "{version}"' in header
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="ascii")
+    recipe = ROOT / "packaging" / "conda" / "recipe.yaml"
+    assert f'  version: "{version}"\n' in recipe.read_text(encoding="ascii")
+
+
+def test_unknown_attribute_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        import_module("tfwire").nothing  # noqa: B018
+
+
+def test_the_tests_that_reliability_names_exist():
+    page = (ROOT / "docs" / "internals" / "reliability.md").read_text(encoding="utf-8")
+    goals = page[page.index("## Goals and their tests") :]
+    found = set()
+    for path in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tests" / "c").rglob("*.c")]:
+        text = path.read_text(encoding="utf-8")
+        pairs = re.findall(r"^def (test_\w+)|RUN\((\w+)\)", text, re.MULTILINE)
+        found |= {path.name, *map("".join, pairs)}
+    named = set(re.findall(r"`((?:test_)?\w+_\w+(?:\.\w+)?)`", goals)) - {"read_records"}
+    assert len(named) > 50
+    assert set() == named - found

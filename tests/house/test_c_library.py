@@ -1,0 +1,151 @@
+"""The C library by itself: one compiler command, `make lib`, and the programs of examples/c."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import tfwire as tfw
+from helpers import c_abi
+from helpers.paths import ROOT
+
+CC = shutil.which(os.environ.get("CC", "cc"))
+MACOS = sys.platform == "darwin"
+LINK_NAME = "libtfwire.dylib" if MACOS else "libtfwire.so"
+SEARCH_PATH = "DYLD_LIBRARY_PATH" if MACOS else "LD_LIBRARY_PATH"
+PETS = "cat 4.5\ndog 31\ngoat 60\n"
+
+pytestmark = pytest.mark.skipif(
+    CC is None or shutil.which("make") is None, reason="needs a C compiler and make"
+)
+
+
+def run(*command, cwd=ROOT, **variables):
+    result = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **variables}
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def library():
+    run("make", "--silent", "lib")
+    return ROOT / "build" / "lib"
+
+
+def test_one_command_compiles_the_core(tmp_path):
+    sources = sorted(map(str, (ROOT / "csrc").glob("*/*.c")))
+    run(
+        CC,
+        "-std=c11",
+        "-O0",
+        f"-I{ROOT}/csrc",
+        "-shared",
+        "-fPIC",
+        *sources,
+        "-o",
+        tmp_path / "core.so",
+    )
+
+
+@pytest.mark.parametrize("linkage", ["shared", "static"])
+def test_the_example_programs_write_a_file_and_read_it(library, tmp_path, linkage):
+    linked = [library / "libtfwire.a"] if linkage == "static" else [f"-L{library}", "-ltfwire"]
+    for name in ("write_file", "print_columns"):
+        source = ROOT / "examples" / "c" / f"{name}.c"
+        warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        run(CC, "-std=c11", *warnings, f"-I{ROOT}/csrc", source, *linked, "-o", tmp_path / name)
+    variables = {SEARCH_PATH: str(library)}
+    run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path, **variables)
+    printed = run(tmp_path / "print_columns", "pets.tfrecord", cwd=tmp_path, **variables)
+    assert printed == PETS
+
+
+def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
+    source = ROOT / "examples" / "c" / "write_file.c"
+    run(CC, f"-I{ROOT}/csrc", source, library / "libtfwire.a", "-o", tmp_path / "write_file")
+    run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path)
+    rows = [tfw.decode_example(r) for r in tfw.read_records(tmp_path / "pets.tfrecord")]
+    assert [row["name"] for row in rows] == [[b"cat"], [b"dog"], [b"goat"]]
+    assert [row["weight"].tolist() for row in rows] == [[4.5], [31.0], [60.0]]
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF symbols with nm")
+def test_the_shared_library_exports_the_public_functions_only(library):
+    """The functions that the installed headers declare, nothing of the inside or for Python; each
+    is of a version, by which a program that needs a newer library is told so when it starts."""
+    symbols = run("nm", "-D", "--defined-only", library / "libtfwire.so")
+    exported = {line.split()[-1] for line in symbols.splitlines()} - {"TFWIRE_0"}
+    names = ("tfwire.h", "tfwire_arrow.h")
+    header = "".join((ROOT / "csrc" / name).read_text(encoding="ascii") for name in names)
+    declared = set(re.findall(r"^TFW_API [^(]*?\b(tfw_\w+)\(", header, re.MULTILINE))
+    recorded = (ROOT / "csrc" / "libtfwire.map").read_text(encoding="ascii")
+    assert declared == set(re.findall(r"^    (tfw_\w+);", recorded, re.MULTILINE))
+    assert exported == {f"{name}@@TFWIRE_0" for name in declared}
+
+
+@pytest.mark.skipif(sys.maxsize < 2**32, reason="the record is that of 64-bit systems")
+def test_structs_and_constants_are_those_recorded():
+    """Programs are compiled with them. helpers/c_abi.py renews the record."""
+    assert c_abi.RECORDED.read_text(encoding="ascii") == c_abi.layout()
+
+
+def flags_of(target):
+    """What the installed tfwire.pc says; by pkg-config where there is one."""
+    file = target / "lib" / "pkgconfig" / "tfwire.pc"
+    if shutil.which("pkg-config"):
+        return run("pkg-config", "--cflags", "--libs", file).split()
+    text = file.read_text(encoding="ascii")
+    values = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    words = [
+        word
+        for line in re.findall(r"^(?:Cflags|Libs): (.*)$", text, re.MULTILINE)
+        for word in line.split()
+    ]
+    while any("${" in word for word in words):
+        words = [re.sub(r"\$\{(\w+)\}", lambda name: values[name[1]], word) for word in words]
+    return words
+
+
+@pytest.mark.parametrize("linkage", ["shared", "static"])
+def test_programs_are_built_with_the_installed_library(library, tmp_path, linkage):
+    target = tmp_path / "usr"
+    run("make", "--silent", "install", f"PREFIX={target}")
+    flags = flags_of(target)
+    assert {f"-I{target}/include", f"-L{target}/lib", "-ltfwire"} == set(flags)
+    if linkage == "static":
+        (target / "lib" / LINK_NAME).unlink()
+    variables = {SEARCH_PATH: str(target / "lib")} if linkage == "shared" else {}
+    for name in ("write_file", "print_columns"):
+        source = ROOT / "examples" / "c" / f"{name}.c"
+        run(CC, "-std=c11", source, *flags, "-o", tmp_path / name)
+        printed = run(tmp_path / name, "pets.tfrecord", cwd=tmp_path, **variables)
+    assert printed == PETS
+    assert 3 == len(list(tfw.read_records(tmp_path / "pets.tfrecord")))
+
+
+def test_packages_are_staged_in_another_folder(library, tmp_path):
+    """DESTDIR is where the files are put, and in no file."""
+    run("make", "--silent", "install", "PREFIX=/opt/tfwire", f"DESTDIR={tmp_path}")
+    lib = tmp_path / "opt" / "tfwire" / "lib"
+    assert (lib / "libtfwire.a").exists()
+    assert (lib / LINK_NAME).resolve().exists()
+    assert (lib.parent / "include" / "tfwire.h").exists()
+    text = (lib / "pkgconfig" / "tfwire.pc").read_text(encoding="ascii")
+    assert text.startswith("prefix=/opt/tfwire\nincludedir=${prefix}/include\n")
+    assert str(tmp_path) not in text
+
+
+def test_the_headers_of_the_library_can_be_included_from_cpp(library, tmp_path):
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    source = tmp_path / "empty.cpp"
+    source.write_text("#include <tfwire.h>\n#include <tfwire_arrow.h>\nint main() { return 0; }\n")
+    flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/csrc"]
+    run(compiler, *flags, "-c", source, "-o", tmp_path / "empty.o")

@@ -1,0 +1,56 @@
+"""The programs of `make bench-growth`, in their quick form: that they run, not what they find."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from helpers.paths import ROOT, SOURCE
+
+BENCHMARKS = ROOT / "benchmarks"
+
+pytestmark = [
+    pytest.mark.unsanitized("forks, and needs the folder of benchmarks"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc, and forks"),
+]
+
+
+def output_of(program, *arguments):
+    return subprocess.run(
+        [sys.executable, BENCHMARKS / program, "--quick", *arguments],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def rows_of(output):
+    lines = [line for line in output.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_growth(tmp_path):
+    header, _, *rows = rows_of(output_of("growth.py", f"--folder={tmp_path}"))
+    assert "1 file" in [row[0] for row in rows]
+    assert 8 == len(rows)
+    cell = re.compile(r"[\d.]+ \([\d.]+\), [\d.]+ MB")
+    counts = [sum(bool(cell.fullmatch(text)) for text in row) for row in rows]
+    assert [5, 5, 5, 5, 4, 4, 5, 5] == counts
+    figure = ElementTree.fromstring((tmp_path / "growth.svg").read_text(encoding="utf-8"))
+    texts = ["".join(node.itertext()) for node in figure.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"records", "files", "features", "threads", *header[1:]} <= set(texts)
+
+
+def test_the_model_of_threads():
+    header, _, *rows = rows_of(output_of("thread_model.py", "--runs=1", "W1"))
+    assert {"T", "R", "S", "G", "16 threads"} <= set(header)
+    assert 5 == len(rows)
+    for row in rows:
+        terms = dict(zip(header, row, strict=True))
+        assert all(float(terms[name].replace(",", "")) >= 0 for name in "TRSG")

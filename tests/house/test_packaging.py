@@ -1,0 +1,225 @@
+"""What an installation looks like from outside the source tree."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import tfwire
+from helpers.paths import ROOT
+
+PACKAGE = Path(tfwire.__file__).parent
+
+
+def native_module():
+    (path,) = PACKAGE.glob("_native*.so")
+    return path
+
+
+def test_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+    assert (PACKAGE / "_native.pyi").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF symbols with nm")
+def test_native_module_exports_its_entry_point_only():
+    output = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", str(native_module())],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    exported = {line.split()[-1] for line in output.splitlines()}
+    assert {"PyInit__native", "_cffi_pypyinit__native"} >= exported
+    assert "PyInit__native" in exported
+
+
+def test_native_module_uses_the_stable_abi():
+    import sysconfig
+
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("cffi knows no stable ABI of free-threaded CPython")
+    assert ".abi3." in native_module().name
+
+
+@pytest.mark.skipif(
+    getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="needs CPython that runs without the GIL",
+)
+def test_native_module_leaves_the_gil_off():
+    """cffi declares so for every module that it makes; Python would turn the GIL on and warn."""
+    code = "import sys, tfwire._native; sys.exit(sys._is_gil_enabled())"
+    run(sys.executable, "-W", "error", "-c", code)
+
+
+def test_import_is_lazy():
+    """import tfwire loads no numpy and no protobuf: the command line starts at once."""
+    code = "import sys, tfwire; sys.exit(bool({'numpy', 'google.protobuf'} & set(sys.modules)))"
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+@pytest.mark.parametrize("stripped", ["*.pyi", "*.py"])
+def test_the_package_works_without_its_stubs_and_without_sources(tmp_path, stripped):
+    """As PyInstaller, zipapps and stripped wheels have it."""
+    target = tmp_path / "tfwire"
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("*.pyi", "__pycache__"))
+    if stripped == "*.py":
+        run(sys.executable, "-m", "compileall", "-q", "-b", target)
+        for path in target.rglob("*.py"):
+            path.unlink()
+    code = (
+        "import tfwire as tfw; names = [getattr(tfw, name) for name in tfw.__all__]; "
+        "example = tfw.encode_example({'a': 1}); "
+        "tfw.train.Example.FromString(example); tfw.compat.train.Example(); "
+        "print(len(names), tfw.decode_example(example), tfw.__file__)"
+    )
+    found = run(sys.executable, "-c", code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""})
+    assert found.startswith(f"{len(tfwire.__all__)} {{'a': array([1])}} {target}")
+
+
+def test_public_modules_are_reached_after_a_plain_import():
+    """As messages name them. What needs a library that is missing is missing, too, for hasattr."""
+    code = (
+        "import sys, tfwire as tfw; tfw.sharding.recover_shards, tfw.images.decode, "
+        "tfw.arrow.open_reader, tfw.view.as_html, tfw.checksum.crc32c, tfw.compat.io; "
+        "sys.modules['torch'] = None; assert not hasattr(tfw, 'torch'); tfw.torch"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert result.stderr.splitlines()[-1].startswith("AttributeError: tfwire.torch: ")
+
+
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, **options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """The sdist of the files that git knows, unpacked; elsewhere, what it was unpacked to."""
+    if not (ROOT / ".git").exists():
+        return ROOT
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdist")
+    for name in tracked():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(target)!r})"
+    run(sys.executable, "-c", code, cwd=source)
+    (archive,) = target.glob("tfwire-*.tar.gz")
+    run("tar", "xzf", archive, "-C", target)
+    return target / archive.name.removesuffix(".tar.gz")
+
+
+def tracked():
+    names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
+    return [name for name in names if (ROOT / name).exists()]
+
+
+@pytest.mark.slow
+def test_sdist_holds_all_that_its_tests_need(sdist):
+    if sdist == ROOT:
+        pytest.skip("compares the sdist with what git knows")
+    found = {p.relative_to(sdist).as_posix() for p in sdist.rglob("*") if p.is_file()}
+    made = {name for name in found if name.startswith("src/tfwire.egg-info/")}
+    assert {*tracked(), "PKG-INFO", "setup.cfg"} == found - made
+
+
+def test_actions_are_pinned_by_hash():
+    """A tag can be moved to other code, which would then publish in our name."""
+    workflows = [*(ROOT / ".github" / "workflows").glob("*.yml")]
+    uses = [
+        line.partition("uses: ")[2]
+        for path in workflows
+        for line in path.read_text(encoding="ascii").splitlines()
+        if "uses: " in line
+    ]
+    assert len(uses) >= 10
+    assert not [use for use in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", use)]
+
+
+WITHOUT = """
+import sys, pytest
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"ml_dtypes", "sklearn", "scipy", "fsspec", "PIL", "xdist"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+def test_the_tests_of_wheels_need_no_more_than_their_group():
+    """cibuildwheel runs them also with musl, for which others than these have no wheels."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'wheel-test = ["pytest>=8", "hypothesis"]' in text
+    command = re.search(r'^test-command = "python -m pytest (.+)"', text, re.MULTILINE)[1]
+    files = re.findall(r"tests/[\w/]+\.py", command)
+    assert len(files) >= 5
+    options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    # The package that is tested, which need not be that of the checkout.
+    options += ["-o", "pythonpath=tests"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT, env=environment)
+
+
+def test_wheels_are_tested_with_files_of_the_sdist():
+    """cibuildwheel takes test-sources from where it runs, whichever folder it builds."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="ascii")
+    assert "package-dir" not in workflow.replace("not from package-dir", "")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    sources = re.search(r"^test-sources = \[(.+)\]", text, re.MULTILINE)[1]
+    assert all((ROOT / name).exists() for name in re.findall(r'"([^"]+)"', sources))
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "code"),
+    [
+        ("pyarrow", "arrow", "import tfwire.arrow as a; a.read_table([], {})"),
+        ("datasets", "huggingface", "import tfwire.huggingface"),
+        ("polars", "polars", "import tfwire.polars"),
+        ("apache_beam", "beam", "import tfwire.beam"),
+        ("ray", "ray", "import tfwire.ray"),
+    ],
+)
+def test_a_package_that_is_missing_is_named(missing, extra, code):
+    code = f"import sys; sys.modules[{missing!r}] = None; {code}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert last.endswith(f"pip install 'tfwire[{extra}]'"), last
+
+
+@pytest.mark.slow
+def test_wheel_of_the_sdist_works_outside_the_tree(sdist, tmp_path):
+    """The wheel holds every module, no C source and no tests, and reads what it wrote."""
+    pip = (sys.executable, "-m", "pip")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sdist)
+    (wheel,) = tmp_path.glob("tfwire-*.whl")
+    files = zipfile.ZipFile(wheel).infolist()
+    names = [file.filename for file in files]
+    assert not [name for name in names if name.endswith((".c", ".h")) or "test" in name]
+    modules = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*.py*")}
+    assert {name for name in modules if not name.endswith(".pyc")} <= set(names)
+    assert sum(file.file_size for file in files) < 3 * 2**20
+    (native,) = [name for name in names if "_native" in name and not name.endswith(".pyi")]
+    assert b".debug_info" not in zipfile.ZipFile(wheel).read(native)
+    target = tmp_path / "site"
+    run(*pip, "install", "--no-deps", "--target", target, wheel)
+    environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
+    code = (
+        "import tfwire, tfwire.compat; assert 'site' in tfwire.__file__, tfwire.__file__\n"
+        "tfwire.write_records('x', [b'a', b'b']); print(list(tfwire.read_records('x')))"
+    )
+    output = run(sys.executable, "-c", code, cwd=tmp_path, env=environment)
+    assert "[b'a', b'b']\n" == output

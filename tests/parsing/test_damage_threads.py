@@ -1,0 +1,53 @@
+"""Damage at the edges of units: one thread and several give what the reference gives."""
+
+import itertools
+
+import pytest
+
+from helpers.records.damaged_files import COUNT, DAMAGE, SPECIFICATIONS, contents, expected, parse
+from tfwire._parsing import units
+from tfwire._records import unit_block
+
+THREADS = (1, 2, 3, 8)
+POLICIES = {
+    "raise": {"on_corrupt": "raise"},
+    "tail": {"on_corrupt": "tail"},
+    "stop": {"on_corrupt": "stop"},
+    "skip": {"on_corrupt": "skip"},
+    "skip all": {"on_corrupt": "skip", "on_parse_error": "skip"},
+    "skip misfits": {"on_corrupt": "raise", "on_parse_error": "skip"},
+    "unverified": {"on_corrupt": "raise", "verify": False},
+    "unverified, skip": {"on_corrupt": "skip", "verify": False},
+}
+# Where records are kept: bytes of a block, mean bytes of a record from which on nothing is kept.
+MEMORY = ((1 << 20, 1 << 14), (1 << 20, 0), (150, 1 << 14))
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("name", SPECIFICATIONS)
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("every", [24, pytest.param(8, marks=pytest.mark.slow)])
+def test_damage_at_the_edges_of_units(tmp_path, monkeypatch, kind, name, every):
+    """Every batch is a unit. Of policies and damaged records it is each 24th pair, another one for
+    every kind and specification; in the slow tests each eighth."""
+    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
+    monkeypatch.setattr(units, "_UNIT_BYTES", 1)
+    records = SPECIFICATIONS[name]
+    paths = [tmp_path / str(i) for i in range(3)]
+    turn = 5 * list(DAMAGE).index(kind) + 7 * list(SPECIFICATIONS).index(name)
+    pairs = list(itertools.product(POLICIES.items(), range(COUNT)))
+    for (policy, options), at in pairs[turn % every :: every]:
+        files = contents(records, kind, at)
+        for path, content in zip(paths, files, strict=True):
+            path.write_bytes(content)
+        kept, long = MEMORY[(turn + at) % len(MEMORY)]
+        monkeypatch.setattr(unit_block, "_KEPT", kept)
+        monkeypatch.setattr(unit_block, "_LONG", long)
+        found = parse(records, paths, 1, **options)
+        if options.get("verify", True):
+            reference = expected(
+                records, files, options["on_corrupt"], options.get("on_parse_error", "raise")
+            )
+            assert reference[:2] == found[:2], (policy, at)
+        for num_threads in THREADS[1:]:
+            assert found == parse(records, paths, num_threads, **options), (policy, at)

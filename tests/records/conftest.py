@@ -1,0 +1,48 @@
+"""Fixtures of the tests of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.reading import Bytes, read_outcome
+from helpers.reference import Outcome
+from tfwire._records import native_batches
+
+
+@pytest.fixture(params=["file", "long reads", "object", "small reads"])
+def outcome_of(request, tmp_path, monkeypatch):
+    """A function that reads bytes as a file, as one of records that all count as long, as a file
+    object, and a few bytes at a time."""
+    if request.param == "long reads":
+        monkeypatch.setattr(native_batches, "LONG", 1)
+
+    def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
+        if request.param in ("file", "long reads"):
+            path = tmp_path / "data"
+            path.unlink(missing_ok=True)  # file systems sync what is truncated and written anew
+            path.write_bytes(data)
+            return read_outcome(path, compression_type, **options)
+        size = None if request.param == "object" else 7
+        return read_outcome(Bytes(data, size), compression_type, **options)
+
+    return read
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Objects are read by small ranges, and no thread is left in the end."""
+    from helpers.remote.object_server import small_ranges  # not everywhere is fsspec installed
+
+    with small_ranges(monkeypatch):
+        yield
+
+
+@pytest.fixture
+def server(small):
+    """A server of objects."""
+    from helpers.remote.object_server import serving_records
+
+    with serving_records() as server:
+        yield server

@@ -1,0 +1,435 @@
+"""GZIP and ZLIB: names, detection, streams of many shapes, what is written."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+from helpers.labels import label
+from helpers.paths import GOLDEN
+from helpers.reading import Bytes, read_outcome
+from helpers.reference import file_of, flip, frame
+from tfwire._base import system
+from tfwire._records import inflate
+from tfwire._records.sources import FileSource
+
+SOURCE = str(Path(tfw.__file__).parents[1])
+COMPRESS = {
+    "": bytes,
+    "GZIP": lambda data: gzip.compress(data, mtime=0),
+    "ZLIB": zlib.compress,
+}
+INFLATE = {"": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
+
+# Lengths whose little-endian bytes are a valid beginning of a gzip or zlib stream.
+AWKWARD = [376, 24184, 40056, 55928, 559903]
+
+RECORDS = [b"", b"cat" * 100, bytes(range(256)) * 300, b"end"]
+
+
+def shuffled_bytes(size: int, seed: int = 0) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+# ---- Names ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_name", "name"),
+    [
+        (None, ""),
+        ("", ""),
+        ("GZIP", "GZIP"),
+        ("gzip", "GZIP"),
+        ("Zlib", "ZLIB"),
+        (b"ZLIB", "ZLIB"),
+        (0, ""),
+        (1, "ZLIB"),
+        (2, "GZIP"),
+        (tfw.TFRecordOptions("gzip"), "GZIP"),
+        (tfw.TFRecordOptions(tfw.TFRecordOptions("ZLIB")), "ZLIB"),
+    ],
+)
+def test_compression_has_tensorflows_names_in_any_case(tmp_path, given_name, name):
+    assert name == tfw.TFRecordOptions.get_compression_type_string(given_name)
+    tfw.write_records(tmp_path / "data", RECORDS, given_name)
+    assert file_of(RECORDS) == INFLATE[name]((tmp_path / "data").read_bytes())
+    assert RECORDS == list(tfw.read_records(tmp_path / "data", given_name))
+
+
+class Endless:
+    """Options whose compression type is options again, and so on."""
+
+    @property
+    def compression_type(self):
+        return self
+
+
+WRONG = ["SNAPPY", "LZ4", "auto", 3, 1.5, [], object(), True, False, np.True_, 1.0, np.array(1)]
+WRONG += [("GZIP",), b"\xff", Endless(), {"compression_type": "GZIP"}]
+READERS = [
+    lambda path, wrong: tfw.read_records(path, wrong),
+    lambda path, wrong: next(tfw.follow_records(path, wrong)),
+    lambda path, wrong: tfw.RecordIndex.build(path, compression_type=wrong),
+    lambda path, wrong: tfw.verify_file(path, compression_type=wrong),
+    lambda path, wrong: tfw.TFRecordDataset(path, wrong),
+    lambda path, wrong: tfw.infer_schema(path, compression_type=wrong),
+    lambda path, wrong: tfw.Parser({"a": tfw.VarLenFeature(tfw.int64)}).parse_file(
+        path, compression_type=wrong
+    ),
+]
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w != "auto"], ids=label)
+@pytest.mark.parametrize("read", READERS)
+def test_a_reader_refuses_a_wrong_compression_before_it_looks_at_the_file(read, wrong):
+    """The file does not exist, and nobody finds out."""
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        read("no/such/file", wrong)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=label)
+def test_other_names_are_refused(tmp_path, wrong):
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        tfw.TFRecordOptions(wrong)
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        tfw.TFRecordWriter(tmp_path / "data", wrong)
+    assert not (tmp_path / "data").exists()
+    if not isinstance(wrong, str) or wrong != "auto":
+        with pytest.raises(ValueError, match="Not a valid compression_type"):
+            tfw.read_records(tmp_path / "data", wrong)
+
+
+def test_options_show_what_was_given():
+    options = tfw.TFRecordOptions("GZIP", compression_level=9)
+    assert "TFRecordOptions(compression_type='GZIP', compression_level=9)" == repr(options)
+
+
+# ---- Detection --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", AWKWARD)
+def test_a_plain_file_that_begins_like_a_compressed_one_is_read_as_plain(outcome_of, length):
+    records = [bytes(length), b"second"]
+    data = file_of(records)
+    assert data[:2] == b"\x1f\x8b" or (
+        data[0] == 0x78 and int.from_bytes(data[:2], "big") % 31 == 0
+    )
+    assert records == outcome_of(data).records
+
+
+@pytest.mark.parametrize("length", AWKWARD[:4])
+def test_a_damaged_header_does_not_make_a_plain_file_a_zlib_stream(length):
+    data = flip(file_of([bytes(length), b"second"]), 8 * 9)
+    outcome = read_outcome(Bytes(data), on_corrupt="skip")
+    assert [b"second"] == outcome.records
+
+
+@pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
+def test_compression_is_detected(outcome_of, name):
+    for level in range(10):
+        for records in ([], [b""], RECORDS, [shuffled_bytes(1000)]):
+            make = gzip.compress if name == "GZIP" else zlib.compress
+            assert records == outcome_of(make(file_of(records), level)).records
+
+
+@pytest.mark.parametrize("size", range(1, 30))
+def test_a_file_too_short_to_tell_is_damage(outcome_of, size):
+    for name, compress in COMPRESS.items():
+        damage = outcome_of(compress(file_of([b"a record of some length"]))[:size]).damage
+        assert (0, 0) == damage[:2], name
+
+
+def test_the_message_names_the_readings_that_were_tried():
+    broken = flip(gzip.compress(file_of(RECORDS)), 8 * 11)
+    with pytest.raises(tfw.DataLossError, match="tried plain records and GZIP"):
+        list(tfw.read_records(Bytes(broken)))
+    with pytest.raises(tfw.DataLossError, match="tried plain records, GZIP and ZLIB"):
+        list(tfw.read_records(Bytes(shuffled_bytes(1000))))
+
+
+def test_the_wrong_name_is_an_error_at_the_first_record():
+    for name, compress in COMPRESS.items():
+        for other in {"", "GZIP", "ZLIB"} - {name}:
+            outcome = read_outcome(Bytes(compress(file_of(RECORDS))), other)
+            assert ([], (0, 0)) == (outcome.records, outcome.damage[:2])
+
+
+# ---- Streams ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
+def test_streams_one_after_the_other_are_all_read(outcome_of, name):
+    """Also empty ones, and ones that end within a record."""
+    data = file_of(RECORDS)
+    compress = COMPRESS[name]
+    for cut in (0, 5, 16, 100, len(data)):
+        streams = compress(data[:cut]) + compress(b"") + compress(data[cut:])
+        assert RECORDS == outcome_of(streams).records, cut
+
+
+def test_streams_of_one_byte_each_are_read(outcome_of):
+    records = [b"first", b"second"]
+    streams = b"".join(COMPRESS["GZIP"](bytes([byte])) for byte in file_of(records))
+    assert records == outcome_of(streams).records
+
+
+def test_gzip_headers_with_name_comment_and_extra_are_read(outcome_of):
+    plain = gzip.compress(frame(b"record"), mtime=0)
+    extra = b"\x05\x00extra"
+    header = plain[:3] + b"\x1c" + plain[4:10] + extra + b"name\0" + b"comment\0"
+    assert [b"record"] == outcome_of(header + plain[10:]).records
+
+
+@pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_stream_in_any_pieces_gives_the_same(name, data):
+    records = data.draw(st.lists(st.binary(max_size=400), max_size=12))
+    level = data.draw(st.integers(0, 9))
+    window = data.draw(st.integers(9, 15))
+    compressor = zlib.compressobj(level, wbits=window + (16 if name == "GZIP" else 0))
+    stream = b""
+    for record in records:
+        stream += compressor.compress(frame(record))
+        if data.draw(st.booleans()):
+            stream += compressor.flush(zlib.Z_FULL_FLUSH)
+    stream += compressor.flush()
+    at_once = data.draw(st.sampled_from([None, 1, 2, 7, 100]))
+    size = data.draw(st.sampled_from([None, 64]))
+    assert records == list(tfw.read_records(Bytes(stream, at_once), buffer_size=size))
+
+
+@pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
+def test_long_records_that_hardly_compress_are_read(outcome_of, name):
+    records = [shuffled_bytes(size, size) for size in (70_000, 1, 300_000, 262_144)]
+    assert records == outcome_of(COMPRESS[name](file_of(records))).records
+
+
+def test_without_isal_everything_is_read_by_zlib():
+    code = (
+        "import sys; sys.modules['isal'] = None; sys.modules['isal.isal_zlib'] = None\n"
+        "import tfwire as tfw\n"
+        "from tfwire._records import inflate\n"
+        "assert inflate._fast.__name__ == 'zlib'\n"
+        f"records = list(tfw.read_records({str(GOLDEN / 'examples.tfrecord.gz')!r}))\n"
+        f"assert records == list(tfw.read_records({str(GOLDEN / 'examples.tfrecord')!r}))\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": SOURCE}
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in other units")
+def test_a_bomb_takes_little_memory(tmp_path):
+    """64 MiB of empty records out of 300 KiB."""
+    bomb = gzip.compress(frame(b"") * (1 << 22), 1)
+    assert len(bomb) < 1 << 19
+    (tmp_path / "bomb").write_bytes(bomb)
+    code = (
+        "import resource, sys\n"
+        "import tfwire as tfw\n"
+        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "next(tfw.read_records(sys.argv[1]))\n"
+        "before = peak()\n"
+        "assert 1 << 22 == sum(1 for _ in tfw.read_records(sys.argv[1]))\n"
+        "assert peak() - before < 16 << 10, peak() - before\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "bomb"]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": SOURCE})
+
+
+# ---- Files of TensorFlow, and what is written ----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["empty", "examples"])
+def test_files_written_by_tensorflow_are_read(name):
+    expected = list(tfw.read_records(GOLDEN / f"{name}.tfrecord"))
+    assert expected == list(tfw.read_records(GOLDEN / f"{name}.tfrecord.gz"))
+    assert expected == list(tfw.read_records(GOLDEN / f"{name}.tfrecord.zlib"))
+    assert expected == list(tfw.read_records(GOLDEN / f"{name}.tfrecord.gz", "GZIP"))
+    assert expected == list(tfw.read_records(GOLDEN / f"{name}.tfrecord.zlib", "ZLIB"))
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("", ""), ("GZIP", ".gz"), ("ZLIB", ".zlib")])
+def test_an_empty_file_is_written_as_tensorflow_does(tmp_path, name, suffix):
+    options = tfw.TFRecordOptions(name, compression_level=6)
+    tfw.write_records(tmp_path / "empty", [], options)
+    assert (GOLDEN / f"empty.tfrecord{suffix}").read_bytes() == (tmp_path / "empty").read_bytes()
+
+
+def test_headers_are_as_tensorflow_writes_them(tmp_path):
+    for name, header in [("GZIP", "1f8b0800000000000003"), ("ZLIB", "789c")]:
+        options = tfw.TFRecordOptions(name, compression_level=6)
+        tfw.write_records(tmp_path / name, RECORDS, options)
+        assert (tmp_path / name).read_bytes().startswith(bytes.fromhex(header))
+
+
+def test_parameters_reach_zlib(tmp_path):
+    def size(options, **arguments):
+        with tfw.TFRecordWriter(tmp_path / "data", options, **arguments) as writer:
+            writer.write_many([b"some text, " * 50] * 200)
+        data = (tmp_path / "data").read_bytes()
+        assert data.startswith(b"\x1f\x8b")
+        assert 200 == len(list(tfw.read_records(tmp_path / "data")))
+        return len(data)
+
+    usual = size("GZIP", compression_level=6)
+    assert 200 * 550 < size("GZIP", compression_level=0)
+    assert usual == size(tfw.TFRecordOptions("GZIP", compression_level=0), compression_level=6)
+    assert usual < size(tfw.TFRecordOptions("GZIP", compression_strategy=zlib.Z_HUFFMAN_ONLY))
+    assert usual == size(tfw.TFRecordOptions("GZIP", window_bits=31, mem_level=9))
+    assert usual < size(tfw.TFRecordOptions("GZIP", window_bits=9, mem_level=1))
+    assert usual < size(tfw.TFRecordOptions("GZIP", flush_mode=zlib.Z_FULL_FLUSH))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"window_bits": -15}, {"window_bits": 8}, {"mem_level": 10}, {"compression_level": 10}],
+)
+def test_parameters_that_zlib_does_not_know_are_refused(tmp_path, arguments):
+    with pytest.raises(ValueError, match=r"window_bits|zlib does not know"):
+        tfw.TFRecordWriter(tmp_path / "data", tfw.TFRecordOptions("ZLIB", **arguments))
+
+
+def test_flush_ends_a_block_so_that_a_reader_sees_all(tmp_path):
+    for name in ("GZIP", "ZLIB"):
+        with tfw.TFRecordWriter(tmp_path / name, name) as writer:
+            for i in range(3):
+                writer.write(b"record %d" % i)
+                writer.flush()
+                outcome = read_outcome(tmp_path / name, on_corrupt="tail")
+                assert [b"record %d" % k for k in range(i + 1)] == outcome.records
+
+
+def test_damage_after_a_sound_header_is_no_question_of_compression(tmp_path):
+    """The header has shown that the file is plain."""
+    path = tmp_path / "flipped.tfrecord"
+    tfw.write_records(path, [b"payload"])
+    content = bytearray(path.read_bytes())
+    content[12] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(tfw.DataLossError) as info:
+        list(tfw.read_records(path))
+    assert "data crc" == info.value.reason
+    assert "tried" not in str(info.value)
+
+
+# ---- Work and memory in proportion ---------------------------------------------------------------
+
+
+class Counting:
+    """zlib or isal, and how much is asked of them."""
+
+    def __init__(self, module):
+        self.error, self._module = module.error, module
+        self.calls = self.num_bytes = 0
+
+    def decompressobj(self, wbits):
+        self.calls += 1
+        return CountingInflater(self, self._module.decompressobj(wbits=wbits))
+
+
+class CountingInflater:
+    def __init__(self, counts, inflater):
+        self._counts, self._inflater = counts, inflater
+
+    def decompress(self, data, size):
+        self._counts.calls += 1
+        self._counts.num_bytes += len(data)
+        return self._inflater.decompress(data, size)
+
+    def copy(self):
+        self._counts.calls += 1
+        return CountingInflater(self._counts, self._inflater.copy())
+
+    def __getattr__(self, name):
+        found = getattr(self._inflater, name)
+        if name in ("unused_data", "unconsumed_tail"):
+            self._counts.num_bytes += len(found)  # they are copies
+        return found
+
+
+MEMBER = gzip.compress(frame(b"x" * 40))
+LATE = MEMBER[:-5] + bytes([MEMBER[-5] ^ 1]) + MEMBER[-4:]
+# One that inflates to a header and a bit, and then breaks: as short as can be.
+BROKEN = gzip.compress(bytes(12))[:-8] + b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("member", "policy", "calls", "num_bytes"),
+    [
+        (MEMBER, "raise", 3, 60),
+        (MEMBER, "skip", 3, 60),
+        (MEMBER[:-1], "skip", 7, 80),
+        (LATE, "skip", 7, 80),
+        (MEMBER[:-12], "skip", 40, 300),
+        (BROKEN, "skip", 40, 200),
+        (b"\x1f\x8b\x08\0" * 10, "skip", 25, 400),
+    ],
+    ids=[
+        "intact",
+        "intact, skip",
+        "torn",
+        "wrong checksum",
+        "torn earlier",
+        "broken at once",
+        "beginnings",
+    ],
+)
+def test_the_work_for_many_members_is_in_proportion(
+    tmp_path, monkeypatch, member, policy, calls, num_bytes
+):
+    """Calls per member, and bytes that are inflated or copied per byte; both whatever their
+    number. A call takes about a microsecond, a byte at most 10 ns."""
+    counts = []
+    for name in ("zlib", "_fast"):
+        counts.append(Counting(getattr(inflate, name)))
+        monkeypatch.setattr(inflate, name, counts[-1])
+    for number in (300, 3000):
+        (tmp_path / "data").write_bytes(MEMBER + member * number)
+        read_outcome(tmp_path / "data", "GZIP", on_corrupt=policy)
+        assert sum(count.calls for count in counts) <= calls * number + 100
+        found = sum(count.num_bytes for count in counts)
+        assert found <= num_bytes * len(member) * number + (1 << 18)
+        for count in counts:
+            count.calls = count.num_bytes = 0
+
+
+# ---- Files that change while they are read again ------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
+@pytest.mark.parametrize("left", [0, 5, 50, 2000, 60_000])
+@pytest.mark.parametrize("content", ["the same", "zeros", "a short member"])
+def test_a_file_that_is_cut_while_it_is_read_again_is_damaged(
+    tmp_path, monkeypatch, policy, left, content
+):
+    """After damage the stream is inflated once more, from its beginning."""
+    path = tmp_path / "data"
+    records = [random.Random(i).randbytes(1000) for i in range(200)]
+    data = bytearray(gzip.compress(file_of(records)))
+    data[-9] ^= 0x55
+    path.write_bytes(data)
+    rewind = FileSource.rewind
+
+    def cut(self, offset):
+        new = {"the same": bytes(data), "zeros": bytes(left), "a short member": MEMBER}[content]
+        path.write_bytes(new[:left])
+        rewind(self, offset)
+
+    monkeypatch.setattr(FileSource, "rewind", cut)
+    monkeypatch.setattr(system, "num_cpus", lambda: 1)
+    outcome = read_outcome(path, on_corrupt=policy)
+    assert records[: len(outcome.records)] == outcome.records[: len(records)]
+    assert outcome.damage or outcome.skipped

@@ -1,0 +1,499 @@
+"""Damage: every bit, every cut, every policy, with outcomes that the reference computes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import pickle
+import struct
+import warnings
+import zlib
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+from helpers.reading import Bytes, inflatable, read_outcome
+from helpers.reference import FRAME, Damage, Outcome, Region, file_of, flip, frame, header, read
+from tfwire._records import inflate
+
+POLICIES = ["raise", "skip", "tail", "stop"]
+RECORDS = [b"first", b"", b"the third record", b"4"]
+DATA = file_of(RECORDS)
+OFFSETS = [len(file_of(RECORDS[:i])) for i in range(len(RECORDS))]
+
+
+def reaching_to_the_end(outcome: Outcome, policy: str, data: bytes) -> Outcome:
+    """An object is not read on after the damage that stops: how far it reaches is not known."""
+    if policy != "stop":
+        return outcome
+    assert all(region.begin < region.end <= len(data) for region in outcome.skipped)
+    skipped = [region._replace(end=len(data)) for region in outcome.skipped]
+    return outcome._replace(skipped=skipped)
+
+
+# ---- Plain files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_flipped_bit_gives_what_the_policy_says(outcome_of, policy):
+    for bit in range(8 * len(DATA)):
+        damaged = flip(DATA, bit)
+        outcome = outcome_of(damaged, "", on_corrupt=policy)
+        assert read(damaged, policy) == reaching_to_the_end(outcome, policy, damaged), bit
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_cut_gives_what_the_policy_says(outcome_of, policy):
+    for size in range(len(DATA)):
+        outcome = outcome_of(DATA[:size], on_corrupt=policy)
+        assert read(DATA[:size], policy) == reaching_to_the_end(outcome, policy, DATA[:size]), size
+
+
+def test_a_flipped_bit_never_goes_unnoticed_and_costs_one_record(outcome_of):
+    """The same from outside, without the reference's rules."""
+    for bit in range(8 * len(DATA)):
+        outcome = outcome_of(flip(DATA, bit), "", on_corrupt="skip")
+        hit = max(i for i, offset in enumerate(OFFSETS) if offset <= bit // 8)
+        assert RECORDS[:hit] + RECORDS[hit + 1 :] == outcome.records
+        [region] = outcome.skipped
+        assert (OFFSETS[hit], hit) == (region.begin, region.record_index)
+        assert (OFFSETS + [len(DATA)])[hit + 1] == region.end
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_damage_gives_what_the_policy_says(data):
+    """Pieces of files, headers of any length and rubbish, in any order."""
+    piece = st.one_of(
+        st.binary(max_size=30).map(frame),
+        st.integers(0, 2**64 - 1).map(header),
+        st.binary(max_size=20),
+        st.binary(max_size=20).map(lambda record: frame(record)[:-3]),
+    )
+    damaged = b"".join(data.draw(st.lists(piece, max_size=8)))
+    policy = data.draw(st.sampled_from(POLICIES))
+    outcome = read_outcome(Bytes(damaged, 13), "", on_corrupt=policy)
+    assert read(damaged, policy) == reaching_to_the_end(outcome, policy, damaged)
+
+
+def test_records_inside_a_damaged_record_are_taken_for_records():
+    """The documented trap: the search after a damaged header cannot distinguish them."""
+    inner = file_of([b"inner 0", b"inner 1"])
+    data = file_of([b"before", inner, b"after"])
+    header_hit = flip(data, 8 * (len(frame(b"before")) + 2))
+    outcome = read_outcome(Bytes(header_hit), "", on_corrupt="skip")
+    assert [b"before", b"inner 0", b"inner 1", b"after"] == outcome.records
+    payload_hit = flip(data, 8 * (len(frame(b"before")) + 40))
+    outcome = read_outcome(Bytes(payload_hit), "", on_corrupt="skip")
+    assert [b"before", b"after"] == outcome.records
+
+
+@pytest.mark.parametrize("length", [2**31, 2**40, 2**62, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("limit", [2**30, None])
+def test_a_hostile_length_is_an_error_after_the_records_before_it(tmp_path, length, limit):
+    path = tmp_path / "hostile"
+    path.write_bytes(frame(b"good") + header(length) + b"some bytes")
+    for source in (path, Bytes(path.read_bytes())):
+        outcome = read_outcome(source, "", max_record_size=limit)
+        assert [b"good"] == outcome.records
+        assert (1, len(frame(b"good"))) == outcome.damage[:2]
+        assert outcome.damage.reason in ("too large", "truncated")
+
+
+def test_a_record_above_max_record_size_is_damage():
+    data = file_of([b"12345", b"123456", b"1"])
+    outcome = read_outcome(Bytes(data), max_record_size=5)
+    assert Outcome([b"12345"], [], Damage(1, 21, "too large")) == outcome
+    outcome = read_outcome(Bytes(data), max_record_size=5, on_corrupt="skip")
+    assert Outcome([b"12345", b"1"], [Region(21, 43, 1, "too large")]) == outcome
+
+
+SPEC = {"a": tfw.FixedLenFeature([], tfw.string)}
+ROWS = tfw.encode_examples([{"a": "x" * size} for size in (1, 99, 2)])
+# How each gives the sizes of the values in a file.
+LIMITED = {
+    "parse_file": lambda path, **o: tfw.Parser(SPEC).parse_file(path, 1, **o),
+    "2 threads": lambda path, **o: tfw.Parser(SPEC).parse_file(path, 1, num_threads=2, **o),
+    "dataset": lambda path, **o: tfw.TFRecordDataset(path, **o).batch(1).parse_example(SPEC),
+    "one by one": lambda path, **o: tfw.TFRecordDataset(path, **o).parse_example(SPEC).batch(1),
+    "in turn": lambda path, **o: (
+        tfw.TFRecordDataset([path, os.devnull], num_parallel_reads=2, **o)
+        .batch(1)
+        .parse_example(SPEC)
+    ),
+    "shuffled": lambda path, **o: (
+        tfw.TFRecordDataset(path, **o).shuffle(1).batch(1).parse_example(SPEC)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_readers_of_batches_have_the_same_limit(tmp_path, name):
+    def sizes(**options):
+        for batch in LIMITED[name](path, **options):
+            found.append(len(batch["a"][0]))
+        return found
+
+    path, found = tmp_path / "data", []
+    path.write_bytes(file_of(ROWS))
+    with pytest.raises(tfw.DataLossError, match="above the limit") as caught:
+        sizes(max_record_size=99)
+    assert ([1], 1, "too large") == (found, caught.value.record_index, caught.value.reason)
+    for limit in (len(ROWS[1]), None, 2**62):
+        found = []
+        assert [1, 99, 2] == sizes(max_record_size=limit)
+    found = []
+    with pytest.warns(tfw.TfwireWarning):
+        assert [1, 2] == sizes(max_record_size=99, on_corrupt="skip")
+
+
+def test_an_index_has_no_limit(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(file_of(ROWS))
+    assert ROWS == list(tfw.TFRecordDataset(path, indexed=True, max_record_size=None))
+    with pytest.raises(ValueError, match=r"indexed excludes .*max_record_size"):
+        tfw.TFRecordDataset(path, indexed=True, max_record_size=99)
+
+
+def test_without_verify_only_headers_are_checked():
+    data = bytearray(DATA)
+    data[13] ^= 1
+    assert [b"fhrst"] + RECORDS[1:] == list(tfw.read_records(Bytes(data), verify=False))
+    data[0] ^= 1
+    with pytest.raises(tfw.DataLossError):
+        list(tfw.read_records(Bytes(data), "", verify=False))
+
+
+# ---- What an error says -----------------------------------------------------------------------
+
+
+def test_an_error_names_file_record_offset_and_reason(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(flip(DATA, 8 * (OFFSETS[2] + 15)))
+    with pytest.raises(tfw.DataLossError) as caught:
+        list(tfw.read_records(path))
+    error = caught.value
+    assert (path, OFFSETS[2], 2, "data crc") == (
+        error.path,
+        error.offset,
+        error.record_index,
+        error.reason,
+    )
+    assert str(error).startswith(f"{path}: record 2 at byte {OFFSETS[2]}: ")
+    assert "third" not in str(error)  # never payload
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(error), vars(error)) == (str(copy), vars(copy))
+
+
+def test_a_gzip_file_read_as_plain_is_called_by_its_name(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(DATA))
+    with pytest.raises(tfw.DataLossError, match="gzip"):
+        list(tfw.read_records(path, ""))
+
+
+@pytest.mark.parametrize(("content", "given"), [(gzip.compress(DATA, mtime=0), ""), (DATA, "GZIP")])
+def test_a_file_of_another_compression_than_given_says_what_tells_them_apart(
+    tmp_path, content, given
+):
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    for reader in (tfw.read_records, tfw.TFRecordDataset):
+        with pytest.raises(tfw.DataLossError, match="compression_type='auto'"):
+            list(reader(path, given))
+        assert [] != list(reader(path, "auto"))
+
+
+def test_a_gzip_file_that_was_cut_is_not_taken_for_another_compression(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(DATA)[:15])
+    with pytest.raises(tfw.DataLossError) as caught:
+        list(tfw.read_records(path, "GZIP"))
+    assert "'auto'" not in str(caught.value)
+
+
+def test_a_text_file_is_called_by_its_name_with_every_reading_tried(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("name,label\ncat,1\ndog,2\n")
+    with pytest.raises(tfw.DataLossError, match=r"not a TFRecord file\?.*text.*GZIP and ZLIB"):
+        list(tfw.read_records(path))
+    with pytest.raises(tfw.DataLossError, match="this is no GZIP stream"):
+        list(tfw.read_records(path, "GZIP"))
+
+
+def test_after_an_error_the_iterator_is_at_its_end():
+    records = tfw.read_records(Bytes(DATA[:-1]))
+    with pytest.raises(tfw.DataLossError):
+        list(records)
+    assert [] == list(records)
+    with pytest.raises(StopIteration):
+        next(records)
+
+
+def test_what_is_left_out_is_counted_in_one_warning_that_points_to_the_caller(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(flip(flip(DATA, 100), 8 * (OFFSETS[2] + 15)))
+    with pytest.warns(UserWarning, match=r"2 damaged region.*53 bytes.*record 0, byte 0") as caught:
+        assert [b"", b"4"] == list(tfw.read_records(path, on_corrupt="skip"))
+    assert [__file__] == [warning.filename for warning in caught]
+
+
+def test_regions_are_listed_over_all_files(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    paths[0].write_bytes(flip(DATA, 100))
+    paths[1].write_bytes(DATA)
+    paths[2].write_bytes(DATA[:-1])
+    records = tfw.read_records(paths, on_corrupt="skip")
+    with pytest.warns(UserWarning, match="left out"):
+        assert RECORDS[1:] + RECORDS + RECORDS[:-1] == list(records)
+    expected = [
+        tfw.SkippedRegion(paths[0], 0, 21, 0, "data crc"),
+        tfw.SkippedRegion(paths[2], OFFSETS[3], len(DATA) - 1, 3, "truncated"),
+    ]
+    assert expected == records.skipped
+
+
+def test_an_unknown_policy_is_refused():
+    with pytest.raises(ValueError, match="on_corrupt must be one of"):
+        tfw.read_records("file", on_corrupt="ignore")
+
+
+# ---- Compressed files -------------------------------------------------------------------------
+
+LONGER = [bytes([i]) * (i * 37 % 90) for i in range(30)]
+COMPRESS = {"GZIP": lambda data: gzip.compress(data, mtime=0), "ZLIB": zlib.compress}
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_every_cut_of_a_compressed_file_is_an_error_after_all_whole_records(outcome_of, name):
+    data = COMPRESS[name](file_of(LONGER))
+    for size in range(1, len(data)):
+        expected = read(inflatable(data[:size], name)[0], "stop").records
+        outcome = outcome_of(data[:size], name)
+        assert expected == outcome.records, size
+        end = len(file_of(expected))
+        assert Damage(len(expected), end, "compressed stream") == outcome.damage, size
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_every_flipped_bit_of_a_compressed_file_is_an_error(outcome_of, name):
+    """Some bits mean nothing to the content: time and system, and what fills the last byte."""
+    data = COMPRESS[name](file_of(RECORDS * 3))
+    for bit in range(8 * len(data)):
+        damaged = flip(data, bit)
+        content, error = inflatable(damaged, name)
+        outcome = outcome_of(damaged, name)
+        assert read(content, "stop").records == outcome.records, bit
+        assert (error is None) == (outcome.damage is None), bit
+
+
+def test_a_torn_compressed_file_is_tolerated_as_a_torn_tail(outcome_of):
+    data = gzip.compress(file_of(LONGER))
+    cut = data[: len(data) * 2 // 3]
+    whole = read(inflatable(cut, "GZIP")[0], "tail")
+    outcome = outcome_of(cut, on_corrupt="tail")
+    assert whole.records == outcome.records
+    assert [Region(len(cut), len(cut), len(whole.records), "compressed stream")] == [
+        region for region in outcome.skipped if region.reason == "compressed stream"
+    ]
+    damaged = flip(data, 8 * len(data) - 1)
+    assert "compressed stream" == outcome_of(damaged, on_corrupt="tail").damage.reason
+
+
+def test_reading_goes_on_at_the_next_gzip_member():
+    members = [gzip.compress(file_of(LONGER[i : i + 10]), mtime=0) for i in (0, 10, 20)]
+    first, second = len(members[0]), len(members[0]) + len(members[1])
+    for at in range(3, len(members[1]), 5):
+        data = members[0] + flip(members[1], 8 * at + 1) + members[2]
+        outcome = read_outcome(Bytes(data), "GZIP", on_corrupt="skip")
+        assert LONGER[:10] == outcome.records[:10]
+        assert LONGER[20:] == outcome.records[-10:]
+        for region in outcome.skipped:
+            if region.reason == "compressed stream":
+                assert first <= region.begin < region.end == second
+
+
+@pytest.mark.parametrize("record", [b"", b"x", bytes(1000)])
+def test_short_members_give_their_records_though_the_ends_are_damaged(record):
+    """Also one after the other; what a stream says after its content costs no record."""
+    records = [b"%d" % i + record for i in range(20)] if record else [b""] * 3
+    members = [gzip.compress(frame(record), mtime=0) for record in records]
+    damaged = b"".join(flip(member, 8 * len(member) - 40) for member in members)
+    for source in (Bytes(damaged), io.BytesIO(damaged)):
+        outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+        assert records == outcome.records
+        assert len(records) == len(outcome.skipped)
+
+
+def test_a_member_that_lost_its_end_does_not_take_the_next_one_with_it():
+    """Inflating runs on into the next member; the search goes back, where the source can."""
+    members = [gzip.compress(file_of(LONGER[i : i + 10]), mtime=0) for i in (0, 10)]
+    for cut in range(1, len(members[0]) - 20, 5):
+        source = io.BytesIO(members[0][:-cut] + members[1])
+        outcome = read_outcome(source, on_corrupt="skip")
+        assert LONGER[10:20] == outcome.records[-10:], cut
+
+
+def test_no_record_reaches_across_what_was_lost():
+    """A record of eight bytes that is torn right after its header, and the header of the next:
+    length and checksum of the latter are a payload of eight bytes and its checksum."""
+    first, second = file_of([b"whole", b"8 bytes."]), file_of([b"second"])
+    assert [b"whole", struct.pack("<Q", 6)] == read(first[: 21 + 12] + second, "skip").records[:2]
+    torn = gzip.compress(first[: 21 + 12], mtime=0)[:-8]
+    outcome = read_outcome(io.BytesIO(torn + gzip.compress(second)), on_corrupt="skip")
+    assert [b"whole", b"second"] == outcome.records
+    assert Region(21, 33, 1, "truncated") in outcome.skipped
+
+
+def test_a_torn_stored_member_does_not_give_the_records_of_the_next_one_twice():
+    """Wherever the first is cut, its stored block runs on into the second, whose records verify
+    in there; then they are found again where they belong."""
+    records = [b"%d " % i + bytes(range(i, i + 40)) for i in range(12)]
+    first, second = (gzip.compress(file_of(half), 0) for half in (records[:6], records[6:]))
+    for cut in range(1, len(first)):
+        reader = tfw.read_records(io.BytesIO(first[:cut] + second), "GZIP", on_corrupt="skip")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [next(reader), *reader]
+        assert records[6:] == found[-6:], cut
+        assert records[: len(found) - 6] == found[:-6], cut
+
+
+def test_neither_damage_nor_a_member_that_ended_hide_what_comes_again():
+    """The stored block of the first member runs on over the second one, in which a record is
+    damaged, into the third."""
+    first = [b"first %d" % i for i in range(40)]
+    torn = gzip.compress(file_of(first), 0, mtime=0)
+    others = [[b"second %d" % i for i in range(6)], [b"third %d" % i for i in range(9)]]
+    contents = [bytearray(file_of(records)) for records in others]
+    contents[0][3 * 24 + 12] ^= 1
+    del others[0][3]
+    second, third = (gzip.compress(content, 0, mtime=0) for content in contents)
+    for run_on in range(len(second) + 1, len(second) + len(third)):
+        source = io.BytesIO(torn[: len(torn) - 8 - run_on] + second + third)
+        outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+        rest = [*others[0], *others[1]]
+        assert rest == outcome.records[-len(rest) :], run_on
+        assert first[: len(outcome.records) - len(rest)] == outcome.records[: -len(rest)], run_on
+
+
+def test_equal_records_of_two_members_come_twice():
+    """Though damage comes before the first one, and its member has lost most of its trailer."""
+    same, bad = frame(b"the same"), flip(frame(b"bad"), 8 * 12)
+    for level in (0, 6):
+        first, second = (gzip.compress(content, level) for content in (bad + same, same))
+        for cut in range(9):
+            source = io.BytesIO(first[: len(first) - cut] + second)
+            outcome = read_outcome(source, "GZIP", on_corrupt="skip")
+            assert [b"the same"] * 2 == outcome.records, cut
+
+
+def test_without_another_member_the_loss_reaches_to_the_end(outcome_of):
+    data = gzip.compress(file_of(LONGER), mtime=0)
+    damaged = data[: len(data) // 2] + b"\xff" * 20 + data[len(data) // 2 + 20 :]
+    outcome = outcome_of(damaged, on_corrupt="skip")
+    assert LONGER[: len(outcome.records)] == outcome.records != []
+    lost = [region for region in outcome.skipped if region.reason == "compressed stream"]
+    assert [len(damaged)] == [region.end for region in lost]
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_rubbish_after_a_compressed_stream_is_an_error_and_zeros_are_padding(outcome_of, name):
+    data = COMPRESS[name](DATA)
+    assert Outcome(RECORDS, []) == outcome_of(data + bytes(1000), name)
+    outcome = outcome_of(data + b"rubbish", name)
+    assert Outcome(RECORDS, [], Damage(4, len(DATA), "compressed stream")) == outcome
+
+
+class CountedZlib:
+    """zlib for tfwire's inflating: how often inflaters are called, and with how many bytes."""
+
+    error = zlib.error
+
+    def __init__(self, inflater=None, work=None):
+        self._inflater, self.work = inflater, Counter() if work is None else work
+
+    def decompressobj(self, **options):
+        return CountedZlib(zlib.decompressobj(**options), self.work)
+
+    def copy(self):
+        self.work["calls"] += 1
+        return CountedZlib(self._inflater.copy(), self.work)
+
+    def decompress(self, data, *limit):
+        self.work["calls"] += 1
+        self.work["bytes"] += len(data)
+        return self._inflater.decompress(data, *limit)
+
+    def __getattr__(self, name):
+        return getattr(self._inflater, name)
+
+
+@pytest.mark.parametrize("damage", [slice(0, -1), slice(0, 30), slice(20, None), "trailer", "bit"])
+def test_the_work_for_damaged_members_grows_with_their_number(tmp_path, monkeypatch, damage):
+    """In a file, which is searched again from the start of every damaged member."""
+    member = gzip.compress(frame(b"x"), mtime=0)
+    faults = {"trailer": member[:-4] + b"\xff" * 4, "bit": flip(member, 8 * 15)}
+    broken = faults[damage] if isinstance(damage, str) else member[damage]
+
+    def work(count):
+        (tmp_path / "data").write_bytes((member + broken) * count)
+        counted = CountedZlib()
+        monkeypatch.setattr(inflate, "zlib", counted)
+        assert list(tfw.read_records(tmp_path / "data", on_corrupt="skip"))
+        return counted.work
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        some, many = work(300), work(3000)
+    assert 0 < many["calls"] < 11 * some["calls"]
+    assert 0 < many["bytes"] < 11 * some["bytes"]
+    assert many["calls"] < 20 * 3000
+
+
+def test_many_tiny_members_with_damage_are_read_in_linear_time():
+    """Every candidate is tried, none is searched again and again."""
+    member = gzip.compress(frame(b"x"), mtime=0)
+    broken = member[:-4] + b"\xff\xff\xff\xff"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        count = sum(1 for _ in tfw.read_records(Bytes((member + broken) * 300), on_corrupt="skip"))
+    assert 600 == count  # a wrong length in the trailer costs no record
+
+
+def test_a_bomb_is_stopped_at_max_record_size():
+    size = 1 << 24
+    bomb = gzip.compress(struct.pack("<Q", size) + header(size)[8:] + bytes(size))
+    assert len(bomb) < size // 500
+    outcome = read_outcome(Bytes(bomb), max_record_size=1 << 20)
+    assert Outcome([], [], Damage(0, 0, "too large")) == outcome
+
+
+def test_frames_cost_sixteen_bytes():
+    assert FRAME == len(frame(b""))
+
+
+def test_records_between_damaged_ones_keep_their_numbers_and_places(tmp_path):
+    """They come in one batch; also where a parser tells which of them does not fit."""
+    path = tmp_path / "data"
+    bad = bytearray(frame(b"bad"))
+    bad[-1] ^= 1
+    path.write_bytes((bytes(bad) + frame(b"good")) * 50)
+    expected = [(path, 2 * i + 1, 39 * i + 19, b"good") for i in range(50)]
+    records = tfw.read_records(path, on_corrupt="skip", receipt=True)
+    with pytest.warns(UserWarning, match="left out 50 damaged"):
+        assert expected == list(records.with_positions())
+    assert tfw.Receipt.of([b"good"] * 50) == records.receipt
+    assert (50, 50 * 19) == (records.skipped.num_regions, records.skipped.num_bytes)
+    assert tfw.RecordPosition(100, 50 * 39) == records.position
+    parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
+    for num_threads in (1, 2):
+        batches = parser.parse_file(
+            path, on_corrupt="skip", on_parse_error="skip", num_threads=num_threads
+        )
+        with pytest.warns(UserWarning, match="left out 50"):
+            assert [] == list(batches)
+        assert list(range(1, 100, 2)) == [error.record_index for error in batches.parse_errors]

@@ -1,0 +1,255 @@
+"""verify_files, RecordIndex.build_many, TFRecordFiles: several files at a time give the same."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import os
+import random
+import threading
+import time
+import zlib
+
+import pytest
+
+import tfwire as tfw
+from helpers.reference import file_of
+from tfwire._base.parallel_map import ParallelMap
+
+THREADS = [1, 2, 3, 8]
+RECORDS = [bytes([i]) * (i % 50) for i in range(200)]
+PLAIN = file_of(RECORDS)
+
+
+def damaged(data, seed):
+    """Some bits flipped, some bytes taken out, or the end cut off."""
+    chance, data = random.Random(seed), bytearray(data)
+    for _ in range(chance.randrange(1, 4)):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    if chance.random() < 0.3:
+        at = chance.randrange(len(data))
+        del data[at : at + chance.randrange(1, 40)]
+    return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
+
+
+CONTENTS = {
+    "empty": b"",
+    "zeros": bytes(100),
+    "text": b"no records at all, but text\n" * 40,
+    "plain": PLAIN,
+    "torn": PLAIN[:-5],
+    "gzip": gzip.compress(PLAIN),
+    "zlib": zlib.compress(PLAIN),
+    "members": gzip.compress(PLAIN) + gzip.compress(file_of([b"more"] * 9)),
+    "torn gzip": gzip.compress(PLAIN)[:-20],
+    **{f"damaged {seed}": damaged(PLAIN, seed) for seed in range(40)},
+    **{f"damaged gzip {seed}": damaged(gzip.compress(PLAIN, 1), seed) for seed in range(20)},
+}
+
+
+@pytest.fixture
+def paths(tmp_path):
+    for name, content in CONTENTS.items():
+        (tmp_path / name).write_bytes(content)
+    return [str(tmp_path / name) for name in CONTENTS]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No thread, and no open file."""
+    gc.collect()  # what tests before this one have dropped
+    before = open_files()
+    yield
+    deadline = time.monotonic() + 60  # close() waits for a thread, but not forever
+    while (num_threads(), open_files()) != (0, before) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert (num_threads(), open_files()) == (0, before)
+
+
+def num_threads():
+    return sum(thread.name.startswith("tfwire") for thread in threading.enumerate())
+
+
+def open_files():
+    folder = "/proc/self/fd"
+    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+
+
+# ---- verify_files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_reports_do_not_depend_on_the_number_of_threads(paths, threads):
+    options = {"file_crc32c": True, "receipt": True}
+    expected = [tfw.verify_file(path, **options) for path in paths]
+    assert expected == list(tfw.verify_files(paths, num_threads=threads, **options))
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+def test_reports_add_up_what_a_reader_finds(paths):
+    for path, report in zip(paths, tfw.verify_files(paths, receipt=True), strict=True):
+        with tfw.read_records(path, on_corrupt="skip", max_record_size=None) as reader:
+            records = list(reader)
+            assert report.skipped == reader.skipped
+        lengths = list(map(len, records))
+        assert (len(records), sum(lengths)) == (report.num_records, report.payload_bytes)
+        assert (min(lengths, default=0), max(lengths, default=0)) == (
+            report.shortest,
+            report.longest,
+        )
+        assert report.first == (records[0] if records else None)
+        assert tfw.Receipt.of(records) == report.receipt
+
+
+@pytest.mark.parametrize("size", [1, 100, 5000])
+def test_reports_do_not_depend_on_the_bytes_verified_at_once(paths, size, monkeypatch):
+    expected = list(tfw.verify_files(paths, file_crc32c=True, receipt=True))
+    monkeypatch.setattr("tfwire._records.verify._BYTES_PER_SUMMARY", size)
+    assert expected == list(tfw.verify_files(paths, file_crc32c=True, receipt=True, num_threads=2))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_a_file_that_cannot_be_read_is_an_error_in_its_place(paths, threads):
+    reports = tfw.verify_files([*paths[:9], paths[0] + "?", *paths[9:]], num_threads=threads)
+    assert paths[:9] == [next(reports).path for _ in range(9)]
+    with pytest.raises(FileNotFoundError):
+        next(reports)
+    assert [] == list(reports)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_progress_ends_with_the_size_of_every_file(paths, threads):
+    last = {}
+    intact = [path for path in paths if os.path.basename(path) in ("plain", "gzip", "zlib")]
+    list(tfw.verify_files(intact, progress=last.__setitem__, num_threads=threads))
+    assert {path: os.path.getsize(path) for path in intact} == last
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_closing_ends_a_verification_between_two_steps(paths, threads, monkeypatch):
+    """Also by another thread: the file that is being verified is given up."""
+    monkeypatch.setattr("tfwire._records.verify._BYTES_PER_SUMMARY", 1)
+    begun, closed = threading.Event(), threading.Event()
+    steps = []
+
+    def progress(path, done):
+        steps.append(done)
+        begun.set()
+        closed.wait(30)
+
+    reports = tfw.verify_files([paths[3]] * 20, progress=progress, num_threads=threads)
+    found = []
+    consumer = threading.Thread(target=lambda: found.extend(reports), daemon=True)
+    consumer.start()
+    assert begun.wait(30)
+    closer = threading.Thread(target=reports.close, daemon=True)
+    closer.start()
+    while not reports._tasks.stopped.is_set():
+        closed.wait(0.001)
+    closed.set()
+    closer.join(30)
+    consumer.join(30)
+    assert not consumer.is_alive()
+    assert not closer.is_alive()
+    for thread in threading.enumerate():
+        if thread.name.startswith("tfwire"):
+            thread.join(30)
+    assert [] == found
+    assert len(steps) <= threads
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_leaving_the_loop_closes(paths, threads):
+    with tfw.verify_files(paths, num_threads=threads) as reports:
+        assert next(reports).path == paths[0]
+    assert [] == list(reports)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"num_threads": 0},
+        {"num_threads": -1},
+        {"num_threads": 1.5},
+        {"num_threads": "2"},
+        {"progress": 3},
+        {"file_crc32c": 1},
+        {"receipt": "yes"},
+        {"compression_type": "ZIP"},
+    ],
+)
+def test_wrong_arguments_are_refused_at_the_call(arguments):
+    with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
+        tfw.verify_files(["missing"], **arguments)
+    with pytest.raises(TypeError):
+        tfw.verify_files([3])
+
+
+def test_no_files_are_no_reports():
+    assert [] == list(tfw.verify_files([], num_threads=4))
+
+
+def test_a_function_that_raises_stop_iteration_is_an_error(paths):
+    def progress(path, done):
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(tfw.verify_files(paths[3], progress=progress))
+
+
+def test_the_threads_compute_no_more_than_one_item_ahead():
+    """Of those that they are at: memory does not grow with the number of items."""
+    begun, consumed = [], []
+    with ParallelMap(lambda item, check: begun.append(item) or item, range(100), 3) as results:
+        for result in results:
+            consumed.append(result)
+            assert len(begun) <= len(consumed) + 4
+    assert list(range(100)) == consumed
+
+
+# ---- Indexes ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def intact(paths):
+    return [path for path in paths if os.path.basename(path) in INTACT] * 3
+
+
+INTACT = ("empty", "plain", "gzip", "zlib", "members")
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_indexes_do_not_depend_on_the_number_of_threads(intact, threads):
+    expected = [tfw.RecordIndex.build(path) for path in intact]
+    assert expected == tfw.RecordIndex.build_many(intact, num_threads=threads)
+    with tfw.TFRecordFiles(intact, num_threads=threads) as files:
+        assert expected == files.indexes
+    assert expected[:1] == tfw.RecordIndex.build_many(intact[0], num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_the_first_file_at_fault_is_the_error(intact, paths, threads):
+    torn = next(path for path in paths if path.endswith("torn"))
+    with pytest.raises(tfw.DataLossError, match="torn: "):
+        tfw.RecordIndex.build_many([*intact, torn, "missing"], num_threads=threads)
+    with pytest.raises(FileNotFoundError):
+        tfw.TFRecordFiles([*intact, "missing", torn], num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", [0, 1.5, "2"])
+def test_wrong_numbers_of_threads_are_refused(threads):
+    for call in (tfw.RecordIndex.build_many, tfw.TFRecordFiles):
+        with pytest.raises((TypeError, ValueError), match="num_threads"):
+            call(["missing"], num_threads=threads)
+
+
+@pytest.mark.parametrize("sizes", [[0], [3], [5000], [5000, 0], [0, 0, 900]])
+def test_room_for_offsets_grows_whatever_the_lengths(tmp_path, sizes, monkeypatch):
+    """The first records do not show how many follow."""
+    monkeypatch.setattr("tfwire._records.index_walk._FIRST_WALK_RECORDS", 4)
+    monkeypatch.setattr("tfwire._records.index_walk.WALK_RECORDS", 64)
+    records = [bytes(size) for size in sizes for _ in range(1000)]
+    path = tmp_path / "records"
+    path.write_bytes(file_of(records))
+    lengths = tfw.RecordIndex.build(path).lengths
+    assert list(map(len, records)) == lengths.tolist()

@@ -1,0 +1,406 @@
+"""Writing several files that appear together."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import pickle
+import resource
+import threading
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tfwire as tfw
+from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.records.shards import filled_in_turn
+from tfwire._records.index import RecordIndex
+from tfwire._records.markers import MARKER
+from tfwire._records.random_access import TFRecordFiles
+from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.sinks import ShardSink
+from tfwire.sharding import recover_shards
+
+RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
+PATTERN = "train-{shard:05d}-of-{shards:05d}.tfrecord"
+
+
+def contents(writer):
+    return [list(tfw.read_records(path)) for path in writer.paths]
+
+
+def test_records_are_dealt_round_robin(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, num_shards=7) as writer:
+        assert 60 == writer.write_many(RECORDS)
+    assert [RECORDS[i::7] for i in range(7)] == contents(writer)
+    expected = [str(tmp_path / f"train-{i:05d}-of-00007.tfrecord") for i in range(7)]
+    assert expected == writer.paths
+    assert sorted(expected) == sorted(str(path) for path in tmp_path.iterdir())
+
+
+def test_round_robin_goes_on_from_call_to_call(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, num_shards=4) as writer:
+        writer.write(RECORDS[0])
+        writer.write_many(RECORDS[1:10])
+        writer.write_many([])
+        writer.write_many(iter(RECORDS[10:13]))
+        for record in RECORDS[13:]:
+            writer.write(record)
+        assert 60 == writer.num_records
+    assert [RECORDS[i::4] for i in range(4)] == contents(writer)
+
+
+@given(
+    lengths=st.lists(st.integers(0, 60), max_size=40),
+    size=st.integers(1, 300),
+    cuts=st.lists(st.integers(0, 40), max_size=4),
+    threads=st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_files_are_filled_in_turn(lengths, size, cuts, threads, tmp_path_factory):
+    """However the records arrive, whatever their sizes, and by however many threads."""
+    folder = tmp_path_factory.mktemp("data")
+    records = [bytes([i]) * length for i, length in enumerate(lengths)]
+    with ShardedWriter(folder / PATTERN, shard_size=size, num_threads=threads) as writer:
+        bounds = [0, *sorted(cuts), len(records)]
+        for begin, end in itertools.pairwise(bounds):
+            writer.write_many(records[begin:end])
+    assert filled_in_turn(records, size) == contents(writer)
+    assert sorted(os.listdir(folder)) == sorted(map(os.path.basename, writer.paths))
+
+
+def test_without_records_there_is_one_file_or_as_many_as_asked_for(tmp_path):
+    with ShardedWriter(tmp_path / "a{shard}", shard_size=100) as one:
+        pass
+    with ShardedWriter(tmp_path / "b{shard}", num_shards=3) as three:
+        pass
+    assert [[]] == contents(one)
+    assert [[], [], []] == contents(three)
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_files_may_be_compressed_and_indexed(tmp_path, compression):
+    with ShardedWriter(
+        tmp_path / PATTERN, num_shards=3, options=compression, compression_level=1, index=True
+    ) as writer:
+        writer.write_many(RECORDS)
+    indexes = [RecordIndex.load(path) for path in writer.paths]
+    assert [compression] * 3 == [index.compression for index in indexes]
+    assert RECORDS[1::3] == contents(writer)[1]
+
+
+def test_indexes_belong_to_the_files_written(tmp_path):
+    with ShardedWriter(tmp_path / PATTERN, shard_size=300, index=True) as writer:
+        writer.write_many(RECORDS)
+    assert len(writer.paths) * 2 == len(os.listdir(tmp_path))
+    for path in writer.paths:
+        assert RecordIndex.build(path).offsets.tolist() == RecordIndex.load(path).offsets.tolist()
+    assert RECORDS == list(TFRecordFiles(writer.paths))
+
+
+def test_everything_that_a_writer_takes(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", num_shards=2) as writer:
+        writer.write({"a": 1})
+        writer.write("text")
+        writer.write(bytearray(b"bytes"))
+        writer.write_columns({"a": [2, 3, 4]})
+    first, second = contents(writer)
+    assert [tfw.encode_example({"a": 1}), b"bytes", tfw.encode_example({"a": 3})] == first
+    assert [b"text", tfw.encode_example({"a": 2}), tfw.encode_example({"a": 4})] == second
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_shards_are_not_written_record_by_record(tmp_path, monkeypatch, threads):
+    """Each write opens a file: 64 shards of 24 KB take a few of them, not one for every block."""
+    columns = {"a": np.arange(50_000)}
+    records = tfw.encode_columns(columns)
+    writes = []
+    real = ShardSink.write
+    monkeypatch.setattr(ShardSink, "write", lambda *arguments: writes.append(1) or real(*arguments))
+    with ShardedWriter(tmp_path / PATTERN, num_shards=64, num_threads=threads) as writer:
+        writer.write_columns(columns)
+    assert len(writes) < 64 * 5
+    assert [records[i::64] for i in range(64)] == contents(writer)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_columns_before_a_fault_are_written_to_many_shards(tmp_path, threads):
+    """Also what was waiting for more."""
+    offsets = np.arange(0, 200_001, 10)
+    data, expected = np.zeros(offsets[-1], np.uint8), 15_000
+    column = tfw.BytesColumn(data, offsets)
+    offsets[expected + 1] = 3  # before the string begins
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=64, num_threads=threads)
+    with pytest.raises(ValueError, match="decrease"):
+        writer.write_columns({"a": column})
+    writer.close()
+    assert expected == writer.num_records == sum(map(len, contents(writer)))
+
+
+def test_a_shard_that_nothing_is_written_to_takes_little_memory(tmp_path):
+    ShardedWriter(tmp_path / PATTERN, num_shards=1).close()
+    tracemalloc.start()
+    try:
+        with ShardedWriter(tmp_path / PATTERN, num_shards=64):
+            taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 64 * 32 * 1024
+
+
+def test_records_before_a_faulty_one_are_written(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", num_shards=2) as writer:
+        with pytest.raises(TypeError, match="found int"):
+            writer.write_many([b"a", b"b", b"c", 4, b"e"])
+        writer.write(b"d")
+    assert [[b"a", b"c"], [b"b", b"d"]] == contents(writer)
+
+
+def test_threads_lose_and_double_nothing(tmp_path):
+    with ShardedWriter(tmp_path / "{shard}", shard_size=2000) as writer:
+        parts = [[f"{i} {k}".encode() for k in range(300)] for i in range(4)]
+        threads = [threading.Thread(target=writer.write_many, args=[part]) for part in parts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = [record for file in contents(writer) for record in file]
+    assert sorted(itertools.chain.from_iterable(parts)) == sorted(found)
+
+
+# ---- Failure -----------------------------------------------------------------------------------
+
+
+def write_until_an_exception(folder):
+    with ShardedWriter(folder / PATTERN, shard_size=100, index=True) as writer:
+        writer.write_many(RECORDS)
+        assert [] == [name for name in os.listdir(folder) if name.startswith("train")]
+        raise RuntimeError("of the user")
+
+
+def test_nothing_appears_before_close_and_nothing_stays_after_an_exception(tmp_path):
+    (tmp_path / "old").write_bytes(b"")
+    with pytest.raises(RuntimeError, match="of the user"):
+        write_until_an_exception(tmp_path)
+    assert ["old"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_full_disk_leaves_no_files(tmp_path, threads):
+    """A limit of the size of a file stands in for the disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    try:
+        writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=threads)
+        writer.write_many([bytes(500)] * 20)
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            writer.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("counts", [{"num_shards": 5}, {"shard_size": 100_000}])
+@pytest.mark.parametrize("threads", [2, 3, 9])
+def test_threads_change_nothing_in_the_files(tmp_path, counts, threads):
+    """Nor is a thread left when they are closed."""
+    records = [os.urandom(i * 37 % 5000) for i in range(300)]
+    before = threading.active_count()
+    files = []
+    for count in (1, threads):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        with ShardedWriter(
+            folder / PATTERN, **counts, options="GZIP", index=True, num_threads=count
+        ) as writer:
+            for begin in range(0, 300, 7):
+                writer.write_many(records[begin : begin + 7])
+        assert before == threading.active_count()
+        files.append({path.name: path.read_bytes() for path in folder.glob("*.tfrecord")})
+        assert all(len(RecordIndex.load(path)) for path in writer.paths)
+    assert files[0] == files[1]
+
+
+def test_a_failure_in_a_thread_ends_the_writing(tmp_path, monkeypatch):
+    """It is raised by the next call, or the one after, and by close."""
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    before = threading.active_count()
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=2)
+    monkeypatch.setattr("tfwire._records.writer.TFRecordWriter.write_many", fail)
+    with pytest.raises(OSError, match="no room"):
+        writer.write_many(itertools.cycle(RECORDS))
+    with pytest.raises(OSError, match="no room"):
+        writer.close()
+    assert [] == os.listdir(tmp_path)
+    assert before == threading.active_count()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("method", "counts"),
+    [
+        ("write_many", {"num_shards": 2}),
+        ("write_many", {"shard_size": 3000}),
+        ("close", {"shard_size": 3000}),
+        ("__init__", {"shard_size": 3000}),
+    ],
+)
+def test_what_failed_once_is_reported_by_close_too(tmp_path, monkeypatch, method, counts, threads):
+    """Were the files completed, they would lack records."""
+    errors = [OSError(errno.EIO, "broken")]
+    real = getattr(tfw.TFRecordWriter, method)
+
+    def fail_once(*args, **options):
+        if errors:
+            raise errors.pop()
+        return real(*args, **options)
+
+    writer = ShardedWriter(tmp_path / PATTERN, **counts, num_threads=threads)
+    monkeypatch.setattr(tfw.TFRecordWriter, method, fail_once)
+    for _ in range(3):
+        with contextlib.suppress(OSError):
+            writer.write_many([bytes(500)] * 20)
+    with pytest.raises(OSError, match="broken"):
+        writer.close()
+    assert writer.paths is None
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_folder_that_cannot_be_synced_leaves_no_files(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "not on disk")
+
+    writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, index=True)
+    monkeypatch.setattr("tfwire._base.system.sync_folder", fail)
+    with pytest.raises(OSError, match="not on disk"):
+        writer.close()
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_name_that_cannot_be_taken_leaves_no_files(tmp_path):
+    taken = tmp_path / "b1"
+    taken.mkdir()
+    writer = ShardedWriter(tmp_path / "b{shard}", num_shards=3, index=True)
+    writer.write_many(RECORDS)
+    with pytest.raises(IsADirectoryError):
+        writer.close()
+    assert ["b1"] == os.listdir(tmp_path)
+
+
+def test_a_pipe_or_device_is_not_replaced(tmp_path):
+    """A user with the permission, root say, would lose /dev/null."""
+    pipe = tmp_path / "b1"
+    os.mkfifo(pipe)
+    writer = ShardedWriter(tmp_path / "b{shard}", num_shards=3, index=True)
+    writer.write_many(RECORDS)
+    with pytest.raises(FileExistsError, match=r"cannot be replaced.*b1"):
+        writer.close()
+    with pytest.raises(FileExistsError, match=r"cannot be replaced.*b1"):
+        tfw.TFRecordWriter(pipe, atomic=True)
+    assert pipe.is_fifo()
+    assert ["b1"] == os.listdir(tmp_path)
+
+
+@contextlib.contextmanager
+def few_files(spare):
+    """Lets the process open so many more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + spare, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("options", [None, "GZIP"])
+def test_there_may_be_more_shards_than_files_that_a_process_may_open(tmp_path, options):
+    with (
+        few_files(8),
+        ShardedWriter(tmp_path / "{shard}", num_shards=100, options=options, index=True) as writer,
+    ):
+        writer.write_many([b"%d" % i for i in range(1000)])
+    assert [[b"%d" % k for k in range(i, 1000, 100)] for i in range(100)] == contents(writer)
+    assert 200 == len(os.listdir(tmp_path))
+
+
+def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
+    opened, really_open = [], os.open
+
+    def fail_at_the_tenth(path, *arguments, **options):
+        opened.append(path)
+        if len(opened) == 10:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return really_open(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", fail_at_the_tenth)
+    with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+        ShardedWriter(tmp_path / "{shard}", num_shards=20)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path):
+    failed = set()
+    for spare in range(2):
+        writer = ShardedWriter(tmp_path / "b-{shard}", num_shards=2, index=True)
+        for name, use in {
+            "a-0": lambda: ShardedWriter(tmp_path / "a-{shard}", num_shards=2)._discard(),
+            "a-{shard}": lambda: ShardedWriter(tmp_path / "a-{shard}", shard_size=9)._discard(),
+            "b-0": writer.close,
+            "": lambda: recover_shards(tmp_path),
+        }.items():
+            try:
+                with few_files(spare):
+                    use()
+            except OSError as error:
+                failed.add((name, spare, error.errno, error.filename))
+            assert not (tmp_path / MARKER).exists()
+    wanted = [("a-0", 0), ("a-{shard}", 0), ("b-0", 0), ("b-0", 1), ("", 0)]
+    assert {(name, spare, errno.EMFILE, str(tmp_path / name)) for name, spare in wanted} == failed
+
+
+def test_a_writer_that_is_forgotten_warns_and_leaves_nothing(tmp_path):
+    writer = ShardedWriter(tmp_path / "{shard}", num_shards=2)
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del writer
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_closed_writer_takes_no_records(tmp_path):
+    writer = ShardedWriter(tmp_path / "{shard}", num_shards=2)
+    writer.close()
+    writer.close()
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(b"")
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(writer)
+
+
+@FORKS_BESIDE_THREADS
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_forked_process_disturbs_nothing(tmp_path, threads):
+    with ShardedWriter(tmp_path / "{shard}", shard_size=200, num_threads=threads) as writer:
+        writer.write_many(RECORDS[:30])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            pid = os.fork()
+        if pid == 0:
+            try:
+                writer.write(b"child")
+            except RuntimeError:
+                writer.close()
+                writer.__del__()
+                os._exit(0)
+            os._exit(1)
+        assert (pid, 0) == os.waitpid(pid, 0)
+        writer.write_many(RECORDS[30:])
+    assert filled_in_turn(RECORDS, 200) == contents(writer)
