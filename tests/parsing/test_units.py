@@ -10,7 +10,7 @@ import pytest
 
 import tfwire as tfw
 from cases.results import plain_dict
-from products import diagonals
+from helpers.products import diagonals
 from tfwire._parsing import units
 from tfwire._records import unit_block
 
