@@ -28,7 +28,8 @@ def run(tmp_path):
         for name in neighbours:
             if find_spec(name) is None:
                 pytest.skip(f"{name} is not installed")
-        page = f"from documents import run_page; found = run_page('training.md', *{neighbours})"
+        page = "from helpers.documents import run_page\n"
+        page += f"found = run_page('training.md', *{neighbours})"
         environment = {**WITH_HELPERS, "KERAS_BACKEND": "jax"}
         result = subprocess.run(
             [sys.executable, "-c", f"{page}\nglobals().update(found)\n{checks}"],
